@@ -1,0 +1,62 @@
+# make help lists what there is. Everything runs inside .venv, which `make setup` builds.
+
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+READY   := $(VENV)/.ready
+
+TIER    ?= smoke
+PAPER   ?= all
+ONLY    ?= *
+WORKERS ?= 2
+# Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
+# CPU wheel index: make setup TORCH_INDEX=<its address>
+TORCH_INDEX ?=
+
+export OMP_NUM_THREADS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export IPYTHONDIR := $(CURDIR)/build/ipython
+unexport JUPYTER_PATH
+
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce report test lab notebooks lint clean
+
+help:  ## list the targets
+	@echo "usage: make TARGET [TIER=smoke|laptop] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [TORCH_INDEX=...]"
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  \1\t/' | expand -t 14
+
+setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)
+
+$(READY): pyproject.toml constraints.txt
+	@echo "Making the environment in $(VENV): about 2 minutes and 6 GB, torch being most of it."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
+	@$(PYTHON) -m venv $(VENV)
+	@test -z "$(TORCH_INDEX)" || $(BIN)/python -m pip install -qq --index-url "$(TORCH_INDEX)" -c constraints.txt torch torchvision
+	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[test]'
+	@mkdir -p $(IPYTHONDIR)/profile_default
+	@echo 'c.IPKernelApp.log_level = 40' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
+	@touch $@
+
+reproduce: $(READY)  ## run the grid of TIER through papermill, then the report (the main job)
+	@$(BIN)/asyncfl-lite grid experiments/$(TIER).yaml --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS); \
+	 failed=$$?; $(BIN)/asyncfl-lite report --tier $(TIER) && exit $$failed
+
+report: $(READY)  ## make the report of TIER from what is recorded in runs/
+	@$(BIN)/asyncfl-lite report --tier $(TIER)
+
+test: $(READY)  ## pytest, and every notebook under nbval
+	@$(BIN)/python -m pytest tests notebooks --nbval-lax --nbval-current-env --nbval-cell-timeout=600
+
+lab: $(READY)  ## open JupyterLab on 127.0.0.1
+	@$(BIN)/jupyter lab --ip=127.0.0.1 notebooks
+
+notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
+	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
+	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR $$book || exit 1; done
+
+lint: $(READY)  ## ruff, on code and notebooks
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+clean:  ## remove the environment, caches and build/; recorded runs stay
+	rm -rf $(VENV) build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,235 @@
+"""What every method is: state, and a ``receive`` that turns updates into versions.
+
+A method works on flat vectors alone and needs no simulator::
+
+    method = make_algorithm("fedbuff", buffer_size=2, server_lr=0.5)
+    method.start(x0)
+    changed = method.receive(Update(client=0, delta=delta, start_version=0, num_samples=10))
+
+To add one, subclass :class:`Algorithm` in a file of its own, give it ``on_receive`` and, where it has
+switches, a ``Settings`` class, and put its module into ``algorithms/__init__.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.registry import Registry, Settings
+from asyncfl_lite.vectors import VectorModel
+
+ALGORITHMS: Registry[Algorithm] = Registry("algorithm")
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a client reports.
+
+    Attributes:
+        client: who reports.
+        delta: ``(d,)`` trained parameters less those it started from ("new minus old").
+        start_version: version t_i that it started from.
+        num_samples: how many samples n_i it has.
+        train_loss, train_accuracy: of its local training, NaN where not known.
+        start: ``(d,)`` parameters x_{t_i}; a simulation fills it in, without one the method looks into
+            its own record of versions.
+        buffers, start_buffers: ``(b,)`` running statistics after training and before, or None.
+        staleness: versions made since t_i; filled in by :meth:`Algorithm.receive`.
+    """
+
+    client: int
+    delta: Tensor
+    start_version: int
+    num_samples: int = 1
+    train_loss: float = math.nan
+    train_accuracy: float = math.nan
+    start: Tensor | None = None
+    buffers: Tensor | None = None
+    start_buffers: Tensor | None = None
+    staleness: int = 0
+
+
+class Rejection(NamedTuple):
+    """An update that was not used, and why."""
+
+    client: int
+    version: int
+    reason: str
+
+
+@dataclass
+class ServerContext:
+    """What a method that needs more than vectors may use; a test can fake every part.
+
+    Attributes:
+        model: turns ``(d,)`` parameters and inputs into logits, and gives gradients.
+        num_clients: N.
+        rng: the server's own random stream; clients' streams are out of reach.
+        unlabelled: ``(name, count) -> (count, …)`` inputs of the server's unlabelled set.
+    """
+
+    model: VectorModel
+    num_clients: int
+    rng: np.random.Generator
+    unlabelled: Callable[[str, int], Tensor]
+
+
+class Algorithm(ABC):
+    """A federated learning method's server.
+
+    Args:
+        buffer_size: M, how many updates one version takes.
+        server_lr: the server's learning rate η.
+        bn_mode: what becomes of running statistics (specification §14): ``avg``, the plain mean of
+            the buffered values, or ``delta``, moved by the mean of their changes.
+        settings: the method's own switches, by name.
+
+    Attributes:
+        x: ``(d,)`` the global model; never changed in place, so it may be kept.
+        version: how many times it was replaced.
+        buffers: ``(b,)`` its running statistics, or None.
+        rejections: the updates that were refused.
+    """
+
+    redispatch: ClassVar[str] = "before_agg"
+    """Name of the scheduling policy that the method's paper uses."""
+    buffered: ClassVar[bool] = True
+    """Whether ``buffer_size`` means something; without, every update makes a version."""
+    uses_server_lr: ClassVar[bool] = True
+    """Whether ``server_lr`` means something."""
+    proximal: float = 0.0
+    """Weight μ of the term μ/2 ‖w - x_{t_i}‖² that clients add to their loss."""
+    family: ClassVar[str] = "buffered"
+    paper: ClassVar[str] = ""
+    colour: ClassVar[str] = "#6b7280"
+    """Of the method in every picture; colour-blind safe beside the others."""
+
+    class Settings(Settings):
+        """A method without switches of its own."""
+
+    def __init__(
+        self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any
+    ) -> None:
+        if buffer_size < 1:
+            raise ConfigError(f"buffer_size: must be at least 1, got {buffer_size}")
+        if not self.buffered and buffer_size != 1:
+            raise ConfigError(f"buffer_size: {type(self).__name__} has no buffer, got {buffer_size}, allowed: 1")
+        if bn_mode not in ("avg", "delta"):
+            raise ConfigError(f"bn_mode: must be 'avg' or 'delta', got {bn_mode!r}")
+        self.buffer_size = buffer_size
+        self.server_lr = server_lr
+        self.bn_mode = bn_mode
+        self.settings = self.Settings(**settings)
+
+    def start(
+        self,
+        x0: Tensor,
+        context: ServerContext | None = None,
+        *,
+        buffers: Tensor | None = None,
+        variance_mask: Tensor | None = None,
+        keep_versions: bool = True,
+    ) -> None:
+        """Begin at version 0.
+
+        Args:
+            x0: ``(d,)`` initial parameters.
+            context: the server's model, data and random stream, where the method needs them.
+            buffers: ``(b,)`` initial running statistics.
+            variance_mask: ``(b,)`` bool, entries that are kept at 1e-12 or above.
+            keep_versions: keep every version for updates that come without ``start``; a simulation,
+                whose updates bring it, turns this off.
+        """
+        self.x = x0.detach().clone()
+        self.version = 0
+        self.buffers = None if buffers is None or not buffers.numel() else buffers.detach().clone()
+        self.rejections: list[Rejection] = []
+        self._variance_mask = variance_mask
+        self._context = context
+        self._versions: dict[int, Tensor] | None = {0: self.x} if keep_versions else None
+
+    def receive(self, update: Update) -> bool:
+        """Take one client's update in; return whether it made a new version.
+
+        An update that is not finite, of another shape, or from a version that does not exist yet is
+        refused: it is noted in ``rejections`` and changes nothing.
+        """
+        if reason := self._fault(update):
+            self.rejections.append(Rejection(update.client, self.version, reason))
+            return False
+        return self.on_receive(dataclasses.replace(update, staleness=self.version - update.start_version))
+
+    @abstractmethod
+    def on_receive(self, update: Update) -> bool:
+        """Act on a sound update whose staleness is known; return whether it made a new version."""
+
+    def flush(self) -> bool:
+        """Aggregate what is buffered though the buffer is not full; return whether there was any."""
+        return False
+
+    @property
+    def context(self) -> ServerContext:
+        """The server's model and data.
+
+        Raises:
+            ConfigError: if the method was started without.
+        """
+        if self._context is None:
+            raise ConfigError(f"context: {type(self).__name__} needs a model; pass start(x0, context)")
+        return self._context
+
+    def start_of(self, update: Update) -> Tensor:
+        """Return the ``(d,)`` parameters x_{t_i} that the update started from."""
+        return self._versions[update.start_version] if update.start is None else update.start
+
+    def new_version(self, x: Tensor) -> bool:
+        """Replace the global model; returns True for ``receive`` to pass on."""
+        self.x = x
+        self.version += 1
+        if self._versions is not None:
+            self._versions[self.version] = x
+        return True
+
+    def mix_buffers(self, update: Update, rate: float) -> None:
+        """Move running statistics towards the client's by ``rate``, as a mixing method does."""
+        if self.buffers is not None and update.buffers is not None:
+            base = update.start_buffers if self.bn_mode == "delta" else self.buffers
+            self.set_buffers(self.buffers + rate * (update.buffers - base))
+
+    def set_buffers(self, buffers: Tensor) -> None:
+        """Replace running statistics, variances kept positive."""
+        if self._variance_mask is not None:
+            buffers = torch.where(self._variance_mask, buffers.clamp(min=1e-12), buffers)
+        self.buffers = buffers
+
+    def _fault(self, update: Update) -> str | None:
+        if update.delta.shape != self.x.shape:
+            return f"wrong shape {tuple(update.delta.shape)}, expected {tuple(self.x.shape)}"
+        if not 0 <= update.start_version <= self.version:
+            return f"start version {update.start_version} is not one of 0 to {self.version}"
+        finite = torch.isfinite(update.delta).all()
+        if update.buffers is not None:
+            finite = finite & torch.isfinite(update.buffers).all()
+        return None if finite else "not finite (NaN or infinite values)"
+
+
+def make_algorithm(name: str, **settings: Any) -> Algorithm:
+    """Return the method called ``name``.
+
+    Args:
+        name: one of ``asyncfl-lite list``.
+        settings: ``buffer_size``, ``server_lr``, ``bn_mode``, and the method's own switches.
+
+    Raises:
+        ConfigError: for an unknown name or setting, with the nearest one.
+    """
+    return ALGORITHMS.get(name)(**settings)

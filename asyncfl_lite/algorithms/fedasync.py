@@ -1,0 +1,64 @@
+"""FedAsync: mix every arriving model in.
+
+Xie, Koyejo, Gupta, "Asynchronous Federated Optimization", 2019, Algorithm 1 and §5. Staleness counts from
+0 for a fresh update (the paper counts the iteration being computed; specification §2).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Update
+from asyncfl_lite.registry import Settings
+
+
+@ALGORITHMS.register("fedasync")
+class FedAsync(Algorithm):
+    """Every arriving model is mixed in, with a weight that falls with staleness (Xie et al. 2019).
+
+    ``x ← (1 - α_t) x + α_t x_i`` with ``α_t = α s(τ)`` and ``x_i = x_{t_i} + Δ_i``.
+    """
+
+    paper = "Xie et al. 2019, Alg. 1"
+    colour = "#de8f05"
+    redispatch = "after_agg"
+    buffered = False
+    uses_server_lr = False
+    family = "asynchronous"
+
+    class Settings(Settings):
+        """Switches of FedAsync."""
+
+        mixing: float = Field(0.6, ge=0, le=1)
+        """The paper's α, the weight of a fresh model."""
+        staleness_function: Literal["poly", "constant", "hinge"] = "poly"
+        """The paper's s: poly (1 + τ)^-a, constant 1, or hinge."""
+        poly_a: float = Field(0.5, ge=0)
+        hinge_a: float = Field(10.0, gt=0)
+        hinge_b: float = Field(4.0, ge=0)
+        rho: float = Field(0.0, ge=0)
+        """Weight ρ of the client's proximal term ρ/2 ‖w - x_{t_i}‖²."""
+
+    @property
+    def proximal(self) -> float:
+        """Weight of the proximal term in the clients' objective."""
+        return self.settings.rho
+
+    def mixing_weight(self, tau: int) -> float:
+        """Return α_t for an update of staleness ``tau``."""
+        chosen = self.settings
+        if chosen.staleness_function == "hinge":
+            return chosen.mixing * staleness.hinge(tau, chosen.hinge_a, chosen.hinge_b)
+        if chosen.staleness_function == "poly":
+            return chosen.mixing * staleness.poly(tau, chosen.poly_a)
+        return chosen.mixing * staleness.constant(tau)
+
+    def on_receive(self, update: Update) -> bool:
+        """Mix the client's model in."""
+        weight = self.mixing_weight(update.staleness)
+        client_model = self.start_of(update) + update.delta
+        self.mix_buffers(update, weight)
+        return self.new_version((1.0 - weight) * self.x + weight * client_model)

@@ -1,0 +1,33 @@
+"""FedAvg: synchronous rounds.
+
+McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
+Algorithm 1; with a server learning rate as FedRevive Table 4 uses it (η = 1.4, so never a bare mean of
+models).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.fedbuff import FedBuff
+
+
+@ALGORITHMS.register("fedavg")
+class FedAvg(FedBuff):
+    """Synchronous rounds: mean of all the round's updates, weighted by size (McMahan et al. 2017).
+
+    ``x ← x + η Σ n_i Δ_i / Σ n_j``. It is FedBuff with a buffer of a whole round, in which every update is
+    fresh.
+    """
+
+    paper = "McMahan et al. 2017, Alg. 1"
+    colour = "#949494"
+    redispatch = "rounds"
+    family = "synchronous"
+
+    class Settings(FedBuff.Settings):
+        """Switches of FedAvg."""
+
+        buffer_weight: Literal["samples", "uniform"] = "samples"
+        """``uniform``: every client counts the same."""

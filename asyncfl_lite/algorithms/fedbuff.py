@@ -1,0 +1,78 @@
+"""FedBuff: buffered asynchronous aggregation.
+
+Nguyen et al., "Federated Learning with Buffered Asynchronous Aggregation", AISTATS 2022, Algorithm 1.
+FedEcho §5 and FedRevive Eq. 2 use it with equal weights (``staleness_weight = none``).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.registry import Settings
+
+
+@ALGORITHMS.register("fedbuff")
+class FedBuff(Algorithm):
+    """Mean of M updates, added to the current model (Nguyen et al. 2022).
+
+    ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Entries are averaged, not clients: one
+    that reports twice before the buffer fills counts twice.
+    """
+
+    paper = "Nguyen et al. 2022, Alg. 1"
+    colour = "#0173b2"
+
+    class Settings(Settings):
+        """Switches of FedBuff."""
+
+        staleness_weight: Literal["none", "poly", "poly_norm"] = "none"
+        """``poly``: s = (1 + τ)^-1/2; ``poly_norm``: the same, divided by Σ s in place of M."""
+        buffer_weight: Literal["uniform", "samples"] = "uniform"
+        """``samples``: weigh entries by n_i / Σ n_j."""
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 with an empty buffer."""
+        super().start(x0, context, **options)
+        self._empty()
+
+    def _empty(self) -> None:
+        self._sum = torch.zeros_like(self.x)
+        self._buffer_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
+        self._divisor = 0.0
+        self.filled = 0
+
+    def on_receive(self, update: Update) -> bool:
+        """Accumulate; aggregate when the buffer is full."""
+        self.accumulate(update)
+        return self.filled == self.buffer_size and self.flush()
+
+    def accumulate(self, update: Update) -> None:
+        """Add one entry to the buffer."""
+        size = update.num_samples if self.settings.buffer_weight == "samples" else 1
+        shrink = 1.0 if self.settings.staleness_weight == "none" else staleness.poly(update.staleness)
+        self._sum = self._sum + (size * shrink) * update.delta
+        self._divisor += size * shrink if self.settings.staleness_weight == "poly_norm" else size
+        self.filled += 1
+        if self._buffer_sum is not None and update.buffers is not None:
+            base = update.start_buffers if self.bn_mode == "delta" else 0.0
+            self._buffer_sum = self._buffer_sum + (update.buffers - base)
+
+    def flush(self) -> bool:
+        """Apply the mean of what is buffered."""
+        if not self.filled:
+            return False
+        if self._buffer_sum is not None:
+            mean = self._buffer_sum / self.filled
+            self.set_buffers(self.buffers + mean if self.bn_mode == "delta" else mean)
+        x = self.after_mean(self.x + self.server_lr * (self._sum / self._divisor))
+        self._empty()
+        return self.new_version(x)
+
+    def after_mean(self, x: Tensor) -> Tensor:
+        """Return the next model, given the aggregated one; FedBuff leaves it as it is."""
+        return x

@@ -1,0 +1,129 @@
+"""FedEcho: uncertainty-aware distillation.
+
+"Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning",
+Algorithm 1 and Eqs. 2 to 4. What the paper leaves open (Q, the distillation batch, logits or
+probabilities, Adam's state) is a switch, with the specification's §10 as default.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
+from asyncfl_lite.algorithms.fedbuff import FedBuff
+from asyncfl_lite.distillation import mean_teacher, uncertainty_aware_loss, uncertainty_weight
+
+
+@ALGORITHMS.register("fedecho")
+class FedEcho(FedBuff):
+    """FedBuff, then distillation from every client's latest predictions (FedEcho Alg. 1).
+
+    Each update rebuilds its client's model, whose logits on a small unlabelled set replace those stored
+    for that client. After each aggregation the global model takes a few steps towards the mean of all
+    stored logits, so that a straggler still counts by what it predicted long after its parameters are
+    out of date.
+
+    Attributes:
+        logits: client -> ``(U, C)`` its latest logits; absent until its first report.
+        last_weight: the mixing weight α of the latest distillation step.
+    """
+
+    paper = "FedEcho, Alg. 1, Eqs. 2-4"
+    colour = "#029e73"
+    family = "distilling"
+
+    class Settings(FedBuff.Settings):
+        """Switches of FedEcho."""
+
+        distill_set: str = "cross"
+        """Which unlabelled set of the task: cross, natural or synthetic."""
+        distill_samples: int = Field(2000, ge=1)
+        """|U|, how many unlabelled samples the server holds."""
+        distill_lr: float = Field(3e-6, ge=0)
+        """η_d; 0 gives FedBuff."""
+        distill_unit: Literal["epochs", "steps"] = "epochs"
+        distill_q: int = Field(5, ge=0)
+        """Q after each aggregation: passes over the set (epochs) or minibatches (steps)."""
+        distill_batch_size: int = Field(50, ge=1)
+        distill_opt: Literal["adam", "sgd"] = "adam"
+        """The experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step."""
+        adam_state: Literal["reset", "persist"] = "reset"
+        distill_bn: Literal["frozen", "train"] = "frozen"
+        teacher_avg: Literal["logits", "probs"] = "logits"
+        alpha_scope: Literal["batch", "sample"] = "batch"
+        alpha_min: float = Field(0.2, ge=0, le=1)
+        alpha_max: float = Field(0.8, ge=0, le=1)
+        clip: float | None = Field(5.0, gt=0)
+        """ν, the largest global L2 norm of a distillation gradient; none for no clipping."""
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 with no logits stored."""
+        super().start(x0, context, **options)
+        self.logits: dict[int, Tensor] = {}
+        self.last_weight = float("nan")
+        self._adam: dict | None = None
+        self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
+
+    def on_receive(self, update: Update) -> bool:
+        """Store what this client predicts, then go on as FedBuff."""
+        client_model = self.start_of(update) + update.delta
+        self.logits[update.client] = self.context.model.outputs(client_model, self._inputs, update.buffers)
+        return super().on_receive(update)
+
+    def after_mean(self, x: Tensor) -> Tensor:
+        """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
+        chosen = self.settings
+        if chosen.distill_lr == 0 or chosen.distill_q == 0:
+            return x
+        stored = torch.stack([self.logits[client] for client in sorted(self.logits)])
+        teacher = mean_teacher(stored, chosen.teacher_avg)
+        student = x.clone().requires_grad_()
+        optimiser = self._optimiser(student)
+        for batch in self._batches():
+            student.grad = self._gradient(student, batch, teacher[batch])
+            optimiser.step()
+        if chosen.adam_state == "persist":
+            self._adam = optimiser.state_dict()
+        return student.detach()
+
+    def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> Tensor:
+        """Return the clipped gradient of Eq. 3 on one minibatch."""
+        chosen = self.settings
+        weight = uncertainty_weight(teacher, chosen.alpha_min, chosen.alpha_max, chosen.alpha_scope)
+        self.last_weight = float(weight.mean())
+        _, gradient = self.context.model.gradient(
+            student,
+            self._inputs[batch],
+            lambda logits: uncertainty_aware_loss(logits, teacher, weight),
+            self.buffers,
+            train=chosen.distill_bn == "train",
+        )
+        if chosen.clip is not None:
+            gradient = gradient * (chosen.clip / gradient.norm()).clamp(max=1.0)
+        return gradient
+
+    def _batches(self) -> Iterator[Tensor]:
+        """Yield the minibatches of one distillation: Q passes over the shuffled set, or Q batches."""
+        chosen, count = self.settings, len(self._inputs)
+        a_pass = 1 if chosen.distill_unit == "steps" else math.ceil(count / chosen.distill_batch_size)
+        return itertools.islice(self._shuffled(count), chosen.distill_q * a_pass)
+
+    def _shuffled(self, count: int) -> Iterator[Tensor]:
+        while True:
+            order = torch.from_numpy(self.context.rng.permutation(count)).to(self._inputs.device)
+            yield from order.split(self.settings.distill_batch_size)
+
+    def _optimiser(self, student: Tensor) -> torch.optim.Optimizer:
+        if self.settings.distill_opt == "sgd":
+            return torch.optim.SGD([student], lr=self.settings.distill_lr)
+        optimiser = torch.optim.Adam([student], lr=self.settings.distill_lr)
+        if self._adam is not None:
+            optimiser.load_state_dict(self._adam)
+        return optimiser

@@ -1,0 +1,194 @@
+"""Clients' local training: jobs in, outcomes out, one by one or as a cohort.
+
+A cohort stacks its jobs' parameters into a ``(G, d)`` matrix and takes every stochastic gradient step
+of all G clients at once (``torch.func.vmap``). It computes what training one by one computes, within
+rounding: the same minibatches from the same streams, the same optimiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import grad, vmap
+
+from asyncfl_lite.optimisers import make_optimiser
+from asyncfl_lite.simulator import Job, Outcome
+from asyncfl_lite.streams import stream
+from asyncfl_lite.vectors import VectorModel
+
+LARGEST_COHORT = 64
+"""Jobs in one vectorised computation; a longer list is cut, most steps first."""
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """How a client trains (specification §0.5).
+
+    Attributes:
+        epochs, steps: passes over its samples or minibatch steps; exactly one is given.
+        clip: largest L2 norm of a step's gradient, or None.
+        proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
+    """
+
+    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: float = 0.01
+    batch_size: int = 50
+    epochs: int | None = None
+    steps: int | None = None
+    weight_decay: float = 0.0
+    clip: float | None = None
+    proximal: float = 0.0
+
+    def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Return a job's minibatches: ``(steps, batch_size)`` int64 places, -1 where there is none.
+
+        Every epoch is a fresh shuffle cut into batches, the last one shorter. A number of steps cuts
+        as many epochs short as it needs.
+        """
+        a_pass = -(-num_samples // self.batch_size)
+        epochs = self.epochs if self.steps is None else -(-self.steps // a_pass)
+        places = np.full((epochs, a_pass * self.batch_size), -1)
+        for epoch in places:
+            epoch[:num_samples] = rng.permutation(num_samples)
+        return places.reshape(-1, self.batch_size)[: self.steps]
+
+    def last_epoch(self, num_samples: int, num_steps: int) -> int:
+        """Return the first step of the last epoch, from which losses and accuracies are averaged."""
+        a_pass = -(-num_samples // self.batch_size)
+        return max(0, num_steps - a_pass)
+
+
+@dataclass(frozen=True)
+class ClientData:
+    """All clients' samples as shared tensors; a client is a list of places in them.
+
+    Attributes:
+        inputs: ``(n, …)`` on the device.
+        targets: ``(n, …)`` on the device.
+        parts: client -> ``(n_i,)`` int64 places.
+        losses: ``(outputs, targets) -> (n,)`` loss a sample.
+        hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is right.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    parts: Sequence[np.ndarray]
+    losses: Callable[[Tensor, Tensor], Tensor]
+    hits: Callable[[Tensor, Tensor], Tensor]
+
+
+class Trainer:
+    """Turns jobs into outcomes.
+
+    Args:
+        model: the clients' model.
+        data: the clients' samples.
+        training: how they train.
+        seed: the run's seed, which with client and job number names a job's stream of batches.
+        cohort: train jobs as cohorts, not one by one.
+    """
+
+    def __init__(
+        self, model: VectorModel, data: ClientData, training: LocalTraining, seed: int, *, cohort: bool
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.training = training
+        self.seed = seed
+        self.cohort = cohort
+
+    def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Train ``jobs``; outcomes come in their order."""
+        plans = [self._plan(job) for job in jobs]
+        if not self.cohort:
+            return [self._train_one(job, plan) for job, plan in zip(jobs, plans, strict=True)]
+        outcomes: list[Outcome | None] = [None] * len(jobs)
+        longest_first = sorted(range(len(jobs)), key=lambda place: (-len(plans[place]), place))
+        for first in range(0, len(jobs), LARGEST_COHORT):
+            places = longest_first[first : first + LARGEST_COHORT]
+            trained = self._train_cohort([jobs[p] for p in places], [plans[p] for p in places])
+            for place, outcome in zip(places, trained, strict=True):
+                outcomes[place] = outcome
+        return outcomes
+
+    def _plan(self, job: Job) -> np.ndarray:
+        """Return a job's minibatches as ``(steps, batch_size)`` places in the data, -1 for none."""
+        part = self.data.parts[job.client]
+        rng = stream(self.seed, "batches", job.client, job.number)
+        places = self.training.batches(len(part), rng)
+        return np.where(places < 0, -1, part[places])
+
+    def _loss(self, x: Tensor, start: Tensor, outputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
+        """Return the objective of one minibatch, and its sums of losses and hits.
+
+        Args:
+            x, start: ``(d,)`` parameters now and at dispatch.
+            outputs, targets: of ``(B, …)`` samples.
+            here: ``(B,)`` bool, which of them are real and not padding.
+        """
+        losses = self.data.losses(outputs, targets) * here
+        hits = (self.data.hits(outputs, targets) * here).sum()
+        loss = losses.sum() / here.sum()
+        if self.training.proximal:
+            loss = loss + 0.5 * self.training.proximal * (x - start).square().sum()
+        return loss, (losses.sum().detach(), hits)
+
+    def _outcome(self, job: Job, delta: Tensor, sums: Tensor, buffers: Tensor | None = None) -> Outcome:
+        loss, hits, seen = sums.tolist()
+        return Outcome(delta, len(self.data.parts[job.client]), loss / seen, hits / seen, buffers)
+
+    def _train_one(self, job: Job, plan: np.ndarray) -> Outcome:
+        x = job.start.clone()
+        buffers = None if job.start_buffers is None else job.start_buffers.clone()
+        step = make_optimiser(self.training, x)
+        sums = x.new_zeros(3)
+        counted = self.training.last_epoch(len(self.data.parts[job.client]), len(plan))
+        for number, row in enumerate(plan):
+            places = torch.from_numpy(row[row >= 0]).to(x.device)
+            targets, here = self.data.targets[places], torch.ones(len(places), device=x.device)
+            point = x.detach().requires_grad_()
+            outputs = self.model(point, self.data.inputs[places], buffers, train=True)
+            loss, tally = self._loss(point, job.start, outputs, targets, here)
+            (gradient,) = torch.autograd.grad(loss, point)
+            step(x[None], gradient[None])
+            if number >= counted:
+                sums += torch.stack([*tally, here.sum()])
+        return self._outcome(job, x - job.start, sums, buffers)
+
+    def _train_cohort(self, jobs: Sequence[Job], plans: Sequence[np.ndarray]) -> list[Outcome]:
+        """Train jobs, sorted by falling number of steps, each step for all that still have one."""
+        starts = torch.stack([job.start for job in jobs])
+        x, device = starts.clone(), starts.device
+        step = make_optimiser(self.training, x)
+        lengths = np.array([len(plan) for plan in plans])
+        sums = x.new_zeros(len(jobs), 3)
+        counted = np.array(
+            [self.training.last_epoch(len(self.data.parts[j.client]), n) for j, n in zip(jobs, lengths, strict=True)]
+        )
+        places = np.full((len(jobs), lengths.max(), self.training.batch_size), -1)
+        for row, plan in zip(places, plans, strict=True):
+            row[: len(plan)] = plan
+        places, counting = torch.from_numpy(places).to(device), torch.from_numpy(counted).to(device)
+        widths = (places >= 0).sum(-1)
+        widest, active = widths.max(0).values.tolist(), (widths > 0).sum(0).tolist()
+
+        def objective(x: Tensor, start: Tensor, inputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
+            return self._loss(x, start, self.model(x, inputs, train=True), targets, here)
+
+        gradients = vmap(grad(objective, has_aux=True))
+        for number in range(places.shape[1]):
+            still = active[number]
+            rows = places[:still, number, : widest[number]]
+            here, rows = rows >= 0, rows.clamp(min=0)
+            gradient, tally = gradients(
+                x[:still], starts[:still], self.data.inputs[rows], self.data.targets[rows], here
+            )
+            step(x[:still], gradient)
+            sums[:still] += torch.stack([*tally, here.sum(1)], 1) * (counting[:still] <= number)[:, None]
+        deltas = x - starts
+        return [self._outcome(job, deltas[row], sums[row]) for row, job in enumerate(jobs)]

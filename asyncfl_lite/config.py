@@ -1,0 +1,209 @@
+"""The one typed description of a run, with the papers' defaults, checked once.
+
+The same object is what a user writes, papermill injects, a result stores and its hash identifies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
+from asyncfl_lite.client import LocalTraining
+from asyncfl_lite.defaults import defaults
+from asyncfl_lite.delays import DELAYS
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.registry import Registry, Settings
+from asyncfl_lite.scheduling import SCHEDULING, Scheduling
+from asyncfl_lite.tasks import PARTITIONS, TASKS
+
+GROUPS: dict[str, tuple[str, Registry]] = {
+    "task_settings": ("task", TASKS),
+    "model_settings": ("model", MODELS),
+    "settings": ("algorithm", ALGORITHMS),
+    "delay_settings": ("delay", DELAYS),
+    "partition_settings": ("partition", PARTITIONS),
+}
+"""Which name each group of typed settings belongs to, and where the name is looked up."""
+
+NOT_IN_HASH = {"checkpoint_every", "device"}
+"""Settings that say how a run is carried out, not what it is."""
+
+
+def _class_of_group(group: str, name: str) -> type[Settings]:
+    entry = GROUPS[group][1].get(name)
+    return entry.Settings if issubclass(entry, Algorithm) else entry
+
+
+class Config(Settings):
+    """Everything that decides a run.
+
+    What is left out takes the paper's value for the method and task (:mod:`asyncfl_lite.defaults`).
+    ``settings`` holds the method's own switches; ``task_settings``, ``model_settings``,
+    ``delay_settings`` and ``partition_settings`` those of what is chosen by name.
+
+    Raises:
+        ConfigError: one line that names the field, what was given and what is allowed.
+    """
+
+    task: str = Field(description="what is learned; see `asyncfl-lite list`")
+    task_settings: SerializeAsAny[Settings] = Field(description="the task's own settings")
+    model: str = Field(description="the model that clients train")
+    model_settings: SerializeAsAny[Settings] = Field(description="the model's own settings")
+    algorithm: str = Field(description="the method")
+    settings: SerializeAsAny[Settings] = Field(description="the method's own switches")
+    delay: str = Field(description="law of how long clients take")
+    delay_settings: SerializeAsAny[Settings] = Field(description="the delay law's own settings")
+    partition: str = Field(description="how samples are dealt out to clients")
+    alpha: float | None = Field(None, gt=0, description="Dirichlet concentration; smaller is more unequal")
+    partition_settings: SerializeAsAny[Settings] = Field(description="the partition's own settings")
+    clients: int = Field(ge=1, description="number of clients N")
+    concurrency: int = Field(ge=1, description="clients that train at the same time M_c")
+    buffer_size: int = Field(ge=1, description="updates that make a server version M")
+    redispatch: str = Field(description="when a reporting client's slot gets new work")
+    rounds: int | None = Field(None, ge=1, description="stop at this server version")
+    horizon: float | None = Field(None, gt=0, description="stop at this virtual time, in the delay law's unit")
+    local_epochs: int | None = Field(None, ge=1, description="passes a job makes over its client's samples")
+    local_steps: int | None = Field(None, ge=1, description="minibatch steps of a job, in place of epochs")
+    batch_size: int = Field(ge=1, description="samples in a client's minibatch")
+    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(description="optimiser of local training")
+    client_lr: float = Field(ge=0, description="its learning rate")
+    weight_decay: float = Field(ge=0, description="its weight decay")
+    client_clip: float | None = Field(None, gt=0, description="largest L2 norm of a client's gradient")
+    server_lr: float = Field(ge=0, description="the server's learning rate")
+    server_time: float = Field(0.0, ge=0, description="virtual time that making a version takes")
+    bn_mode: Literal["avg", "delta"] = Field("avg", description="what becomes of running statistics")
+    cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
+    device: str = Field("cpu", description="torch device")
+    eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
+    checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
+    seed: int = Field(0, ge=0, description="names every random stream of the run")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Add the defaults that belong to the chosen task and method."""
+        names = defaults(given.get("task", ""), given.get("algorithm", ""))
+        task, algorithm = given.get("task", names["task"]), given.get("algorithm", names["algorithm"])
+        method = ALGORITHMS.get(algorithm)
+        TASKS.get(task)
+        base = defaults(task, algorithm)
+        for one, other in (("rounds", "horizon"), ("local_epochs", "local_steps")):
+            if given.get(other) is not None and one not in given:
+                base.pop(one)
+        for key in ("model", "delay", "partition"):
+            base.setdefault(f"{key}_settings", {})
+        base["task_settings"] = {}
+        base["redispatch"] = method.redispatch
+        if not method.buffered:
+            base["buffer_size"] = 1
+        merged = {**base, **given}
+        if "settings" in given and isinstance(given["settings"], dict):
+            merged["settings"] = {**base["settings"], **given["settings"]}
+        if merged["redispatch"] == "rounds" and "buffer_size" not in given:
+            merged["buffer_size"] = merged["concurrency"]
+        partition = PARTITIONS.get(merged["partition"])
+        if "alpha" not in partition.model_fields and "alpha" not in given:
+            merged["alpha"] = None
+        return merged
+
+    @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch")
+    @classmethod
+    def _known(cls, name: str, info: ValidationInfo) -> str:
+        registry = SCHEDULING if info.field_name == "redispatch" else {k: r for k, r in GROUPS.values()}[info.field_name]
+        registry.get(name)
+        return name
+
+    @field_validator(*GROUPS, mode="before")
+    @classmethod
+    def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
+        """Give a group of settings the type that its name asks for."""
+        name = info.data.get(GROUPS[info.field_name][0])
+        if name is None:  # the name itself was refused, and is what gets reported
+            return Settings()
+        wanted = _class_of_group(info.field_name, name)
+        if isinstance(value, wanted):
+            return value
+        if not isinstance(value, dict):
+            raise ValueError(f"must be a mapping of {', '.join(wanted.model_fields) or 'nothing'}")
+        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and "alpha" in info.data:
+            value = {**value, "alpha": info.data["alpha"]}
+        try:
+            return wanted(**value)
+        except ConfigError as error:
+            where = info.field_name
+            message = str(error)
+            raise ConfigError(where + message.removeprefix("setting") if message.startswith("setting:") else f"{where}.{message}") from None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Config:
+        """Refuse what cannot work together."""
+        method = ALGORITHMS.get(self.algorithm)
+        if (self.local_epochs is None) == (self.local_steps is None):
+            raise ValueError("local_epochs, local_steps: exactly one of them must be given")
+        if self.rounds is None and self.horizon is None:
+            raise ValueError("rounds, horizon: at least one of them must be given")
+        if self.concurrency > self.clients:
+            raise ValueError(f"concurrency: must be at most clients ({self.clients}), got {self.concurrency}")
+        if not method.buffered and self.buffer_size != 1:
+            raise ValueError(f"buffer_size: {self.algorithm} has no buffer; must be 1, got {self.buffer_size}")
+        if self.redispatch in ("rounds", "burst") and self.buffer_size > self.concurrency:
+            raise ValueError(
+                f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
+                f"at a time under redispatch {self.redispatch!r}; must be at most {self.concurrency}"
+            )
+        if not method.uses_server_lr and self.server_lr != 1.0:
+            raise ValueError(
+                f"server_lr: {self.algorithm} has none, its rate is settings.mixing; must be 1, got {self.server_lr}"
+            )
+        needs_alpha = "alpha" in PARTITIONS.get(self.partition).model_fields
+        if needs_alpha != (self.alpha is not None):
+            raise ValueError(
+                f"alpha: partition {self.partition!r} {'needs' if needs_alpha else 'does not use'} it, got {self.alpha}"
+            )
+        return self
+
+    def with_seed(self, seed: int) -> Config:
+        """Return the same run with another seed."""
+        return Config(**{**self.as_dict(), "seed": seed})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values that JSON and YAML can hold."""
+        return self.model_dump(mode="json")
+
+    @property
+    def hash(self) -> str:
+        """12 hexadecimal digits that identify what the run computes."""
+        told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+    def make_algorithm(self) -> Algorithm:
+        """Return the method, not yet started."""
+        return make_algorithm(
+            self.algorithm,
+            buffer_size=self.buffer_size,
+            server_lr=self.server_lr,
+            bn_mode=self.bn_mode,
+            **self.settings.model_dump(),
+        )
+
+    def make_scheduling(self) -> Scheduling:
+        """Return the scheduling policy."""
+        return SCHEDULING.get(self.redispatch)(self.concurrency, self.buffer_size)
+
+    def make_training(self, proximal: float = 0.0) -> LocalTraining:
+        """Return how clients train; ``proximal`` is what the method adds to their loss."""
+        return LocalTraining(
+            optimiser=self.client_optimizer,
+            lr=self.client_lr,
+            batch_size=self.batch_size,
+            epochs=self.local_epochs,
+            steps=self.local_steps,
+            weight_decay=self.weight_decay,
+            clip=self.client_clip,
+            proximal=proximal,
+        )

@@ -1,0 +1,43 @@
+"""What a model's description is: settings that build a module for a task's shapes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from asyncfl_lite.registry import Registry, Settings
+from asyncfl_lite.vectors import VectorModel
+
+MODELS: Registry[ModelSpec] = Registry("model")
+
+
+class ModelSpec(Settings):
+    """A model's settings."""
+
+    @abstractmethod
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return a module from ``(n, *input_shape)`` inputs to ``(n, num_classes)`` logits.
+
+        Its weights come from torch's global generator; :func:`initial_model` seeds that.
+        """
+
+
+def initial_model(
+    spec: ModelSpec, input_shape: tuple[int, ...], num_classes: int, seed: int
+) -> nn.Module:
+    """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return spec.build(input_shape, num_classes)
+
+
+def forward_flop(model: VectorModel, input_shape: tuple[int, ...]) -> int:
+    """Return the floating-point operations of one sample's forward pass."""
+    x, buffers = model.flatten()
+    counter = FlopCounterMode(display=False)
+    with counter, torch.no_grad():
+        model(x, torch.zeros(1, *input_shape, dtype=x.dtype), buffers)
+    return counter.get_total_flops()

@@ -1,0 +1,186 @@
+"""Every picture of the project, in one style; a method has the same colour everywhere.
+
+Each function draws on the axes that it is given, or on new ones, and returns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from asyncfl_lite.algorithms import ALGORITHMS
+
+if TYPE_CHECKING:
+    from asyncfl_lite.results import Result
+
+NEUTRAL = "#6b7280"
+ACCENT = "#c2410c"
+
+
+def use_style() -> None:
+    """Set matplotlib up as all figures of the project want it."""
+    sns.set_theme(style="ticks", context="notebook", palette="colorblind")
+    plt.rcParams.update(
+        {
+            "figure.figsize": (7.0, 4.0),
+            "figure.dpi": 90,
+            "savefig.dpi": 120,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "legend.frameon": False,
+            "font.size": 10,
+            "axes.titlesize": 11,
+            "axes.titlelocation": "left",
+        }
+    )
+
+
+def colour(method: str) -> str:
+    """Return the colour of a method, ``fedecho`` or a variant such as ``fedecho-natural``."""
+    name = method.split("-")[0].lower()
+    return ALGORITHMS.get(name).colour if name in ALGORITHMS else NEUTRAL
+
+
+def _axes(axes: Axes | None) -> Axes:
+    if axes is not None:
+        return axes
+    use_style()
+    return plt.subplots(layout="constrained")[1]
+
+
+def plot_curves(
+    curves: Mapping[str, Iterable[pd.DataFrame]],
+    *,
+    over: str = "time",
+    unit: str = "",
+    value: str = "accuracy",
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw the mean over seeds of each method's curve, and the band from the lowest to the highest seed.
+
+    Args:
+        curves: method -> curve tables, one a seed.
+        over: ``time``, ``version`` or ``updates``.
+        unit: what a unit of virtual time means.
+        value: ``accuracy`` or ``loss``.
+        axes: where to draw.
+    """
+    axes = _axes(axes)
+    labels = {"time": f"virtual time{f' ({unit})' if unit else ''}", "version": "server version", "updates": "client updates"}
+    for number, (method, tables) in enumerate(curves.items()):
+        tables = list(tables)
+        end = min(table[over].iloc[-1] for table in tables)
+        grid = np.linspace(0, end, 200)
+        seeds = np.array([np.interp(grid, table[over], table[value]) for table in tables])
+        style = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][_variant(method, curves)]}
+        axes.plot(grid, seeds.mean(0), label=method, linewidth=2, zorder=3 + number, **style)
+        axes.fill_between(grid, seeds.min(0), seeds.max(0), color=style["color"], alpha=0.15, linewidth=0)
+    axes.set(xlabel=labels[over], ylabel=f"test {value}", xlim=(0, None))
+    axes.legend()
+    return axes
+
+
+def _variant(method: str, curves: Iterable[str]) -> int:
+    """Return which of its family's variants a method is, for the line style."""
+    family = [name for name in curves if name.split("-")[0] == method.split("-")[0]]
+    return family.index(method) % 4
+
+
+def plot_gantt(
+    updates: pd.DataFrame,
+    *,
+    until: float,
+    in_flight: pd.DataFrame | None = None,
+    unit: str = "",
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw who trains when: a bar a job, coloured by the staleness that its update had on arrival.
+
+    Args:
+        updates: a result's table of updates.
+        until: last virtual time to draw.
+        in_flight: jobs that had not arrived: client, dispatched_at; drawn hollow.
+        unit: what a unit of virtual time means.
+        axes: where to draw.
+    """
+    axes = _axes(axes)
+    shown = updates[updates["dispatched_at"] < until]
+    palette = plt.get_cmap("viridis_r")
+    most = max(1, int(shown["staleness"].max()) if len(shown) else 1)
+    axes.barh(
+        shown["client"],
+        np.minimum(shown["arrived_at"], until) - shown["dispatched_at"],
+        left=shown["dispatched_at"],
+        height=0.8,
+        color=palette(np.log1p(shown["staleness"]) / np.log1p(most)),
+        edgecolor="white",
+        linewidth=0.6,
+    )
+    if in_flight is not None and len(in_flight):
+        axes.barh(
+            in_flight["client"],
+            until - in_flight["dispatched_at"],
+            left=in_flight["dispatched_at"],
+            height=0.8,
+            facecolor="none",
+            edgecolor=NEUTRAL,
+            linestyle=":",
+        )
+    scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.matplotlib.colors.FuncNorm((np.log1p, np.expm1), 0, most))
+    ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
+    axes.figure.colorbar(scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d")
+    axes.set(xlabel=f"virtual time{f' ({unit})' if unit else ''}", ylabel="client", xlim=(0, until))
+    axes.grid(False)
+    return axes
+
+
+def plot_staleness(updates: pd.DataFrame, *, expected: float | None = None, axes: Axes | None = None) -> Axes:
+    """Draw how stale the arrivals were, with their mean and, where known, the mean that theory expects."""
+    axes = _axes(axes)
+    staleness = updates["staleness"]
+    bins = np.arange(staleness.max() + 2) - 0.5 if staleness.max() <= 60 else 60
+    axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
+    axes.axvline(staleness.mean(), color=ACCENT, linewidth=2, label=f"mean {staleness.mean():.1f}")
+    if expected is not None:
+        axes.axvline(expected, color="black", linestyle="--", label=f"identity {expected:.1f}")
+    axes.set(xlabel="staleness on arrival (versions)", ylabel="updates", yscale="log")
+    axes.legend()
+    return axes
+
+
+def plot_labels(counts: np.ndarray, *, axes: Axes | None = None) -> Axes:
+    """Draw which labels each client has, as areas.
+
+    Args:
+        counts: ``(N, C)`` samples of each class at each client.
+        axes: where to draw.
+    """
+    axes = _axes(axes)
+    clients, classes = np.nonzero(counts)
+    area = counts[clients, classes] / counts.max()
+    axes.scatter(clients, classes, s=5 + 140 * area, c=classes, cmap="tab10", alpha=0.8, linewidths=0)
+    axes.set(xlabel="client", ylabel="class", yticks=range(counts.shape[1]))
+    return axes
+
+
+def plot_result(result: Result) -> Figure:
+    """Draw accuracy over virtual time, and the staleness of what arrived."""
+    use_style()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+    unit = result.config.delay_settings.unit
+    plot_curves({result.config.algorithm: [result.curve]}, unit=unit, axes=left)
+    if len(result.updates):
+        plot_staleness(result.updates, axes=right)
+    left.set_title(f"{result.config.algorithm} on {result.config.task}")
+    right.set_title("staleness")
+    plt.close(figure)  # a notebook shows what the call returns, once
+    return figure

@@ -1,0 +1,190 @@
+"""One run from a configuration to a result."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import time
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
+
+from asyncfl_lite.algorithms import ServerContext
+from asyncfl_lite.client import ClientData, Trainer
+from asyncfl_lite.config import Config
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.models.base import forward_flop, initial_model
+from asyncfl_lite.results import Result
+from asyncfl_lite.simulator import Arrival, Job, Outcome, Simulation
+from asyncfl_lite.streams import stream
+from asyncfl_lite.tasks import Task, TaskSource
+from asyncfl_lite.vectors import VectorModel
+
+COHORT_UP_TO_FLOP = 1_000_000
+"""A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
+
+
+@lru_cache(maxsize=4)
+def load_task(source: TaskSource) -> Task:
+    """Load a task once a process."""
+    return source.load()
+
+
+
+def run(config: Config, *, task: Task | None = None, progress: bool = False) -> Result:
+    """Run ``config`` from beginning to end.
+
+    Args:
+        config: what to run.
+        task: one's own data, in place of the one that ``config.task`` names.
+        progress: show a bar that counts versions.
+
+    Returns:
+        The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
+    """
+    return Run(config, task).finish(progress=progress)
+
+
+class Run:
+    """The parts of one run, joined: task, model, method, trainer, simulation.
+
+    Attributes:
+        parts: client -> ``(n_i,)`` places of its samples in the task's training set.
+        simulation: the clock; ``simulation.steps()`` walks through the run job by job.
+    """
+
+    def __init__(self, config: Config, task: Task | None = None) -> None:
+        self.config = config
+        self.task = (task or load_task(config.task_settings)).to(config.device)
+        self.parts = config.partition_settings.split(
+            self.task.labels.cpu().numpy(),
+            config.clients,
+            stream(config.seed, "partition"),
+            owners=self.task.owners,
+        )
+        weights = int(stream(config.seed, "model").integers(2**31))
+        module = initial_model(config.model_settings, self.task.input_shape, self.task.num_classes, weights)
+        self.model = VectorModel(module.to(config.device))
+        self.algorithm = config.make_algorithm()
+        self._start_algorithm()
+        self.trainer = self._make_trainer()
+        self.simulation = self._make_simulation()
+        self._curve: list[dict[str, float]] = []
+        self._training_seconds = 0.0
+
+    def _start_algorithm(self) -> None:
+        x0, buffers = self.model.flatten()
+        context = ServerContext(
+            model=self.model,
+            num_clients=self.config.clients,
+            rng=stream(self.config.seed, "server"),
+            unlabelled=lambda name, count: self.task.unlabelled_set(
+                name, count, stream(self.config.seed, "unlabelled")
+            ),
+        )
+        mask = self.model.variance_mask.to(x0.device)
+        self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
+
+    def _make_trainer(self) -> Trainer:
+        data = ClientData(self.task.inputs, self.task.labels, self.parts, self.task.losses, self.task.hits)
+        training = self.config.make_training(self.algorithm.proximal)
+        return Trainer(self.model, data, training, self.config.seed, cohort=self._cohort())
+
+    def _cohort(self) -> bool:
+        """Whether to vectorise over clients: decided by the configuration alone."""
+        if self.model.num_buffers:
+            if self.config.cohort == "on":
+                raise ConfigError("cohort: a model with running statistics trains one by one, got 'on'")
+            return False
+        if self.config.cohort == "auto":
+            return forward_flop(self.model, self.task.input_shape) <= COHORT_UP_TO_FLOP
+        return self.config.cohort == "on"
+
+    def _make_simulation(self) -> Simulation:
+        config = self.config
+        sizes = np.array([len(part) for part in self.parts])
+        return Simulation(
+            self.algorithm,
+            config.make_scheduling(),
+            config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
+            np.flatnonzero(sizes).tolist(),
+            seed=config.seed,
+            rounds=config.rounds,
+            horizon=config.horizon,
+            server_time=config.server_time,
+            observers=[self._observe],
+        )
+
+    def evaluate(self) -> tuple[float, float]:
+        """Return accuracy and mean loss of the global model on the test set."""
+        outputs = self.model.outputs(self.algorithm.x, self.task.test_inputs, self.algorithm.buffers)
+        hits = self.task.hits(outputs, self.task.test_labels).mean()
+        return float(hits), float(self.task.losses(outputs, self.task.test_labels).mean())
+
+    def train(self, jobs: list[Job]) -> list[Outcome]:
+        """Train jobs, and add up the processor time that it takes."""
+        began = time.process_time()
+        outcomes = self.trainer(jobs)
+        self._training_seconds += time.process_time() - began
+        return outcomes
+
+    def finish(self, *, progress: bool = False) -> Result:
+        """Run to the end and return the result."""
+        wall, processor = time.perf_counter(), time.process_time()
+        with tqdm(total=self.config.rounds, unit="version", disable=not progress) as bar:
+            if progress:
+                self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
+            self._record()
+            self.simulation.run(self.train)
+        if self._curve[-1]["time"] != self.simulation.clock:
+            self._record()
+        timing = {
+            "seconds": time.perf_counter() - wall,
+            "cpu_seconds": time.process_time() - processor,
+            "training_cpu_seconds": self._training_seconds,
+        }
+        updates = pd.DataFrame(
+            [dataclasses.astuple(arrival) for arrival in self.simulation.arrivals],
+            columns=[column.name for column in dataclasses.fields(Arrival)],
+        )
+        curve = pd.DataFrame(self._curve)
+        return Result(self.config, self._summary(curve, updates), curve, updates, timing, self.algorithm.x)
+
+    def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
+        if arrival.version % self.config.eval_every == 0 and arrival.version != self._curve[-1]["version"]:
+            self._record()
+
+    def _record(self) -> None:
+        accuracy, loss = self.evaluate()
+        self._curve.append(
+            {
+                "version": self.algorithm.version,
+                "time": self.simulation.clock,
+                "updates": len(self.simulation.arrivals),
+                "accuracy": accuracy,
+                "loss": loss,
+            }
+        )
+
+    def _summary(self, curve: pd.DataFrame, updates: pd.DataFrame) -> dict[str, Any]:
+        staleness = updates["staleness"]
+        weights = self.algorithm.x.detach().cpu().contiguous()
+        return {
+            "final_accuracy": float(curve["accuracy"].iloc[-1]),
+            "final_loss": float(curve["loss"].iloc[-1]),
+            "best_accuracy": float(curve["accuracy"].max()),
+            "virtual_time": float(self.simulation.clock),
+            "versions": int(self.algorithm.version),
+            "client_updates": len(updates),
+            "rejected_updates": len(self.algorithm.rejections),
+            "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
+            "max_staleness": int(staleness.max()) if len(updates) else 0,
+            "most_versions_in_flight": self.simulation.most_versions_in_flight,
+            "empty_clients": sum(not len(part) for part in self.parts),
+            "parameters": self.model.num_parameters,
+            "training": "cohort" if self.trainer.cohort else "one by one",
+            "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
+        }

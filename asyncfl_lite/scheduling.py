@@ -1,0 +1,218 @@
+"""When a slot that a reporting client frees gets work again, and who gets it.
+
+A :class:`Scheduling` policy is told of every arrival and asks the simulation to dispatch; a
+:class:`Selection` says which client comes next. Both are small, hold no model and draw no numbers of
+their own except from the simulation's stream of client choices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncfl_lite.registry import Registry
+
+if TYPE_CHECKING:
+    from asyncfl_lite.simulator import Simulation
+
+SCHEDULING: Registry[Scheduling] = Registry("redispatch")
+
+
+class IdleClients:
+    """The clients without work: a random one, or a named one, is taken in constant time."""
+
+    def __init__(self, clients: list[int]) -> None:
+        self._clients = list(clients)
+        self._position = {client: place for place, client in enumerate(self._clients)}
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def __contains__(self, client: int) -> bool:
+        return client in self._position
+
+    def as_list(self) -> list[int]:
+        """Return the clients in their current order (the order matters to :meth:`draw`)."""
+        return list(self._clients)
+
+    def add(self, client: int) -> None:
+        """Put a client back."""
+        self._position[client] = len(self._clients)
+        self._clients.append(client)
+
+    def remove(self, client: int) -> None:
+        """Take a client out."""
+        place = self._position.pop(client)
+        last = self._clients.pop()
+        if last != client:
+            self._clients[place] = last
+            self._position[last] = place
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """Return a uniformly random idle client; it stays in."""
+        return self._clients[int(rng.random() * len(self._clients))]
+
+
+class Selection(ABC):
+    """Chooses the next client to be sent work."""
+
+    @abstractmethod
+    def choose(self, idle: IdleClients, reporter: int | None, rng: np.random.Generator) -> int:
+        """Return one of the ``idle`` clients; ``reporter`` is who has just reported, if anyone."""
+
+
+class Uniform(Selection):
+    """Uniform over the idle clients, the one that has just reported included (FedEcho Alg. 1)."""
+
+    def choose(self, idle: IdleClients, reporter: int | None, rng: np.random.Generator) -> int:
+        """Return a uniformly random idle client."""
+        return idle.draw(rng)
+
+
+class SameClient(Selection):
+    """The reporter gets its next job at once; for examples that are worked by hand."""
+
+    def choose(self, idle: IdleClients, reporter: int | None, rng: np.random.Generator) -> int:
+        """Return the reporter, or the idle client with the lowest number at the start."""
+        return min(idle.as_list()) if reporter is None else reporter
+
+
+class Scheduling(ABC):
+    """When clients are dispatched.
+
+    Args:
+        concurrency: how many clients train at the same time, M_c.
+        buffer_size: how many updates one aggregation takes, M.
+    """
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        self.concurrency = concurrency
+        self.buffer_size = buffer_size
+
+    @property
+    def most_in_flight(self) -> int:
+        """The bound that a run checks itself against."""
+        return self.concurrency
+
+    def start(self, simulation: Simulation) -> None:
+        """Dispatch the first clients at time 0."""
+        simulation.dispatch_idle(self.concurrency)
+
+    def before_receive(self, simulation: Simulation, client: int) -> None:  # noqa: B027
+        """Act before the server works on the arrival of ``client``."""
+
+    @abstractmethod
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Act after it; ``changed`` says whether the arrival made a new version."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs, as plain numbers and lists."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
+        """Take up a saved state."""
+
+
+@SCHEDULING.register("before_agg")
+class DispatchBeforeAggregation(Scheduling):
+    """Every report starts one job at once, on the model before this report counts (FedEcho Alg. 1)."""
+
+    def before_receive(self, simulation: Simulation, client: int) -> None:
+        """Send the current, not yet aggregated model to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Nothing is left to do."""
+
+
+@SCHEDULING.register("after_agg")
+class DispatchAfterAggregation(Scheduling):
+    """Every report starts one job, on the model in which the report counts already (FedAsync)."""
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Send the current model to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+
+def Continuous(  # noqa: N802 - reads as the policy's name
+    concurrency: int, buffer_size: int = 1, *, redispatch: str = "before_agg"
+) -> Scheduling:
+    """Return the policy that keeps ``concurrency`` clients busy all the time.
+
+    Args:
+        concurrency: how many clients train at the same time.
+        buffer_size: how many updates one aggregation takes.
+        redispatch: ``before_agg`` or ``after_agg``: does the new job start from the model before or
+            after the aggregation that its reporter may trigger (specification §0.3).
+    """
+    return SCHEDULING.get(redispatch)(concurrency, buffer_size)
+
+
+@SCHEDULING.register("rounds")
+class Rounds(Scheduling):
+    """Synchronous: a round's clients start together and the server waits for the last (FedAvg)."""
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Start the next round when the last client has reported."""
+        if simulation.in_flight:
+            return
+        if not changed:
+            simulation.flush()  # a rejected update must not hold the round up for ever
+        simulation.dispatch_idle(self.concurrency)
+
+
+@SCHEDULING.register("burst")
+class Burst(Scheduling):
+    """Reporters wait until M have reported, then all M get the new model together (KUIPER Alg. 1)."""
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        super().__init__(concurrency, buffer_size)
+        self.waiting: list[int] = []
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Close the burst when it is full."""
+        self.waiting.append(client)
+        if len(self.waiting) < self.buffer_size:
+            return
+        if not changed:
+            simulation.flush()
+        members, self.waiting = self.waiting, []
+        for member in members:
+            simulation.dispatch(member)
+
+    def state(self) -> dict[str, Any]:
+        """Return who waits."""
+        return {"waiting": list(self.waiting)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up who waits."""
+        self.waiting = list(state["waiting"])
+
+
+@SCHEDULING.register("refill")
+class Refill(Scheduling):
+    """Half of M_c random clients join whenever fewer than M_c are active (FedADT §V: 50 below 100)."""
+
+    @property
+    def batch(self) -> int:
+        """How many clients join at once."""
+        return max(1, self.concurrency // 2)
+
+    @property
+    def most_in_flight(self) -> int:
+        """One below the threshold, and a whole batch on top."""
+        return self.concurrency - 1 + self.batch
+
+    def start(self, simulation: Simulation) -> None:
+        """Fill up from nothing."""
+        self._fill(simulation)
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Fill up if the report left too few active."""
+        self._fill(simulation)
+
+    def _fill(self, simulation: Simulation) -> None:
+        while simulation.in_flight < self.concurrency:
+            simulation.dispatch_idle(min(self.batch, len(simulation.idle)))

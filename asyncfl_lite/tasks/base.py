@@ -1,0 +1,130 @@
+"""What a task is: data as tensors, transformed once; a loss; a metric; the server's own sets."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from asyncfl_lite.errors import ConfigError, DataError, unknown_name
+from asyncfl_lite.registry import Registry, Settings
+
+TASKS: Registry[TaskSource] = Registry("task")
+
+UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
+"""``(count, rng) -> (count, …)`` inputs like the task's own."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A classification task.
+
+    Attributes:
+        name: as configurations call it.
+        inputs, labels: ``(n, …)`` float and ``(n,)`` int64, all clients' training samples.
+        test_inputs, test_labels: the same for testing.
+        num_classes: C.
+        source: where the data comes from, and on what terms.
+        unlabelled: the server's unlabelled sets by name.
+        owners: ``(n,)`` who a sample belongs to by nature, or None.
+    """
+
+    name: str
+    inputs: Tensor
+    labels: Tensor
+    test_inputs: Tensor
+    test_labels: Tensor
+    num_classes: int
+    source: str = "given by the user"
+    unlabelled: Mapping[str, UnlabelledSet] = field(default_factory=dict)
+    owners: np.ndarray | None = None
+
+    @classmethod
+    def from_tensors(
+        cls,
+        inputs: Tensor,
+        labels: Tensor,
+        test_inputs: Tensor,
+        test_labels: Tensor,
+        *,
+        name: str = "custom",
+        unlabelled: Tensor | None = None,
+        owners: np.ndarray | None = None,
+    ) -> Task:
+        """Make a task of one's own tensors.
+
+        Args:
+            inputs, labels: ``(n, …)`` and ``(n,)``.
+            test_inputs, test_labels: the same for testing.
+            name: what results call it.
+            unlabelled: ``(u, …)`` the server's unlabelled inputs; FedEcho knows them as ``own``.
+            owners: ``(n,)`` who a sample belongs to, for the partition ``natural``.
+
+        Raises:
+            DataError: when shapes do not fit together.
+        """
+        for what, left, right in (("", inputs, labels), ("test_", test_inputs, test_labels)):
+            if len(left) != len(right) or not len(left):
+                raise DataError(f"{what}inputs: {len(left)} of them and {len(right)} labels; as many, at least 1, needed")
+        sets = {} if unlabelled is None else {"own": _first_of(unlabelled, "own")}
+        classes = int(max(labels.max(), test_labels.max())) + 1
+        return cls(name, inputs, labels, test_inputs, test_labels, classes, unlabelled=sets, owners=owners)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.inputs.shape[1:])
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the ``(n,)`` cross-entropies, in nats."""
+        return functional.cross_entropy(outputs, labels, reduction="none")
+
+    def hits(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return ``(n,)`` floats, 1 where the most likely class is the label."""
+        return (outputs.argmax(-1) == labels).to(outputs.dtype)
+
+    def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
+        """Return ``(count, …)`` inputs of the server's unlabelled set ``name``.
+
+        Raises:
+            ConfigError: if the task has no such set.
+        """
+        if name not in self.unlabelled:
+            if not self.unlabelled:
+                raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets, got {name!r}")
+            raise ConfigError(unknown_name("distill_set", name, self.unlabelled))
+        return self.unlabelled[name](count, rng).to(self.inputs)
+
+    def to(self, device: str | torch.device) -> Task:
+        """Return the task with its tensors on ``device``."""
+        moved = {key: getattr(self, key).to(device) for key in ("inputs", "labels", "test_inputs", "test_labels")}
+        return type(self)(**{**self.__dict__, **moved})
+
+
+def _first_of(inputs: Tensor, name: str) -> UnlabelledSet:
+    """Return a set that gives random ones of ``inputs``, each at most once."""
+
+    def draw(count: int, rng: np.random.Generator) -> Tensor:
+        if count > len(inputs):
+            raise ConfigError(f"distill_samples: the set {name!r} has {len(inputs)}, got {count}")
+        return inputs[torch.from_numpy(rng.permutation(len(inputs))[:count])]
+
+    return draw
+
+
+class TaskSource(Settings):
+    """A task's settings, from which it is loaded."""
+
+    @abstractmethod
+    def load(self) -> Task:
+        """Read the data and return the task, on the CPU.
+
+        Raises:
+            DataError: when the data cannot be had.
+            MissingLibraryError: when an optional library that holds it is not installed.
+        """

@@ -1,0 +1,412 @@
+"""Partitions: which training samples each client holds.
+
+A partition splits sample indices by label (or, for ``natural``, by owner). All but ``dirichlet_wrap``
+give every index to at most one client; all but that and ``natural`` give every index to exactly one.
+Clients may end up without samples unless a partition says otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_left, bisect_right
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.registry import Registry, Settings
+
+Alpha = Annotated[float, Field(gt=0, le=1e9)]
+MAX_REDRAWS = 20
+MAX_CANDIDATES = 100
+SMALL_SHARE = 1e-12
+"""Added to drawn class shares, so that a class can always be given to somebody."""
+
+
+class Partition(Settings):
+    """Which samples each client holds; abstract. A new one defines ``assign`` and is registered."""
+
+    needs_owners: ClassVar[bool] = False
+    """Whether samples are split by a given owner each, not by label."""
+
+    shares_samples: ClassVar[bool] = False
+    """Whether several clients may hold the same sample."""
+
+    def split(
+        self,
+        labels: np.ndarray,
+        num_clients: int,
+        rng: np.random.Generator,
+        owners: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """Return each client's sorted (n_i,) int64 indices into ``labels``, for ``num_clients`` clients.
+
+        Args:
+            labels: (n,) class of each sample.
+            num_clients: how many parts to make, at least 1.
+            rng: the run's stream ``partition``.
+            owners: (n,) owner of each sample, such as a writer; used only where ``needs_owners``.
+
+        Raises:
+            ConfigError: if the samples cannot be split so, or owners are needed and not given.
+            DataError: if labels or owners have a wrong shape or there are none.
+        """
+        labels = np.asarray(labels)
+        if labels.ndim != 1 or len(labels) == 0:
+            raise DataError(
+                f"labels: must be one class for each of at least 1 sample, got shape {labels.shape}"
+            )
+        if num_clients < 1:
+            raise ConfigError(f"num_clients: must be at least 1, got {num_clients}")
+        if num_clients > len(labels) and not self.shares_samples:
+            raise ConfigError(f"num_clients: must be at most the {len(labels)} samples, got {num_clients}")
+        values = checked_owners(owners, labels) if self.needs_owners else labels
+        _, kinds = np.unique(values, return_inverse=True)
+        return self.assign(kinds, num_clients, rng)
+
+    @abstractmethod
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices, where ``split`` has checked the input.
+
+        Args:
+            kinds: (n,) labels (owners where ``needs_owners``) numbered 0 to C - 1, none left out.
+            num_clients: how many parts to make.
+            rng: the run's stream ``partition``.
+        """
+
+
+PARTITIONS: Registry[Partition] = Registry("partition")
+
+
+def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
+    """Return ``owners`` as an (n,) array, or raise in one line what is wrong with them."""
+    if owners is None:
+        raise ConfigError("owners: this partition needs the owner of each sample, and there are none")
+    owners = np.asarray(owners)
+    if owners.shape != labels.shape:
+        raise DataError(f"owners: must be one for each of {len(labels)} samples, got shape {owners.shape}")
+    return owners
+
+
+def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
+    """Turn each sample's client (n,), -1 for nobody, into each client's sorted int64 indices."""
+    order = np.argsort(client_of, kind="stable").astype(np.int64)
+    bounds = np.searchsorted(client_of[order], np.arange(num_clients + 1))
+    return [order[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+# --- IID and by owner ----------------------------------------------------------------------------
+
+
+@PARTITIONS.register("iid")
+class Iid(Partition):
+    """Samples at random, in equal numbers (give or take one)."""
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices."""
+        return by_client(rng.permutation(len(kinds)) % num_clients, num_clients)
+
+
+@PARTITIONS.register("natural")
+class Natural(Partition):
+    """All samples of one random owner (such as a FEMNIST writer) for each client (FedRevive)."""
+
+    needs_owners = True
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the indices of each chosen owner; samples of other owners are left out."""
+        num_owners = kinds.max() + 1
+        if num_clients > num_owners:
+            raise ConfigError(f"num_clients: must be at most the {num_owners} owners, got {num_clients}")
+        client_of_owner = np.full(num_owners, -1)
+        client_of_owner[rng.choice(num_owners, num_clients, replace=False)] = np.arange(num_clients)
+        return by_client(client_of_owner[kinds], num_clients)
+
+
+# --- Dirichlet -----------------------------------------------------------------------------------
+
+
+def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Cut each class at its cumulative shares: (C,) sizes and (C, N) shares give (C, N) int counts."""
+    cuts = (np.cumsum(shares, axis=1)[:, :-1] * class_sizes[:, None]).astype(np.int64)
+    return np.diff(cuts, axis=1, prepend=0, append=class_sizes[:, None])
+
+
+def deal(kinds: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Give each client ``counts[class, client]`` samples of each class at random; returns clients (n,)."""
+    shuffled = rng.permutation(len(kinds))
+    class_by_class = shuffled[np.argsort(kinds[shuffled], kind="stable")]
+    client_of = np.empty(len(kinds), dtype=np.int64)
+    num_classes, num_clients = counts.shape
+    client_of[class_by_class] = np.repeat(np.tile(np.arange(num_clients), num_classes), counts.ravel())
+    return client_of
+
+
+def donations(sizes: np.ndarray, total: int) -> np.ndarray:
+    """Return how many samples each client gives so that the largest clients give ``total`` together."""
+    level = bisect_left(range(sizes.max()), -total, key=lambda level: -np.maximum(sizes - level, 0).sum())
+    given = np.maximum(sizes - level, 0)
+    given[np.flatnonzero(sizes >= level)[: total - given.sum()]] += 1
+    return given
+
+
+def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.random.Generator) -> np.ndarray:
+    """Move random samples from the largest clients until every client has ``min_size``; returns (n,)."""
+    sizes = np.bincount(client_of, minlength=num_clients)
+    wanted = np.maximum(min_size - sizes, 0)
+    given = donations(sizes, wanted.sum())
+    shuffled = rng.permutation(len(client_of))
+    grouped = shuffled[np.argsort(client_of[shuffled], kind="stable")]
+    place = np.arange(len(client_of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    moved = grouped[place < given[client_of[grouped]]]
+    client_of = client_of.copy()
+    client_of[rng.permutation(moved)] = np.repeat(np.arange(num_clients), wanted)
+    return client_of
+
+
+@PARTITIONS.register("dirichlet_class")
+class DirichletClass(Partition):
+    """Each class cut over the clients by Dir(alpha); unequal sizes (FADAS code; FedEcho).
+
+    Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws,
+    random samples move from the largest clients to those that are short, which makes the split a
+    little milder. ``min_size`` 0 takes the first draw, as the FADAS authors' code does; the bound for
+    FedEcho is ours. The construction is the one usually credited to Hsu et al. 2019.
+    """
+
+    alpha: Alpha = 0.1
+    min_size: int = Field(10, ge=0)
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices, at least ``min_size`` of them."""
+        if len(kinds) < num_clients * self.min_size:
+            allowed = len(kinds) // num_clients
+            raise ConfigError(
+                f"min_size: must be at most {allowed} with {len(kinds)} samples and {num_clients} clients, "
+                f"got {self.min_size}"
+            )
+        class_sizes = np.bincount(kinds)
+        for _ in range(MAX_REDRAWS):
+            shares = rng.dirichlet(np.full(num_clients, self.alpha), size=len(class_sizes))
+            counts = counts_by_share(class_sizes, shares)
+            if counts.sum(axis=0).min() >= self.min_size:
+                break
+        client_of = top_up(deal(kinds, counts, rng), num_clients, self.min_size, rng)
+        return by_client(client_of, num_clients)
+
+
+@PARTITIONS.register("dirichlet_client")
+class DirichletClient(Partition):
+    """Each client a class mix from Dir(alpha), in equal numbers (Acar et al., FedDyn code).
+
+    Clients draw a class from their mix for one sample after the other, in random order; a class
+    without samples left is drawn again. ``prior`` ``uniform`` gives every class the concentration
+    alpha; ``empirical`` shares alpha out by class frequency, so that all together have alpha.
+    """
+
+    alpha: Alpha = 0.1
+    prior: Literal["uniform", "empirical"] = "uniform"
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices, equally many give or take one."""
+        left = np.bincount(kinds)
+        prior = np.ones(len(left)) if self.prior == "uniform" else left / left.sum()
+        mixes = rng.dirichlet(self.alpha * prior, size=num_clients) + SMALL_SHARE
+        clients = rng.permutation(len(kinds)) % num_clients
+        counts = np.zeros((len(left), num_clients), dtype=np.int64)
+        cumulative = mixes.cumsum(axis=1).tolist()
+        for client, draw in zip(clients.tolist(), rng.random(len(kinds)).tolist(), strict=True):
+            kind = bisect_right(cumulative[client], draw * cumulative[client][-1])
+            counts[kind, client] += 1
+            left[kind] -= 1
+            if left[kind] == 0:
+                mixes[:, kind] = 0
+                cumulative = mixes.cumsum(axis=1).tolist()
+        return by_client(deal(kinds, counts, rng), num_clients)
+
+
+@PARTITIONS.register("dirichlet_flgo")
+class DirichletFlgo(Partition):
+    """Each client a class mix from Dir(alpha p), p the class frequencies (FLGo; for FedADT).
+
+    As FLGo's DirichletPartitioner with equal sizes: one client's mix after the other is replaced by
+    the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to
+    p, until its squared distance is at most 1e-6 (ten times more after every 500 tries); then each
+    class is cut over the clients in proportion to their mixes. Sizes are therefore only about equal.
+    That FedADT, which builds on FLGo, uses it is assumed.
+    """
+
+    alpha: Alpha = 0.1
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices."""
+        class_sizes = np.bincount(kinds)
+        shares = self.matched_mixes(class_sizes / len(kinds), num_clients, rng).T + SMALL_SHARE
+        counts = counts_by_share(class_sizes, shares / shares.sum(axis=1, keepdims=True))
+        return by_client(deal(kinds, counts, rng), num_clients)
+
+    def matched_mixes(self, prior: np.ndarray, num_clients: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw (N, C) class mixes from Dir(alpha prior) whose mean is close to ``prior`` (C,)."""
+        num_candidates = min(num_clients, MAX_CANDIDATES)
+        mixes = rng.dirichlet(self.alpha * prior, size=num_clients)
+        error, step = ((mixes.mean(axis=0) - prior) ** 2).sum(), 0
+        while error > 1e-6 * 10.0 ** (step // 500):
+            client = step % num_clients
+            others = mixes.sum(axis=0) - mixes[client]
+            candidates = rng.dirichlet(self.alpha * prior, size=num_candidates)
+            errors = (((others + candidates) / num_clients - prior) ** 2).sum(axis=1)
+            if errors.min() < error:
+                mixes[client], error = candidates[errors.argmin()], errors.min()
+            step += 1
+        return mixes
+
+
+@PARTITIONS.register("dirichlet_wrap")
+class DirichletWrap(Partition):
+    """Each client a class mix from Dir(alpha); samples are shared (FedRevive code).
+
+    Each class is a shuffled list that clients take their counts from; one that is too short for the
+    next client is shuffled and begun again. Rounding is settled as in the authors' code: what is
+    missing is added to a random class, what is too much taken from the largest. A class with fewer
+    samples than a client's count gives all that it has, so no client holds a sample twice.
+    """
+
+    shares_samples = True
+
+    alpha: Alpha = 0.5
+    samples_per_client: int = Field(350, ge=1)
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices, ``samples_per_client`` unless its classes have fewer."""
+        num_classes = kinds.max() + 1
+        mixes = rng.dirichlet(np.full(num_classes, self.alpha), size=num_clients)
+        counts = np.array([self.rounded_counts(mix, rng) for mix in mixes])
+        parts: list[list[np.ndarray]] = [[] for _ in range(num_clients)]
+        for kind in range(num_classes):
+            unused = everything = rng.permutation(np.flatnonzero(kinds == kind))
+            for client in np.flatnonzero(counts[:, kind]):
+                count = counts[client, kind]
+                if count > len(unused):
+                    unused = rng.permutation(everything)
+                parts[client].append(unused[:count])
+                unused = unused[count:]
+        return [np.sort(np.concatenate(part)).astype(np.int64) for part in parts]
+
+    def rounded_counts(self, mix: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Round ``samples_per_client`` times ``mix`` (C,) to counts with exactly that sum."""
+        counts = np.rint(mix * self.samples_per_client).astype(np.int64)
+        missing = self.samples_per_client - counts.sum()
+        if missing > 0:
+            counts[rng.integers(len(counts))] += missing
+        for _ in range(-missing):
+            counts[counts.argmax()] -= 1
+        return counts
+
+
+# --- KUIPER's bias -------------------------------------------------------------------------------
+
+
+class BiasPartition(Partition):
+    """Labels belong to groups of clients; the bias is how much a group gets of its own labels.
+
+    Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
+    their indices. There are as many groups as clients, unless ``groups`` says less, and never more
+    than labels: clients beyond that share the labels of their group.
+    """
+
+    bias: float = Field(0.5, ge=0, le=1)
+    groups: int | None = Field(None, ge=1)
+
+    @abstractmethod
+    def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
+        """Return (G, G): how likely a sample of a row's group is to go to each group.
+
+        Args:
+            group_sizes: (G,) number of clients in each group.
+        """
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices."""
+        if self.groups is not None and self.groups > num_clients:
+            raise ConfigError(f"groups: must be at most the {num_clients} clients, got {self.groups}")
+        num_classes = kinds.max() + 1
+        num_groups = min(self.groups or num_clients, num_classes)
+        group_of_class = rng.permutation(np.arange(num_classes) * num_groups // num_classes)
+        group_sizes = np.bincount(np.arange(num_clients) * num_groups // num_clients)
+        receiver = np.empty(len(kinds), dtype=np.int64)
+        for group, probabilities in enumerate(self.group_probabilities(group_sizes)):
+            own = group_of_class[kinds] == group
+            receiver[own] = rng.choice(num_groups, size=own.sum(), p=probabilities)
+        first_client = np.cumsum(group_sizes) - group_sizes
+        return by_client(first_client[receiver] + rng.integers(group_sizes[receiver]), num_clients)
+
+
+@PARTITIONS.register("noniid_bias")
+class NoniidBias(BiasPartition):
+    """To the label's own group with probability bias, else to any client (KUIPER, inferred).
+
+    The own group of G equal ones gets ``bias + (1 - bias) / G`` of its labels: 0 is IID, 1 disjoint
+    labels. KUIPER (Section 5) varies such a bias and prints no formula; this reading is ours.
+    """
+
+    def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
+        """Return the (G, G) mixture of the own group and a uniformly random client."""
+        anywhere = group_sizes / group_sizes.sum()
+        return self.bias * np.eye(len(group_sizes)) + (1 - self.bias) * anywhere
+
+
+@PARTITIONS.register("noniid_bias_fang")
+class NoniidBiasFang(BiasPartition):
+    """To the label's own group with probability bias, else to another one (FLTrust-style code).
+
+    Each other of G groups gets ``(1 - bias) / (G - 1)``, so that 1 / G is IID. A bias of 0 is IID too,
+    as in published code of this family.
+    """
+
+    def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
+        """Return (G, G) with the bias on the diagonal and the rest spread evenly."""
+        num_groups = len(group_sizes)
+        if self.bias == 0 or num_groups == 1:
+            return np.tile(group_sizes / group_sizes.sum(), (num_groups, 1))
+        other = (1 - self.bias) / (num_groups - 1)
+        return np.full((num_groups, num_groups), other) + (self.bias - other) * np.eye(num_groups)
+
+
+# --- looking at a partition ----------------------------------------------------------------------
+
+
+def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) -> np.ndarray:
+    """Return how many samples of each class each client holds, (N, num_classes) int64.
+
+    Args:
+        labels: (n,) class of each sample, 0 to ``num_classes`` - 1.
+        parts: each client's indices into ``labels``, as ``Partition.split`` returns them.
+        num_classes: number of columns.
+
+    Raises:
+        DataError: if a label is outside 0 to ``num_classes`` - 1.
+    """
+    labels = np.asarray(labels)
+    if len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:
+        raise DataError(f"labels: must be 0 to {num_classes - 1}, got {labels.min()} to {labels.max()}")
+    return np.array([np.bincount(labels[part], minlength=num_classes) for part in parts])
+
+
+def total_variation(counts: np.ndarray) -> float:
+    """Return the clients' mean total variation distance from the label shares of all together.
+
+    0 means that every client has the same label shares; the distance is at most 1. Clients without
+    samples are left out.
+
+    Args:
+        counts: (N, C) samples of each class that each client holds.
+
+    Raises:
+        DataError: if no client holds a sample.
+    """
+    counts = counts[counts.sum(axis=1) > 0]
+    if not len(counts):
+        raise DataError("counts: no client holds a sample")
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return float(np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1).mean() / 2)

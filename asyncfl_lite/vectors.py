@@ -1,0 +1,163 @@
+"""A model is a vector: any module's state as flat tensors, and back.
+
+Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``,
+the floating-point buffers (BatchNorm's running statistics), each in the order of
+``named_parameters()`` and ``named_buffers()``. Integer buffers (``num_batches_tracked``) stay with
+the module: no optimiser may touch them.
+
+Every function here copies on the way in and on the way out, except :meth:`VectorModel.unflatten`,
+which returns views and says so: an in-place step on such a view writes into the vector.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+
+class Slot(NamedTuple):
+    """Where one named tensor lies in its vector."""
+
+    name: str
+    shape: torch.Size
+    start: int
+    stop: int
+
+
+def _slots(named: list[tuple[str, Tensor]]) -> list[Slot]:
+    slots, start = [], 0
+    for name, tensor in named:
+        slots.append(Slot(name, tensor.shape, start, start + tensor.numel()))
+        start += tensor.numel()
+    return slots
+
+
+def _flatten(tensors: list[Tensor], like: Tensor) -> Tensor:
+    if not tensors:
+        return like.new_zeros(0)
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
+
+class VectorModel:
+    """A module whose state is given from outside as flat vectors.
+
+    The module that is passed in is copied; it is never changed by anything done here.
+
+    Args:
+        module: any module whose parameters share one floating dtype and device.
+
+    Attributes:
+        parameter_slots: where each parameter lies in the ``(d,)`` parameter vector.
+        buffer_slots: where each floating buffer lies in the ``(b,)`` buffer vector.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = copy.deepcopy(module)
+        parameters = list(self._module.named_parameters())
+        buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point()]
+        self.parameter_slots = _slots(parameters)
+        self.buffer_slots = _slots(buffers)
+        self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
+
+    @property
+    def num_parameters(self) -> int:
+        """Length d of the parameter vector."""
+        return self.parameter_slots[-1].stop if self.parameter_slots else 0
+
+    @property
+    def num_buffers(self) -> int:
+        """Length b of the vector of floating buffers, 0 for a model without BatchNorm."""
+        return self.buffer_slots[-1].stop if self.buffer_slots else 0
+
+    @property
+    def variance_mask(self) -> Tensor:
+        """``(b,)`` bool: which entries are running variances, that must stay positive."""
+        mask = torch.zeros(self.num_buffers, dtype=torch.bool)
+        for slot in self.buffer_slots:
+            mask[slot.start : slot.stop] = slot.name.endswith("running_var")
+        return mask
+
+    def flatten(self, module: nn.Module | None = None) -> tuple[Tensor, Tensor]:
+        """Return copies of a module's ``(d,)`` parameters and ``(b,)`` floating buffers.
+
+        Args:
+            module: a module of the same architecture; by default the one given at the start, with
+                its initial values.
+        """
+        module = module or self._module
+        parameters = dict(module.named_parameters())
+        buffers = dict(module.named_buffers())
+        like = next(iter(parameters.values()), torch.zeros(0))
+        return (
+            _flatten([parameters[slot.name] for slot in self.parameter_slots], like),
+            _flatten([buffers[slot.name] for slot in self.buffer_slots], like),
+        )
+
+    def unflatten(self, x: Tensor, buffers: Tensor | None = None) -> dict[str, Tensor]:
+        """Name the parts of a vector; differentiable, and views of it.
+
+        Args:
+            x: ``(d,)`` parameters.
+            buffers: ``(b,)`` floating buffers, or None to leave the module's own in place.
+        """
+        parts = x.split(self._sizes)  # its backward is one concatenation, however many parts
+        state = {s.name: part.view(s.shape) for s, part in zip(self.parameter_slots, parts, strict=True)}
+        if buffers is not None:
+            for slot in self.buffer_slots:
+                state[slot.name] = buffers[slot.start : slot.stop].view(slot.shape)
+        return state
+
+    def load(self, module: nn.Module, x: Tensor, buffers: Tensor | None = None) -> None:
+        """Copy a vector into ``module``; later steps on the module leave the vector alone."""
+        targets = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        with torch.no_grad():
+            for name, value in self.unflatten(x, buffers).items():
+                targets[name].copy_(value)
+
+    def __call__(
+        self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False
+    ) -> Tensor:
+        """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.
+
+        In training mode BatchNorm updates ``buffers`` in place; without ``buffers`` training mode of
+        a model that has some is refused, since it would change hidden state.
+        """
+        if train and self.buffer_slots and buffers is None:
+            raise ValueError("buffers: training mode of a model with running statistics needs them")
+        self._module.train(train)
+        return functional_call(self._module, self.unflatten(x, buffers), (inputs,))
+
+    @torch.no_grad()
+    def outputs(
+        self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500
+    ) -> Tensor:
+        """Return the ``(n, …)`` outputs in evaluation mode, without gradient, batch by batch."""
+        return torch.cat([self(x, batch, buffers) for batch in inputs.split(batch_size)])
+
+    def gradient(
+        self,
+        x: Tensor,
+        inputs: Tensor,
+        loss: Callable[[Tensor], Tensor],
+        buffers: Tensor | None = None,
+        *,
+        train: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``loss(outputs)`` and its ``(d,)`` gradient in ``x``.
+
+        Args:
+            x: ``(d,)`` parameters.
+            inputs: ``(n, …)`` a batch.
+            loss: from outputs to a scalar tensor.
+            buffers: ``(b,)`` running statistics.
+            train: whether BatchNorm and dropout act as in training.
+        """
+        point = x.detach().requires_grad_()
+        value = loss(self(point, inputs, buffers, train=train))
+        (gradient,) = torch.autograd.grad(value, point)
+        return value.detach(), gradient
