@@ -1,0 +1,54 @@
+"""What several test files use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from asyncfl_lite.algorithms import ServerContext, Update
+from asyncfl_lite.vectors import VectorModel
+
+torch.set_num_threads(1)
+
+
+def vector(*values: float) -> torch.Tensor:
+    """A float64 vector."""
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def update(delta, start_version=0, client=0, num_samples=1, **more) -> Update:
+    """An update of the given values."""
+    return Update(client=client, delta=vector(*delta), start_version=start_version, num_samples=num_samples, **more)
+
+
+class Fixed:
+    """Durations by client, always the same."""
+
+    def __init__(self, *durations: float) -> None:
+        self.durations = durations
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        return self.durations[client % len(self.durations)]
+
+
+def linear_model(inputs: int, outputs: int) -> VectorModel:
+    """A linear softmax student with zero weights, in float64."""
+    layer = torch.nn.Linear(inputs, outputs, bias=False, dtype=torch.float64)
+    torch.nn.init.zeros_(layer.weight)
+    return VectorModel(layer)
+
+
+@pytest.fixture
+def context():
+    """A server context around a linear model and a given unlabelled set."""
+
+    def make(model: VectorModel, unlabelled: torch.Tensor, seed: int = 0) -> ServerContext:
+        return ServerContext(
+            model=model,
+            num_clients=4,
+            rng=np.random.default_rng(seed),
+            unlabelled=lambda name, count: unlabelled[:count],
+        )
+
+    return make

@@ -1,0 +1,353 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from asyncfl_lite.delays import DELAYS, LONG, ClientDelays, DelayLaw, size_rank
+from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.streams import stream
+
+REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
+FEDECHO = ["fedecho_large", "fedecho_mild"]
+RULES = ["rank", "fadas_dirichlet"]
+
+
+def law_of(name: str, **parameters) -> DelayLaw:
+    return DELAYS.get(name)(**parameters)
+
+
+def prepared(name: str, num_samples, seed: int = 0, **parameters) -> ClientDelays:
+    return law_of(name, **parameters).prepare(np.asarray(num_samples), stream(seed, "delays setup"))
+
+
+def draws(delays: ClientDelays, client: int, count: int, seed: int = 0) -> np.ndarray:
+    rng = stream(seed, "delays")
+    return np.array([delays.draw(client, rng) for _ in range(count)])
+
+
+def shares(delays: ClientDelays) -> np.ndarray:
+    return np.bincount(delays.category_index, minlength=len(delays.category_names)) / len(delays.categories)
+
+
+def parameters_of(name: str, folder: Path) -> dict:
+    if name == "trace":
+        return {"path": write(folder, "client,seconds\n" + "".join(f"{i},{i + 1}\n" for i in range(30)))}
+    return REQUIRED.get(name, {})
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "trace.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# --- every law -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(DELAYS))
+def test_every_law_gives_finite_durations_that_only_the_seeds_decide(name, tmp_path):
+    sizes = np.arange(30) + 10
+    parameters = parameters_of(name, tmp_path)
+    delays, again = (prepared(name, sizes, seed=3, **parameters) for _ in range(2))
+    for client in range(30):
+        durations = draws(delays, client, 20, seed=client)
+        assert np.isfinite(durations).all() and (durations >= 0).all()
+        assert (durations == draws(again, client, 20, seed=client)).all()
+    assert type(delays.draw(0, stream(0, "delays"))) is float
+    assert delays.categories == again.categories
+    assert delays.categories is None or len(delays.categories) == 30
+
+
+@pytest.mark.parametrize("name", list(DELAYS))
+def test_every_law_states_its_unit_and_describes_itself_in_one_short_line(name):
+    assert DELAYS.get(name).unit
+    assert 30 < len(DELAYS.describe()[name]) < 90
+
+
+@pytest.mark.parametrize("name", sorted(set(DELAYS) - {"trace"}))
+def test_a_million_clients_take_no_more_than_a_few_numbers_each(name):
+    delays = prepared(name, np.ones(1_000_000, dtype=int), **REQUIRED.get(name, {}))
+    arrays = [value for value in vars(delays).values() if isinstance(value, np.ndarray)]
+    assert sum(array.nbytes for array in arrays) <= 24 * 1_000_000
+    assert delays.draw(999_999, stream(0, "delays")) >= 0
+
+
+@pytest.mark.parametrize("name", list(DELAYS))
+def test_drawing_changes_nothing_in_the_clients(name, tmp_path):
+    delays = prepared(name, np.arange(30), **parameters_of(name, tmp_path))
+    before = {key: np.copy(value) for key, value in vars(delays).items() if isinstance(value, np.ndarray)}
+    draws(delays, 7, 50)
+    assert all((vars(delays)[key] == value).all() for key, value in before.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("uniform", {"low": 3, "high": 2}, "low: must be at most high (2.0), got 3.0"),
+        ("uniform", {"low": -1, "high": 2}, "low: must be greater than or equal to 0, got -1"),
+        ("uniform", {"low": 0, "high": 0}, "high: must be greater than 0, got 0"),
+        ("uniform", {"low": 0, "high": float("nan")}, "high: must be a finite number, got nan"),
+        ("constant", {"duration": 0}, "duration: must be greater than 0, got 0"),
+        ("constant", {"duration": float("inf")}, "duration: must be a finite number, got inf"),
+        ("exponential", {"mean": -2}, "mean: must be greater than 0, got -2"),
+        ("per_client", {"durations": ()}, "durations: "),
+        ("per_client", {"durations": (1, -1)}, "durations.1: must be greater than 0, got -1"),
+        ("fedecho_large", {"gamma": -0.1}, "gamma: must be greater than or equal to 0, got -0.1"),
+        ("fedecho_mild", {"gamma": float("nan")}, "gamma: "),
+        ("fedecho_mild", {"category_rule": "size"}, "category_rule: must be 'rank' or 'fadas_dirichlet'"),
+        ("fedecho_mild", {"runtime_draw": "never"}, "runtime_draw: must be 'per_job' or 'per_client'"),
+        ("fadas", {"scale": 0}, "scale: "),
+        ("kuiper_hmdb51", {"devices": ["Nano", "PC"]}, "devices.1: must be 'Nano', 'TX2', 'NX' or 'AGX'"),
+        ("kuiper_hmdb51", {"devices": []}, "devices: "),
+        ("kuiper_ucf101", {"epochs": 0}, "epochs: must be greater than or equal to 1, got 0"),
+        ("kuiper_ucf101", {"jitter": 2}, "jitter: must be less than or equal to 1, got 2"),
+        ("kuiper_straggler", {"seconds": 0}, "seconds: must be greater than 0, got 0"),
+        ("fedadt", {"high": 1}, "setting: 'high' is not known"),
+    ],
+)
+def test_an_impossible_parameter_is_one_line(name, parameters, message):
+    with pytest.raises(ConfigError) as error:
+        law_of(name, **parameters)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+# --- FedEcho -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FEDECHO)
+@pytest.mark.parametrize("gamma", [0, 0.1, 1, 10])
+def test_fifty_clients_are_5_long_15_medium_30_short(name, gamma):
+    categories = prepared(name, np.arange(50), gamma=gamma).categories
+    assert [categories.count(kind) for kind in ("long", "medium", "short")] == [5, 15, 30]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 5), min_size=1, max_size=120),
+    gamma=st.sampled_from([0, 1e-3, 0.1, 1, 10, 1e9]),
+    rule=st.sampled_from(RULES),
+    seed=st.integers(0, 2**32),
+)
+def test_at_most_a_tenth_of_the_clients_is_long(sizes, gamma, rule, seed):
+    delays = prepared("fedecho_large", sizes, seed=seed, gamma=gamma, category_rule=rule)
+    assert delays.categories.count("long") <= len(sizes) / 10
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_many_clients_stay_at_a_tenth_where_redrawing_cannot_help(rule):
+    delays = prepared("fedecho_large", np.arange(20_000), category_rule=rule)
+    assert shares(delays)[LONG] == 0.1
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("gamma", [0, 1e-7])
+def test_without_gamma_the_category_is_the_size_rank(rule, gamma):
+    sizes = np.random.default_rng(1).permutation(50)
+    categories = prepared("fedecho_large", sizes, gamma=gamma, category_rule=rule).categories
+    assert [categories[client] for client in np.argsort(sizes)] == ["short"] * 30 + ["medium"] * 15 + [
+        "long"
+    ] * 5
+
+
+def test_without_gamma_equal_sizes_are_told_apart_at_random():
+    first, second = (prepared("fedecho_large", np.full(50, 7), seed=seed, gamma=0) for seed in (0, 1))
+    assert first.categories.count("long") == second.categories.count("long") == 5
+    assert first.categories != second.categories
+
+
+def test_with_a_large_gamma_category_and_size_are_independent():
+    sizes = np.arange(4000)
+    index = prepared("fedecho_large", sizes, gamma=1e6).category_index
+    table = [np.bincount(index[half], minlength=3) for half in (sizes < 2000, sizes >= 2000)]
+    assert stats.chi2_contingency(table).pvalue > 0.01
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_long_clients_are_the_larger_the_smaller_gamma_is(rule):
+    sizes = np.arange(4000)
+    means = []
+    for gamma in (0.01, 1, 10):
+        index = prepared("fedecho_large", sizes, gamma=gamma, category_rule=rule).category_index
+        means.append(sizes[index == LONG].mean())
+    assert means[0] > means[1] + 50 > means[2] + 100
+
+
+def test_size_rank_runs_from_0_to_1_and_is_shared_by_equals():
+    assert size_rank(np.array([30, 10, 20])).tolist() == [1.0, 0.0, 0.5]
+    assert size_rank(np.array([5, 5, 9, 1, 5])).tolist() == [0.5, 0.5, 1.0, 0.0, 0.5]
+    assert size_rank(np.array([5])).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(("name", "longest"), [("fedecho_large", (50, 80)), ("fedecho_mild", (10, 20))])
+def test_durations_fill_the_bounds_of_table_1(name, longest):
+    """Claim FE-T1-a: empirical low and high match, and at most a tenth is long."""
+    delays = prepared(name, np.arange(50))
+    for kind, (low, high) in {"short": (1, 2), "medium": (3, 5), "long": longest}.items():
+        durations = draws(delays, delays.categories.index(kind), 3000)
+        assert low <= durations.min() < low + 0.01 * (high - low)
+        assert high - 0.01 * (high - low) < durations.max() <= high
+        assert stats.kstest(durations, stats.uniform(low, high - low).cdf).pvalue > 0.01
+    assert delays.categories.count("long") / 50 <= 0.1
+
+
+@pytest.mark.parametrize("name", [*FEDECHO, "fadas"])
+def test_a_runtime_per_client_stays_and_one_per_job_varies(name):
+    per_job = prepared(name, np.arange(60))
+    per_client = prepared(name, np.arange(60), runtime_draw="per_client")
+    assert per_job.categories == per_client.categories
+    bounds = dict(zip(per_job.category_names, DELAYS.get(name).bounds, strict=True))
+    for client, kind in enumerate(per_client.categories):
+        assert len(set(draws(per_job, client, 5))) == 5
+        (duration,) = set(draws(per_client, client, 5))
+        assert bounds[kind][0] <= duration <= bounds[kind][1]
+    assert len({per_client.draw(client, stream(0, "delays")) for client in range(60)}) == 60
+
+
+# --- FADAS, FedRevive, KUIPER, FedADT ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1, 1e-6, 1e6])
+def test_fadas_categories_have_the_shares_of_the_largest_dirichlet_entry(scale):
+    """By integration for scale 1; the mean of the Dirichlet for a tiny one; its mode for a huge one."""
+    expected = {1: (0.63657, 0.28472, 0.07870), 1e-6: (1 / 2, 1 / 3, 1 / 6), 1e6: (1, 0, 0)}[scale]
+    assert shares(prepared("fadas", np.ones(100_000), scale=scale)) == pytest.approx(expected, abs=0.006)
+
+
+def test_fadas_long_clients_take_5_to_8():
+    delays = prepared("fadas", np.ones(100))
+    durations = draws(delays, delays.categories.index("long"), 2000)
+    assert 5 <= durations.min() < 5.05 and 7.95 < durations.max() <= 8
+
+
+def test_fedrevive_means_have_the_printed_shares():
+    delays = prepared("fedrevive", np.ones(100_000))
+    values, counts = np.unique(delays.mean, return_counts=True)
+    assert values.tolist() == [1.0, 1.3, 1.6]
+    assert counts / 100_000 == pytest.approx([0.25, 0.5, 0.25], abs=0.006)
+    values, counts = np.unique(delays.low.round(9), return_counts=True)
+    assert values.tolist() == [0.23, 0.33]
+    assert counts / 100_000 == pytest.approx([0.5, 0.5], abs=0.006)
+    assert delays.width == pytest.approx(0.04)
+    assert abs(np.corrcoef(delays.mean, delays.low)[0, 1]) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "least"), [("fedrevive", 1.60, 0.23), ("fedrevive_shift", 0.195, 0.06)]
+)
+def test_fedrevive_round_trip(name, mean, least):
+    delays, rng = prepared(name, np.ones(40_000)), stream(0, "delays")
+    durations = np.array([delays.draw(client, rng) for client in range(40_000)])
+    assert durations.mean() == pytest.approx(mean, rel=0.02)
+    assert least <= durations.min() < least * 1.05
+
+
+def test_fedrevive_training_is_exponential_for_each_client():
+    delays = prepared("fedrevive", np.ones(3))
+    durations = draws(delays, 1, 20_000)
+    assert durations.mean() == pytest.approx(delays.mean[1] + delays.low[1] + 0.02, rel=0.03)
+    assert durations.std() == pytest.approx(delays.mean[1], rel=0.04)
+
+
+def test_kuiper_seconds_are_three_epochs_and_a_test_pass():
+    seconds = {
+        "kuiper_hmdb51": [3 * 391.1 + 181.4, 3 * 293.1 + 116.3, 3 * 121.3 + 89.4, 3 * 84.5 + 68.3],
+        "kuiper_ucf101": [3 * 2691.6 + 621.3, 3 * 2001.4 + 381.2, 3 * 821.9 + 322.5, 3 * 572.1 + 217.7],
+    }
+    for name, expected in seconds.items():
+        delays = prepared(name, np.ones(12))
+        assert [delays.draw(client, stream(0, "delays")) for client in range(12)] == expected * 3
+        assert delays.categories == ["Nano", "TX2", "NX", "AGX"] * 3
+
+
+def test_kuiper_epochs_devices_and_jitter():
+    delays = prepared("kuiper_hmdb51", np.ones(3), epochs=1, devices=["AGX", "Nano"], jitter=0.1)
+    assert delays.categories == ["AGX", "Nano", "AGX"]
+    durations = draws(delays, 0, 2000)
+    low, high = 0.9 * (84.5 + 68.3), 1.1 * (84.5 + 68.3)
+    assert low <= durations.min() < low * 1.01 and high * 0.99 < durations.max() <= high + 1e-9
+
+
+@pytest.mark.parametrize(("num_clients", "each"), [(12, 4), (6, 2), (24, 8), (1, 1)])
+def test_kuiper_stragglers_are_thirds(num_clients, each):
+    delays = prepared("kuiper_straggler", np.ones(num_clients), seconds=10)
+    durations = [delays.draw(client, stream(0, "delays")) for client in range(num_clients)]
+    assert durations == ([10.0] * each + [30.0] * each + [50.0] * each)[:num_clients]
+    assert set(delays.categories) <= {"1x", "3x", "5x"}
+
+
+def test_fedadt_is_uniform_to_5000_seconds():
+    assert (
+        stats.kstest(draws(prepared("fedadt", np.ones(2)), 1, 3000), stats.uniform(0, 5000).cdf).pvalue > 0.01
+    )
+
+
+# --- laws for teaching ---------------------------------------------------------------------------
+
+
+def test_simple_laws():
+    assert set(draws(prepared("constant", np.ones(2), duration=1.7), 1, 5)) == {1.7}
+    repeated = prepared("per_client", np.ones(5), durations=(1, 2, 5))
+    assert [repeated.draw(client, stream(0, "delays")) for client in range(5)] == [1, 2, 5, 1, 2]
+    exponential = draws(prepared("exponential", np.ones(2), mean=4), 1, 5000)
+    assert stats.kstest(exponential, stats.expon(scale=4).cdf).pvalue > 0.01
+    uniform = draws(prepared("uniform", np.ones(2), low=2, high=3), 1, 5000)
+    assert stats.kstest(uniform, stats.uniform(2, 1).cdf).pvalue > 0.01
+
+
+# --- traces --------------------------------------------------------------------------------------
+
+
+def test_a_trace_draws_each_row_of_its_client_equally(tmp_path):
+    path = write(tmp_path, "\ufeffclient,note,seconds\n1,a,4\n0,b,1.5\n1,c,6\n\n9,d,99\n1,e,0\n")
+    delays = prepared("trace", np.ones(2), path=path)
+    assert set(draws(delays, 0, 20)) == {1.5}
+    values, counts = np.unique(draws(delays, 1, 3000), return_counts=True)
+    assert values.tolist() == [0, 4, 6]
+    assert stats.chisquare(counts).pvalue > 0.01
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("0,1\n1,x\n", "line 3: seconds must be a number of at least 0, got 'x'"),
+        ("0,-1\n1,1\n", "line 2: seconds must be a number of at least 0, got '-1'"),
+        ("0,1\n1,nan\n", "line 3: seconds must be a number of at least 0, got 'nan'"),
+        ("0,1\n1,inf\n", "line 3: seconds must be a number of at least 0, got 'inf'"),
+        ("0,1\n1\n", "line 3: seconds must be a number of at least 0, got None"),
+        ("0,1\none,1\n", "line 3: client must be a whole number of at least 0, got 'one'"),
+        ("0,1\n-1,1\n", "line 3: client must be a whole number of at least 0, got '-1'"),
+        ("0,1\n2,1\n", "no row for client 1 of 2"),
+        ("", "no row for client 0 of 2"),
+    ],
+)
+def test_a_bad_trace_is_one_line_that_names_the_file_and_the_place(tmp_path, rows, message):
+    path = write(tmp_path, "client,seconds\n" + rows)
+    with pytest.raises(DataError) as error:
+        prepared("trace", np.ones(2), path=path)
+    assert str(error.value).startswith(str(path))
+    assert str(error.value).endswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_a_trace_that_is_missing_no_file_or_no_table_is_one_line(tmp_path):
+    binary, other = tmp_path / "binary.csv", tmp_path / "other.csv"
+    binary.write_bytes(b"client,seconds\n\xff\xfe,1\n")
+    other.write_text("who,how long\n0,1\n", encoding="utf-8")
+    for path in (tmp_path / "none.csv", tmp_path, binary, other):
+        with pytest.raises(DataError) as error:
+            prepared("trace", np.ones(2), path=path)
+        assert str(error.value).startswith(str(path))
+        assert "\n" not in str(error.value)
+
+
+def test_streams_are_separate():
+    """What a law drew for its clients does not move the draws for their jobs."""
+    first = prepared("fedecho_large", np.arange(50), gamma=0.1)
+    second = prepared("fedecho_large", np.arange(50), gamma=10)
+    for kind in first.category_names:
+        clients = first.categories.index(kind), second.categories.index(kind)
+        assert (draws(first, clients[0], 5) == draws(second, clients[1], 5)).all()

@@ -1,0 +1,165 @@
+"""FedBuff and FedAvg: worked numbers of specification §1.1 and §3, identities, properties."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from conftest import update, vector
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.errors import ConfigError
+
+numbers = st.floats(-10, 10, allow_nan=False)
+deltas = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6)
+
+
+def started(name: str, x0=(1.0, 0.0), **settings):
+    method = make_algorithm(name, **settings)
+    method.start(vector(*x0))
+    return method
+
+
+@pytest.mark.parametrize(
+    ("weight", "first", "second"),
+    [
+        ("none", (1.1, 0.2), (1.1, 0.3)),
+        ("poly", (1.1, 0.1), (1.0813113276, 0.1520220057)),
+        ("poly_norm", (1 + 0.5 * 0.2666666667, 0.5 * 0.2666666667), None),
+    ],
+)
+def test_worked_buffers(weight, first, second):
+    method = started("fedbuff", buffer_size=2, server_lr=0.5, staleness_weight=weight)
+    method.version = 8  # so that updates of staleness 0, 3, 1 and 8 exist
+    assert not method.receive(update((0.4, 0), 8))
+    assert method.receive(update((0, 0.8), 5))
+    torch.testing.assert_close(method.x, vector(*first), rtol=1e-7, atol=0)
+    assert not method.receive(update((-0.2, 0.2), 8))  # the version is 9 now
+    assert method.receive(update((0.2, 0.2), 1))
+    if second is None:
+        second = (first[0] - 0.5 * 0.0718491036, first[1] + 0.5 * 0.2)
+    torch.testing.assert_close(method.x, vector(*second), rtol=1e-7, atol=0)
+    assert method.version == 10
+
+
+def test_one_entry_is_plain_asynchronous_sgd():
+    method = started("fedbuff", buffer_size=1, server_lr=0.1)
+    method.receive(update((0.4, 0)))
+    assert torch.equal(method.x, vector(1, 0) + 0.1 * vector(0.4, 0))
+
+
+def test_fedavg_worked_models():
+    """Models (1, 2) and (3, -2) of sizes 10 and 30 give (2.5, -1)."""
+    method = started("fedavg", x0=(0, 0), buffer_size=2)
+    method.receive(update((1, 2), num_samples=10))
+    method.receive(update((3, -2), num_samples=30))
+    torch.testing.assert_close(method.x, vector(2.5, -1.0), rtol=1e-7, atol=0)
+
+
+def test_fedavg_of_one_is_that_client_and_equal_models_change_nothing():
+    one = started("fedavg", buffer_size=1)
+    one.receive(update((0.5, -3), num_samples=7))
+    assert torch.equal(one.x, vector(1.5, -3))
+    same = started("fedavg", buffer_size=3, server_lr=1.4)
+    for size in (1, 5, 9):
+        same.receive(update((0, 0), num_samples=size))
+    assert torch.equal(same.x, vector(1, 0))
+
+
+def test_fedavg_with_equal_sizes_is_fedbuff_of_a_whole_round():
+    left = started("fedavg", buffer_size=3)
+    right = started("fedbuff", buffer_size=3)
+    for delta in ((0.1, 0.2), (-1, 0.3), (2, 2)):
+        left.receive(update(delta, num_samples=350))
+        right.receive(update(delta, num_samples=350))
+    torch.testing.assert_close(left.x, right.x, rtol=1e-12, atol=1e-12)
+
+
+@given(deltas, st.permutations(range(6)), st.sampled_from(["none", "poly", "poly_norm"]))
+def test_order_in_the_buffer_does_not_matter(entries, order, weight):
+    left = started("fedbuff", buffer_size=len(entries), staleness_weight=weight)
+    right = started("fedbuff", buffer_size=len(entries), staleness_weight=weight)
+    left.version = right.version = 6
+    for place in range(len(entries)):
+        left.receive(update(entries[place], place))
+    for place in [p for p in order if p < len(entries)]:
+        right.receive(update(entries[place], place))
+    torch.testing.assert_close(left.x, right.x, rtol=1e-12, atol=1e-12)
+
+
+@given(deltas, numbers, st.floats(0.01, 2))
+def test_translation_equivariant_and_linear_in_server_lr(entries, shift, rate):
+    plain = started("fedbuff", buffer_size=len(entries))
+    moved = started("fedbuff", x0=(1 + shift, shift), buffer_size=len(entries), server_lr=rate)
+    for entry in entries:
+        plain.receive(update(entry))
+        moved.receive(update(entry))
+    torch.testing.assert_close(
+        moved.x - vector(1 + shift, shift), rate * (plain.x - vector(1, 0)), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_without_weighting_staleness_does_not_matter():
+    methods = [started("fedbuff", buffer_size=2) for _ in range(2)]
+    for method, versions in zip(methods, ((4, 4), (0, 3)), strict=True):
+        method.version = 4
+        for version in versions:
+            method.receive(update((0.3, -0.7), version))
+    assert torch.equal(methods[0].x, methods[1].x)
+
+
+def test_samples_weighting():
+    method = started("fedbuff", x0=(0, 0), buffer_size=2, buffer_weight="samples")
+    method.receive(update((1, 2), num_samples=10))
+    method.receive(update((3, -2), num_samples=30))
+    torch.testing.assert_close(method.x, vector(2.5, -1.0), rtol=1e-7, atol=0)
+
+
+def test_a_client_that_reports_twice_counts_twice():
+    method = started("fedbuff", x0=(0, 0), buffer_size=3)
+    for client, delta in ((0, (3, 0)), (0, (3, 0)), (1, (0, 3))):
+        method.receive(update(delta, client=client))
+    assert torch.equal(method.x, vector(2, 1))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_updates_that_are_not_finite_are_refused_and_counted(bad):
+    method = started("fedbuff", buffer_size=2)
+    assert not method.receive(update((bad, 0), client=3))
+    assert not method.receive(update((1, 1)))
+    assert method.receive(update((1, 1)))
+    assert torch.equal(method.x, vector(2, 1))
+    assert [(r.client, "not finite" in r.reason) for r in method.rejections] == [(3, True)]
+
+
+def test_updates_of_a_wrong_shape_or_version_are_refused():
+    method = started("fedbuff")
+    assert not method.receive(update((1, 2, 3)))
+    assert not method.receive(update((1, 2), start_version=1))
+    assert [r.reason for r in method.rejections] == [
+        "wrong shape (3,), expected (2,)",
+        "start version 1 is not one of 0 to 0",
+    ]
+    assert method.version == 0
+
+
+def test_running_statistics_take_the_mean_or_the_mean_change():
+    def after(mode):
+        method = make_algorithm("fedbuff", buffer_size=2, bn_mode=mode)
+        method.start(vector(0, 0), buffers=vector(1, 2), variance_mask=torch.tensor([False, True]))
+        for after in ((3, 4), (5, -9)):
+            method.receive(update((0, 0), buffers=vector(*after), start_buffers=vector(2, 2)))
+        return method.buffers
+
+    torch.testing.assert_close(after("avg"), vector(4, 1e-12))
+    torch.testing.assert_close(after("delta"), vector(3, 1e-12))  # 2 + mean(2, -11) is clamped
+
+
+def test_an_impossible_setting_is_one_line():
+    with pytest.raises(ConfigError, match="^staleness_weight: must be 'none', 'poly' or 'poly_norm', got 'linear'$"):
+        make_algorithm("fedbuff", staleness_weight="linear")
+    with pytest.raises(ConfigError, match="did you mean 'fedbuff'"):
+        make_algorithm("fedbuf")
+    with pytest.raises(ConfigError, match="^buffer_size: must be at least 1, got 0$"):
+        make_algorithm("fedbuff", buffer_size=0)

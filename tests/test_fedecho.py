@@ -1,0 +1,236 @@
+"""FedEcho: worked numbers, identities and switches of specification §10."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from conftest import linear_model, update, vector
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.distillation import (
+    entropy,
+    kl_divergence,
+    mean_teacher,
+    uncertainty_aware_loss,
+    uncertainty_weight,
+)
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.run import Run
+
+TEACHERS = torch.tensor([[[2.0, 0.0, -1.0]], [[0.0, 1.0, 0.0]]], dtype=torch.float64)
+STUDENT = torch.tensor([[0.0, 0.0, 1.0]], dtype=torch.float64)
+exactly = {"rtol": 1e-7, "atol": 0}
+
+
+def test_worked_loss():
+    teacher = mean_teacher(TEACHERS)
+    torch.testing.assert_close(teacher, vector(0.5465493873, 0.3314989604, 0.1219516523)[None], **exactly)
+    assert entropy(teacher).item() == pytest.approx(0.9528075640, rel=1e-7)
+    weight = uncertainty_weight(teacher, 0.2, 0.8)
+    assert weight.item() == pytest.approx(0.7203696921, rel=1e-7)
+    assert kl_divergence(teacher, STUDENT).item() == pytest.approx(0.4766854976, rel=1e-7)
+    student = STUDENT.clone().requires_grad_()
+    loss = uncertainty_aware_loss(student, teacher, weight)
+    assert loss.item() == pytest.approx(0.7772207482, rel=1e-7)
+    loss.backward()
+    torch.testing.assert_close(student.grad, vector(-0.4614063641, -0.0268602464, 0.4882666105)[None], **exactly)
+
+
+def test_worked_mean_of_probabilities():
+    teacher = mean_teacher(TEACHERS, "probs")
+    torch.testing.assert_close(teacher, vector(0.527868146, 0.3451560421, 0.1269758119)[None], rtol=1e-7, atol=1e-9)
+
+
+def test_gradient_is_that_of_one_mixed_target():
+    teacher = mean_teacher(torch.randn(3, 5, 4, dtype=torch.float64, generator=torch.manual_seed(0)))
+    weight = uncertainty_weight(teacher, 0.2, 0.8)
+    student = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    uncertainty_aware_loss(student, teacher, weight).backward()
+    hard = torch.nn.functional.one_hot(teacher.argmax(-1), 4)
+    expected = (student.softmax(-1) - (weight * teacher + (1 - weight) * hard)) / 5
+    torch.testing.assert_close(student.grad, expected.detach(), rtol=1e-9, atol=1e-12)
+
+
+def echo(context, **settings):
+    """A FedEcho server whose model is linear in one unlabelled input (1, 2), with both teachers stored."""
+    model = linear_model(2, 3)
+    method = make_algorithm("fedecho", distill_unit="steps", distill_q=1, **settings)
+    unlabelled = torch.tensor([[1.0, 2.0]], dtype=torch.float64)
+    method.start(torch.zeros(6, dtype=torch.float64), context(model, unlabelled))
+    method.logits = {0: TEACHERS[0], 1: TEACHERS[1]}
+    return method
+
+
+@pytest.mark.parametrize(
+    ("clip", "expected"),
+    [
+        (5.0, (0.0340014588, 0.0680029177, -0.0094531529, -0.0189063059, -0.0245483059, -0.0490966118)),
+        (None, (0.0340014588, 0.0680029177, -0.0094531529, -0.0189063059, -0.0245483059, -0.0490966118)),
+        (0.5, (0.0176856936, 0.0353713871, -0.0049170116, -0.0098340231, -0.012768682, -0.025537364)),
+    ],
+)
+def test_worked_server_step(context, clip, expected):
+    method = echo(context, distill_opt="sgd", distill_lr=0.1, clip=clip)
+    x = method.after_mean(method.x)
+    torch.testing.assert_close(x, vector(*expected), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("clip", [5.0, 0.5, None])
+def test_first_step_of_adam_ignores_the_clipping(context, clip):
+    method = echo(context, distill_lr=3e-6, clip=clip)
+    moved = method.after_mean(method.x)
+    expected = 3e-6 * torch.tensor([1, 1, -1, -1, -1, -1], dtype=torch.float64)
+    torch.testing.assert_close(moved, expected, rtol=1e-5, atol=0)
+
+
+def test_agreeing_with_the_teacher_gives_no_gradient(context):
+    method = echo(context, distill_opt="sgd", distill_lr=0.5, alpha_min=1, alpha_max=1)
+    own = method.context.model.outputs(method.x, method._inputs)
+    method.logits = {0: own, 7: own}
+    torch.testing.assert_close(method.after_mean(method.x), method.x, rtol=0, atol=1e-15)
+
+
+def test_a_client_that_reports_often_counts_once(context):
+    method = echo(context, distill_lr=0.0)
+    method.buffer_size = 100
+    method.logits = {}
+    for delta in (1.0, 2.0, 3.0):
+        method.receive(update([delta] * 6, client=4))
+    assert list(method.logits) == [4]
+    torch.testing.assert_close(method.logits[4], torch.full((1, 3), 9.0, dtype=torch.float64))
+
+
+def test_what_is_stored_is_the_clients_model_not_the_servers(context):
+    method = echo(context, distill_lr=0.0)
+    method.buffer_size = 100
+    method.receive(update([0.5] * 6, client=1, start=torch.ones(6, dtype=torch.float64)))
+    torch.testing.assert_close(method.logits[1], torch.full((1, 3), 4.5, dtype=torch.float64))
+
+
+def test_refused_updates_leave_no_logits(context):
+    method = echo(context)
+    method.logits = {}
+    method.receive(update([math.nan] * 6, client=3))
+    assert method.logits == {}
+
+
+logits = st.lists(st.floats(-8, 8), min_size=3, max_size=3)
+
+
+@given(st.lists(logits, min_size=1, max_size=5), st.floats(0, 0.5), st.floats(0.5, 1))
+def test_weight_lies_between_its_bounds(rows, low, high):
+    teacher = torch.tensor(rows, dtype=torch.float64).softmax(-1)
+    for scope in ("batch", "sample"):
+        weight = uncertainty_weight(teacher, low, high, scope)
+        assert (weight >= low - 1e-12).all() and (weight <= high + 1e-12).all()
+
+
+@given(st.lists(logits, min_size=2, max_size=5), st.floats(-50, 50))
+def test_a_constant_on_all_logits_changes_nothing(rows, constant):
+    stored = torch.tensor(rows, dtype=torch.float64)[:, None]
+    for how in ("logits", "probs"):
+        torch.testing.assert_close(mean_teacher(stored + constant, how), mean_teacher(stored, how))
+
+
+def test_weight_of_a_uniform_and_of_a_certain_teacher():
+    uniform = torch.full((1, 4), 0.25, dtype=torch.float64)
+    certain = torch.eye(4, dtype=torch.float64)[:1]
+    assert uncertainty_weight(uniform, 0.2, 0.8).item() == pytest.approx(0.8)
+    assert uncertainty_weight(certain, 0.2, 0.8).item() == pytest.approx(0.2)
+    flatter = [uncertainty_weight((vector(3, 1, 0) / t).softmax(-1)[None], 0.2, 0.8).item() for t in (0.5, 1, 2, 9)]
+    assert flatter == sorted(flatter)
+
+
+def test_weight_a_sample_differs_from_weight_a_batch():
+    teacher = torch.stack([torch.eye(3, dtype=torch.float64)[0], torch.full((3,), 1 / 3, dtype=torch.float64)])
+    assert uncertainty_weight(teacher, 0.2, 0.8, "sample").tolist() == pytest.approx([0.2, 0.8])
+    assert uncertainty_weight(teacher, 0.2, 0.8, "batch").item() == pytest.approx(0.5)
+
+
+SMALL = {
+    "task": "digits", "clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "seed": 3, "eval_every": 3,
+}  # fmt: skip
+
+
+def final(**settings):
+    run = Run(Config(**SMALL, **settings))
+    return run.finish(), run
+
+
+@pytest.mark.parametrize("off", [{"distill_lr": 0.0}, {"distill_q": 0}])
+@pytest.mark.parametrize("model", [{"model": "mlp"}, {"model": "cnn", "model_settings": {"norm": "batch"}}])
+def test_without_distillation_it_is_fedbuff_bit_for_bit(off, model):
+    echo, echo_run = final(algorithm="fedecho", client_lr=0.1, settings=off, **model)
+    buff, buff_run = final(algorithm="fedbuff", client_lr=0.1, **model)
+    assert echo.summary["weights_sha256"] == buff.summary["weights_sha256"]
+    if echo_run.algorithm.buffers is not None:
+        assert torch.equal(echo_run.algorithm.buffers, buff_run.algorithm.buffers)
+    assert echo.updates.equals(buff.updates)
+
+
+def test_distillation_moves_the_model_and_nobody_elses_randomness():
+    echo, _ = final(algorithm="fedecho", client_lr=0.1)
+    buff, _ = final(algorithm="fedbuff", client_lr=0.1)
+    assert echo.summary["weights_sha256"] != buff.summary["weights_sha256"]
+    schedule = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
+    assert echo.updates[schedule].equals(buff.updates[schedule])
+
+
+def test_frozen_distillation_leaves_running_statistics_alone():
+    batch = {"model": "cnn", "model_settings": {"norm": "batch"}}
+    frozen, run = final(algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3}, **batch)
+    plain, plain_run = final(algorithm="fedbuff", client_lr=0.0, **batch)
+    assert frozen.summary["weights_sha256"] != plain.summary["weights_sha256"]
+    trained, train_run = final(
+        algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3, "distill_bn": "train"}, **batch
+    )
+    assert torch.isfinite(train_run.algorithm.buffers).all()
+    assert not torch.equal(train_run.algorithm.x, run.algorithm.x)
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"teacher_avg": "probs"},
+        {"alpha_scope": "sample"},
+        {"distill_opt": "sgd", "distill_lr": 0.05},
+        {"adam_state": "persist"},
+        {"distill_unit": "steps"},
+        {"distill_set": "natural"},
+        {"distill_set": "synthetic"},
+        {"distill_samples": 100},
+        {"alpha_min": 1.0, "alpha_max": 1.0},
+        {"clip": 1e-3},
+        {"distill_batch_size": 7},
+    ],
+)
+def test_every_switch_switches(switch):
+    base, _ = final(algorithm="fedecho")
+    other, _ = final(algorithm="fedecho", settings=switch)
+    assert other.summary["weights_sha256"] != base.summary["weights_sha256"]
+
+
+def test_passes_and_steps_count_as_asked(context):
+    model = linear_model(2, 3)
+    inputs = torch.randn(23, 2, dtype=torch.float64)
+    for unit, q, expected in (("epochs", 2, [10, 10, 3, 10, 10, 3]), ("steps", 4, [10, 10, 3, 10])):
+        method = make_algorithm("fedecho", distill_unit=unit, distill_q=q, distill_batch_size=10)
+        method.start(torch.zeros(6, dtype=torch.float64), context(model, inputs))
+        batches = list(method._batches())
+        assert [len(batch) for batch in batches] == expected
+        assert sorted(torch.cat(batches[:3]).tolist()) == list(range(23))
+
+
+def test_needs_a_model():
+    with pytest.raises(ConfigError, match="needs a model"):
+        make_algorithm("fedecho").start(vector(0, 0))
+
+
+def test_an_unknown_set_is_one_line():
+    with pytest.raises(ConfigError, match="^distill_set: 'crosss' is not known; did you mean 'cross'"):
+        Run(Config(**SMALL, algorithm="fedecho", settings={"distill_set": "crosss"}))

@@ -1,0 +1,318 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.streams import stream
+from asyncfl_lite.tasks.partition import PARTITIONS, donations, label_counts, total_variation
+
+LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural"})
+ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap"})
+DIRICHLET = [name for name in PARTITIONS if name.startswith("dirichlet")]
+BIAS = ["noniid_bias", "noniid_bias_fang"]
+
+
+def split(name: str, labels, num_clients: int, seed: int = 0, owners=None, **parameters) -> list[np.ndarray]:
+    return PARTITIONS.get(name)(**parameters).split(
+        labels, num_clients, stream(seed, "partition"), owners=owners
+    )
+
+
+def balanced(num_samples: int, num_classes: int) -> np.ndarray:
+    return np.arange(num_samples) % num_classes
+
+
+def distance(name: str, labels: np.ndarray, num_clients: int, **parameters) -> float:
+    parts = split(name, labels, num_clients, **parameters)
+    return total_variation(label_counts(labels, parts, labels.max() + 1))
+
+
+# --- every partition -----------------------------------------------------------------------------
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    name=st.sampled_from(ONCE),
+    labels=st.lists(st.integers(-2, 12), min_size=1, max_size=200),
+    num_clients=st.integers(1, 30),
+    strength=st.sampled_from([1e-3, 0.03, 0.1, 0.5, 1]),
+    seed=st.integers(0, 2**32),
+)
+def test_every_index_is_used_exactly_once(name, labels, num_clients, strength, seed):
+    num_clients = min(num_clients, len(labels))
+    parameters = {} if name == "iid" else {"bias": strength} if name in BIAS else {"alpha": strength}
+    if name == "dirichlet_class":
+        parameters["min_size"] = len(labels) // num_clients if seed % 2 else 0
+    parts = split(name, np.array(labels), num_clients, seed=seed, **parameters)
+    assert len(parts) == num_clients
+    assert np.sort(np.concatenate(parts)).tolist() == list(range(len(labels)))
+    assert all(part.dtype == np.int64 and (np.diff(part) > 0).all() for part in parts)
+    if "min_size" in parameters:
+        assert min(len(part) for part in parts) >= parameters["min_size"]
+
+
+@pytest.mark.parametrize("name", list(PARTITIONS))
+def test_the_seed_decides_the_split(name):
+    labels, owners = balanced(2000, 10), np.arange(2000) // 50
+    first, again, other = (split(name, labels, 20, seed=seed, owners=owners) for seed in (1, 1, 2))
+    assert all((a == b).all() for a, b in zip(first, again, strict=True))
+    assert any(a.tolist() != b.tolist() for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("name", list(PARTITIONS))
+def test_every_partition_describes_itself_in_one_short_line(name):
+    assert 30 < len(PARTITIONS.describe()[name]) < 90
+
+
+@pytest.mark.parametrize("name", LABEL_PARTITIONS)
+def test_labels_may_be_words_or_leave_numbers_out(name):
+    words = np.array(["cat", "dog", "elk"])[balanced(300, 3)]
+    gaps = np.array([-5, 7, 1000])[balanced(300, 3)]
+    for a, b in zip(split(name, words, 5), split(name, gaps, 5), strict=True):
+        assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "num_clients", "message"),
+    [
+        ("dirichlet_class", {"alpha": 0}, 2, "alpha: must be greater than 0, got 0"),
+        ("dirichlet_client", {"alpha": -1}, 2, "alpha: must be greater than 0, got -1"),
+        ("dirichlet_flgo", {"alpha": float("nan")}, 2, "alpha: "),
+        (
+            "dirichlet_wrap",
+            {"alpha": float("inf")},
+            2,
+            "alpha: must be less than or equal to 1000000000, got inf",
+        ),
+        (
+            "dirichlet_wrap",
+            {"samples_per_client": 0},
+            2,
+            "samples_per_client: must be greater than or equal to 1",
+        ),
+        ("dirichlet_client", {"prior": "flat"}, 2, "prior: must be 'uniform' or 'empirical', got 'flat'"),
+        ("dirichlet_class", {"min_size": -1}, 2, "min_size: must be greater than or equal to 0, got -1"),
+        ("dirichlet_class", {}, 3, "min_size: must be at most 6 with 20 samples and 3 clients, got 10"),
+        ("noniid_bias", {"bias": 1.1}, 2, "bias: must be less than or equal to 1, got 1.1"),
+        ("noniid_bias_fang", {"bias": -0.1}, 2, "bias: must be greater than or equal to 0, got -0.1"),
+        ("noniid_bias", {"groups": 0}, 2, "groups: must be greater than or equal to 1, got 0"),
+        ("noniid_bias", {"groups": 3}, 2, "groups: must be at most the 2 clients, got 3"),
+        ("iid", {"alpha": 1}, 2, "setting: 'alpha' is not known"),
+        ("iid", {}, 0, "num_clients: must be at least 1, got 0"),
+        ("iid", {}, 21, "num_clients: must be at most the 20 samples, got 21"),
+        ("natural", {}, 2, "owners: this partition needs the owner of each sample"),
+    ],
+)
+def test_a_bad_setting_is_one_line(name, parameters, num_clients, message):
+    with pytest.raises(ConfigError) as error:
+        split(name, balanced(20, 4), num_clients, **parameters)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("labels", [[], [[0, 1], [1, 0]], 3])
+def test_labels_of_a_wrong_shape_are_one_line(labels):
+    with pytest.raises(
+        DataError, match=r"^labels: must be one class for each of at least 1 sample, got shape \("
+    ):
+        split("iid", labels, 1)
+
+
+# --- IID and natural -----------------------------------------------------------------------------
+
+
+def test_iid_sizes_differ_by_at_most_one():
+    assert sorted(len(part) for part in split("iid", balanced(103, 10), 10)) == [10] * 7 + [11] * 3
+
+
+def test_natural_gives_each_client_one_owner_whole():
+    owners = np.array(["ann", "bob", "cy", "dee"])[np.random.default_rng(0).integers(4, size=80)]
+    parts = split("natural", balanced(80, 10), 3, owners=owners)
+    chosen = [set(owners[part]) for part in parts]
+    assert all(len(names) == 1 for names in chosen) and len(set.union(*chosen)) == 3
+    assert all(len(part) == (owners == owners[part[0]]).sum() for part in parts)
+
+
+def test_natural_needs_enough_owners_and_one_for_each_sample():
+    with pytest.raises(ConfigError, match="^num_clients: must be at most the 4 owners, got 5$"):
+        split("natural", balanced(80, 10), 5, owners=balanced(80, 4))
+    with pytest.raises(DataError, match=r"^owners: must be one for each of 80 samples, got shape \(79,\)$"):
+        split("natural", balanced(80, 10), 3, owners=balanced(79, 4))
+
+
+# --- Dirichlet -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DIRICHLET)
+def test_a_large_alpha_is_iid_and_a_small_one_is_not(name):
+    labels = balanced(20_000, 10)
+    distances = [distance(name, labels, 20, alpha=alpha) for alpha in (0.1, 1, 100, 1e8)]
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] > 0.4 and distances[-1] < 0.05
+
+
+def test_a_small_alpha_on_100_classes_leaves_many_clients_with_few_classes():
+    labels = balanced(50_000, 100)
+    counts = label_counts(labels, split("dirichlet_class", labels, 50, alpha=0.03), 100)
+    assert np.median((counts > 0).sum(axis=1)) < 40
+    assert (label_counts(labels, split("iid", labels, 50), 100) > 0).sum(axis=1).min() == 100
+
+
+def test_class_shares_over_clients_are_dirichlet():
+    """A client's share of a class is Beta(alpha, (N - 1) alpha): mean 1 / N and a known variance."""
+    labels = balanced(100_000, 100)
+    counts = label_counts(labels, split("dirichlet_class", labels, 20, alpha=0.5, min_size=0), 100)
+    shares = counts / 1000
+    assert shares.mean() == pytest.approx(1 / 20)
+    assert shares.var() == pytest.approx((1 / 20) * (19 / 20) / (20 * 0.5 + 1), rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_min_size_holds_where_redrawing_would_never_do(seed):
+    labels = balanced(1400, 10)
+    free = [len(part) for part in split("dirichlet_class", labels, 50, seed=seed, min_size=0)]
+    sizes = [len(part) for part in split("dirichlet_class", labels, 50, seed=seed)]
+    assert min(free) < 10 <= min(sizes) and sum(sizes) == 1400
+    assert distance("dirichlet_class", labels, 50, seed=seed) > 0.5
+    assert {len(part) for part in split("dirichlet_class", labels, 50, min_size=28)} == {28}
+
+
+@settings(max_examples=100, deadline=None)
+@given(sizes=st.lists(st.integers(0, 30), min_size=1, max_size=12), share=st.floats(0, 1))
+def test_donations_come_from_the_largest(sizes, share):
+    sizes = np.array(sizes)
+    total = int(share * sizes.sum())
+    given_away = donations(sizes, total)
+    assert given_away.sum() == total and (given_away >= 0).all()
+    one_by_one = sizes.copy()
+    for _ in range(total):
+        one_by_one[one_by_one.argmax()] -= 1
+    assert sorted(sizes - given_away) == sorted(one_by_one)
+
+
+@pytest.mark.parametrize("prior", ["uniform", "empirical"])
+def test_clients_with_their_own_mix_have_equal_sizes(prior):
+    labels = np.repeat(np.arange(5), [500, 300, 100, 60, 43])
+    sizes = [len(part) for part in split("dirichlet_client", labels, 10, prior=prior)]
+    assert sorted(sizes) == [100] * 7 + [101] * 3
+
+
+def test_an_empirical_prior_shares_alpha_out():
+    """With C equal classes, ``empirical`` with alpha is ``uniform`` with alpha / C."""
+    labels = balanced(20_000, 10)
+    spread = distance("dirichlet_client", labels, 40, alpha=5, prior="empirical")
+    assert spread == pytest.approx(distance("dirichlet_client", labels, 40, alpha=0.5), rel=0.15)
+    assert spread > distance("dirichlet_client", labels, 40, alpha=5) + 0.1
+
+
+def test_flgo_mixes_are_matched_to_the_class_frequencies():
+    prior = np.array([0.5, 0.3, 0.15, 0.05])
+    law = PARTITIONS.get("dirichlet_flgo")(alpha=0.5)
+    mixes = law.matched_mixes(prior, 100, stream(0, "partition"))
+    assert mixes.sum(axis=1) == pytest.approx(1)
+    assert ((mixes.mean(axis=0) - prior) ** 2).sum() <= 1e-6
+    sizes = [len(part) for part in split("dirichlet_flgo", balanced(50_000, 10), 100)]
+    assert np.abs(np.array(sizes) - 500).max() < 50
+
+
+def test_wrapped_clients_share_samples_and_hold_none_twice():
+    labels = balanced(5000, 10)
+    parts = split("dirichlet_wrap", labels, 100, alpha=0.5)
+    assert {len(part) for part in parts} == {350}
+    assert all(len(set(part.tolist())) == 350 for part in parts)
+    used = np.bincount(np.concatenate(parts), minlength=5000)
+    assert used.min() >= 1 and used.max() > 7
+    few = split("dirichlet_wrap", balanced(60, 3), 5, samples_per_client=50)
+    assert all(len(part) == len(set(part.tolist())) <= 50 for part in few)
+    assert len(split("dirichlet_wrap", [0, 1], 3, samples_per_client=1)) == 3
+
+
+@pytest.mark.parametrize("mix", [[0.125] * 8, [1.0, 0, 0], [0.5, 0.5], [1 / 3] * 3, [0.25, 0.75]])
+@pytest.mark.parametrize("size", [1, 4, 10, 350])
+def test_wrapped_counts_add_up(mix, size):
+    law = PARTITIONS.get("dirichlet_wrap")(samples_per_client=size)
+    counts = law.rounded_counts(np.array(mix), stream(0, "partition"))
+    assert counts.sum() == size and (counts >= 0).all()
+    assert np.abs(counts - np.array(mix) * size).max() <= len(mix) / 2
+
+
+# --- bias ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "bias", "own", "other"),
+    [
+        ("noniid_bias", 0, 0.25, 0.25),
+        ("noniid_bias", 0.5, 0.625, 0.125),
+        ("noniid_bias", 0.8, 0.85, 0.05),
+        ("noniid_bias", 1, 1, 0),
+        ("noniid_bias_fang", 0, 0.25, 0.25),
+        ("noniid_bias_fang", 0.25, 0.25, 0.25),
+        ("noniid_bias_fang", 0.8, 0.8, 0.2 / 3),
+        ("noniid_bias_fang", 1, 1, 0),
+    ],
+)
+def test_group_probabilities_of_four_groups(name, bias, own, other):
+    matrix = PARTITIONS.get(name)(bias=bias).group_probabilities(np.array([3, 3, 3, 3]))
+    assert matrix == pytest.approx(np.full((4, 4), other) + (own - other) * np.eye(4))
+    labels = balanced(40_000, 4)
+    counts = label_counts(labels, split(name, labels, 4, bias=bias), 4)
+    assert np.sort(counts / 10_000, axis=1) == pytest.approx(np.sort(matrix, axis=1), abs=0.02)
+
+
+@pytest.mark.parametrize("name", BIAS)
+def test_group_probabilities_of_one_group_and_of_unequal_ones(name):
+    law = PARTITIONS.get(name)
+    assert law(bias=0.3).group_probabilities(np.array([7])).tolist() == [[1.0]]
+    for bias in (0, 0.3, 1):
+        assert law(bias=bias).group_probabilities(np.array([1, 2, 2])).sum(axis=1) == pytest.approx(1)
+    assert law(bias=0).group_probabilities(np.array([1, 3])).tolist() == [[0.25, 0.75]] * 2
+
+
+@pytest.mark.parametrize("name", BIAS)
+@pytest.mark.parametrize(("num_clients", "num_classes"), [(4, 4), (12, 51), (7, 10), (25, 10)])
+def test_without_bias_label_histograms_are_iid(name, num_clients, num_classes):
+    labels = balanced(20_000, num_classes)
+    counts = label_counts(labels, split(name, labels, num_clients, bias=0), num_classes)
+    assert stats.chi2_contingency(counts).pvalue > 0.01
+    assert stats.chisquare(counts.sum(axis=1)).pvalue > 0.01
+
+
+@pytest.mark.parametrize("name", BIAS)
+@pytest.mark.parametrize(("num_clients", "num_classes"), [(1, 10), (4, 4), (12, 51), (7, 10)])
+def test_full_bias_gives_disjoint_labels(name, num_clients, num_classes):
+    labels = balanced(5000, num_classes)
+    held = label_counts(labels, split(name, labels, num_clients, bias=1), num_classes) > 0
+    assert (held.sum(axis=0) == 1).all()
+    assert held.sum(axis=1).max() - held.sum(axis=1).min() <= 1
+
+
+@pytest.mark.parametrize("name", BIAS)
+def test_full_bias_with_more_clients_than_classes_shares_labels(name):
+    labels = balanced(5000, 4)
+    held = label_counts(labels, split(name, labels, 10, bias=1), 4) > 0
+    assert (held.sum(axis=1) == 1).all()
+    assert sorted(held.sum(axis=0)) == [2, 2, 3, 3]
+
+
+def test_groups_share_their_labels_among_their_clients():
+    labels = balanced(5000, 6)
+    held = label_counts(labels, split("noniid_bias", labels, 10, bias=1, groups=2), 6) > 0
+    assert (held[:5] == held[0]).all() and (held[5:] == ~held[0]).all() and held[0].sum() == 3
+
+
+# --- measures ------------------------------------------------------------------------------------
+
+
+def test_label_counts_and_total_variation():
+    labels = np.array([0, 0, 1, 1])
+    counts = label_counts(labels, [np.array([0, 1]), np.array([2, 3]), np.array([], dtype=np.int64)], 3)
+    assert counts.tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 0]]
+    assert total_variation(counts) == 0.5
+    assert total_variation(np.array([[1, 3], [2, 6]])) == 0
+    with pytest.raises(DataError, match="^labels: must be 0 to 0, got 0 to 1$"):
+        label_counts(labels, [np.array([0])], 1)
+    with pytest.raises(DataError, match="^counts: no client holds a sample$"):
+        total_variation(np.zeros((2, 2)))
