@@ -114,7 +114,7 @@ class Config(Settings):
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch")
     @classmethod
     def _known(cls, name: str, info: ValidationInfo) -> str:
-        registry = SCHEDULING if info.field_name == "redispatch" else {k: r for k, r in GROUPS.values()}[info.field_name]
+        registry = SCHEDULING if info.field_name == "redispatch" else dict(GROUPS.values())[info.field_name]
         registry.get(name)
         return name
 
@@ -137,7 +137,9 @@ class Config(Settings):
         except ConfigError as error:
             where = info.field_name
             message = str(error)
-            raise ConfigError(where + message.removeprefix("setting") if message.startswith("setting:") else f"{where}.{message}") from None
+            raise ConfigError(
+                where + message.removeprefix("setting") if message.startswith("setting:") else f"{where}.{message}"
+            ) from None
 
     @model_validator(mode="after")
     def _possible(self) -> Config:

@@ -44,9 +44,7 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
     return logits.softmax(-1).mean(0)
 
 
-def uncertainty_weight(
-    teacher: Tensor, low: float, high: float, scope: Literal["batch", "sample"] = "batch"
-) -> Tensor:
+def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal["batch", "sample"] = "batch") -> Tensor:
     """Return FedEcho's mixing weight α (Eq. 4): ``low`` for a certain teacher, ``high`` for a uniform one.
 
     Args:

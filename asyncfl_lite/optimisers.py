@@ -24,10 +24,7 @@ EPS = 1e-8
 
 def make_optimiser(training: LocalTraining, like: Tensor) -> Step:
     """Return the step of ``training.optimiser`` for a matrix like ``like``, with fresh state."""
-    if training.optimiser == "sgd":
-        step = _sgd(training)
-    else:
-        step = _adam(training, like)
+    step = _sgd(training) if training.optimiser == "sgd" else _adam(training, like)
     if training.clip is None:
         return step
 

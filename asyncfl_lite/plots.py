@@ -75,7 +75,11 @@ def plot_curves(
         axes: where to draw.
     """
     axes = _axes(axes)
-    labels = {"time": f"virtual time{f' ({unit})' if unit else ''}", "version": "server version", "updates": "client updates"}
+    labels = {
+        "time": f"virtual time{f' ({unit})' if unit else ''}",
+        "version": "server version",
+        "updates": "client updates",
+    }
     for number, (method, tables) in enumerate(curves.items()):
         tables = list(tables)
         end = min(table[over].iloc[-1] for table in tables)

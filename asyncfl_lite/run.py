@@ -33,7 +33,6 @@ def load_task(source: TaskSource) -> Task:
     return source.load()
 
 
-
 def run(config: Config, *, task: Task | None = None, progress: bool = False) -> Result:
     """Run ``config`` from beginning to end.
 

@@ -119,9 +119,7 @@ class VectorModel:
             for name, value in self.unflatten(x, buffers).items():
                 targets[name].copy_(value)
 
-    def __call__(
-        self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False
-    ) -> Tensor:
+    def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
         """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.
 
         In training mode BatchNorm updates ``buffers`` in place; without ``buffers`` training mode of
@@ -133,9 +131,7 @@ class VectorModel:
         return functional_call(self._module, self.unflatten(x, buffers), (inputs,))
 
     @torch.no_grad()
-    def outputs(
-        self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500
-    ) -> Tensor:
+    def outputs(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500) -> Tensor:
         """Return the ``(n, …)`` outputs in evaluation mode, without gradient, batch by batch."""
         return torch.cat([self(x, batch, buffers) for batch in inputs.split(batch_size)])
 

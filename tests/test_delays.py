@@ -148,9 +148,7 @@ def test_many_clients_stay_at_a_tenth_where_redrawing_cannot_help(rule):
 def test_without_gamma_the_category_is_the_size_rank(rule, gamma):
     sizes = np.random.default_rng(1).permutation(50)
     categories = prepared("fedecho_large", sizes, gamma=gamma, category_rule=rule).categories
-    assert [categories[client] for client in np.argsort(sizes)] == ["short"] * 30 + ["medium"] * 15 + [
-        "long"
-    ] * 5
+    assert [categories[client] for client in np.argsort(sizes)] == ["short"] * 30 + ["medium"] * 15 + ["long"] * 5
 
 
 def test_without_gamma_equal_sizes_are_told_apart_at_random():
@@ -235,9 +233,7 @@ def test_fedrevive_means_have_the_printed_shares():
     assert abs(np.corrcoef(delays.mean, delays.low)[0, 1]) < 0.01
 
 
-@pytest.mark.parametrize(
-    ("name", "mean", "least"), [("fedrevive", 1.60, 0.23), ("fedrevive_shift", 0.195, 0.06)]
-)
+@pytest.mark.parametrize(("name", "mean", "least"), [("fedrevive", 1.60, 0.23), ("fedrevive_shift", 0.195, 0.06)])
 def test_fedrevive_round_trip(name, mean, least):
     delays, rng = prepared(name, np.ones(40_000)), stream(0, "delays")
     durations = np.array([delays.draw(client, rng) for client in range(40_000)])
@@ -280,9 +276,7 @@ def test_kuiper_stragglers_are_thirds(num_clients, each):
 
 
 def test_fedadt_is_uniform_to_5000_seconds():
-    assert (
-        stats.kstest(draws(prepared("fedadt", np.ones(2)), 1, 3000), stats.uniform(0, 5000).cdf).pvalue > 0.01
-    )
+    assert stats.kstest(draws(prepared("fedadt", np.ones(2)), 1, 3000), stats.uniform(0, 5000).cdf).pvalue > 0.01
 
 
 # --- laws for teaching ---------------------------------------------------------------------------

@@ -15,9 +15,7 @@ BIAS = ["noniid_bias", "noniid_bias_fang"]
 
 
 def split(name: str, labels, num_clients: int, seed: int = 0, owners=None, **parameters) -> list[np.ndarray]:
-    return PARTITIONS.get(name)(**parameters).split(
-        labels, num_clients, stream(seed, "partition"), owners=owners
-    )
+    return PARTITIONS.get(name)(**parameters).split(labels, num_clients, stream(seed, "partition"), owners=owners)
 
 
 def balanced(num_samples: int, num_classes: int) -> np.ndarray:
@@ -114,9 +112,7 @@ def test_a_bad_setting_is_one_line(name, parameters, num_clients, message):
 
 @pytest.mark.parametrize("labels", [[], [[0, 1], [1, 0]], 3])
 def test_labels_of_a_wrong_shape_are_one_line(labels):
-    with pytest.raises(
-        DataError, match=r"^labels: must be one class for each of at least 1 sample, got shape \("
-    ):
+    with pytest.raises(DataError, match=r"^labels: must be one class for each of at least 1 sample, got shape \("):
         split("iid", labels, 1)
 
 

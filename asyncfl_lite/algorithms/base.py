@@ -116,9 +116,7 @@ class Algorithm(ABC):
     class Settings(Settings):
         """A method without switches of its own."""
 
-    def __init__(
-        self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any
-    ) -> None:
+    def __init__(self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any) -> None:
         if buffer_size < 1:
             raise ConfigError(f"buffer_size: must be at least 1, got {buffer_size}")
         if not self.buffered and buffer_size != 1:

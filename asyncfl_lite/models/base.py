@@ -25,9 +25,7 @@ class ModelSpec(Settings):
         """
 
 
-def initial_model(
-    spec: ModelSpec, input_shape: tuple[int, ...], num_classes: int, seed: int
-) -> nn.Module:
+def initial_model(spec: ModelSpec, input_shape: tuple[int, ...], num_classes: int, seed: int) -> nn.Module:
     """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

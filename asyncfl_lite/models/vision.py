@@ -48,7 +48,12 @@ class CNN(ModelSpec):
         sizes = [input_shape[0], *self.channels]
         layers: list[nn.Module] = []
         for before, after in zip(sizes, sizes[1:], strict=False):
-            layers += [nn.Conv2d(before, after, 3, padding=1), _norm(self.norm)(after), nn.ReLU(), nn.MaxPool2d(2)]
+            layers += [
+                nn.Conv2d(before, after, 3, padding=1),
+                _norm(self.norm)(after),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+            ]
         side = math.prod(length // 2 ** len(self.channels) for length in input_shape[1:])
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(side * sizes[-1], num_classes))
 
@@ -67,7 +72,11 @@ class ResNet(ModelSpec):
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Return torchvision's basic blocks behind a 3×3 stem."""
         norm = _norm(self.norm)
-        layers = [nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False), norm(self.width), nn.ReLU()]
+        layers = [
+            nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False),
+            norm(self.width),
+            nn.ReLU(),
+        ]
         before = self.width
         for stage, count in enumerate(self.blocks):
             after, stride = self.width * 2**stage, 1 if stage == 0 else 2

@@ -70,7 +70,9 @@ class Task:
         """
         for what, left, right in (("", inputs, labels), ("test_", test_inputs, test_labels)):
             if len(left) != len(right) or not len(left):
-                raise DataError(f"{what}inputs: {len(left)} of them and {len(right)} labels; as many, at least 1, needed")
+                raise DataError(
+                    f"{what}inputs: {len(left)} of them and {len(right)} labels; as many, at least 1, needed"
+                )
         sets = {} if unlabelled is None else {"own": _first_of(unlabelled, "own")}
         classes = int(max(labels.max(), test_labels.max())) + 1
         return cls(name, inputs, labels, test_inputs, test_labels, classes, unlabelled=sets, owners=owners)

@@ -54,9 +54,7 @@ class Partition(Settings):
         """
         labels = np.asarray(labels)
         if labels.ndim != 1 or len(labels) == 0:
-            raise DataError(
-                f"labels: must be one class for each of at least 1 sample, got shape {labels.shape}"
-            )
+            raise DataError(f"labels: must be one class for each of at least 1 sample, got shape {labels.shape}")
         if num_clients < 1:
             raise ConfigError(f"num_clients: must be at least 1, got {num_clients}")
         if num_clients > len(labels) and not self.shares_samples:

@@ -1,0 +1,151 @@
+"""The command line: ``asyncfl-lite run | grid | report | list``.
+
+The options of ``run`` are :class:`~asyncfl_lite.config.Config`'s fields, so a new setting is an option at
+once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from asyncfl_lite.errors import AsyncFLError, ConfigError
+
+GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except AsyncFLError as error:
+        print(f"asyncfl-lite: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("asyncfl-lite: interrupted; what is finished is kept, the same command goes on", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    from asyncfl_lite.config import GROUPS, Config
+
+    parser = argparse.ArgumentParser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
+    commands = parser.add_subparsers(required=True, metavar="run|grid|report|list")
+
+    run = commands.add_parser("run", help="run one configuration", allow_abbrev=False)
+    for name, field in Config.model_fields.items():
+        option = f"--{name.replace('_', '-')}"
+        if name in GROUPS:
+            run.add_argument(
+                option, action="append", metavar="NAME=VALUE", help=f"{field.description}: {GROUP_OPTIONS}"
+            )
+        else:
+            run.add_argument(option, metavar=name.upper(), help=field.description)
+    run.add_argument("--out", metavar="FOLDER", help="write the result there")
+    run.set_defaults(command=_run)
+
+    grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
+    grid.add_argument("file", help="experiments/<tier>.yaml")
+    grid.add_argument("--paper", default="all", help="only this paper's cells")
+    grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
+    grid.add_argument("--workers", type=int, default=1, help="processes, each with one torch thread")
+    grid.add_argument("--runs", default="runs", help="folder of results")
+    grid.set_defaults(command=_grid)
+
+    report = commands.add_parser("report", help="make the report from recorded results")
+    report.add_argument("--tier", default="smoke", help="smoke or laptop")
+    report.add_argument("--runs", default="runs", help="folder of results")
+    report.set_defaults(command=_report)
+
+    listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
+    listing.set_defaults(command=_list)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from asyncfl_lite.config import GROUPS, Config
+    from asyncfl_lite.run import run
+
+    given: dict[str, Any] = {}
+    for name in Config.model_fields:
+        value = getattr(options, name)
+        if value is not None:
+            given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
+    result = run(Config(**given), progress=sys.stderr.isatty())
+    for name, value in result.summary.items():
+        print(f"{name:24} {value:.4f}" if isinstance(value, float) else f"{name:24} {value}")
+    if options.out:
+        print(f"{'written to':24} {result.save(options.out)}")
+    return 0
+
+
+def _plain(text: str) -> str | None:
+    return None if text.lower() in ("none", "null") else text
+
+
+def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Turn ``name=value`` into settings; a comma makes a list."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise ConfigError(f"{name}: must be NAME=VALUE, got {pair!r}")
+        settings[key] = value.split(",") if "," in value else _plain(value)
+    return settings
+
+
+def _grid(options: argparse.Namespace) -> int:
+    from asyncfl_lite.grid import expand_grid, run_grid
+
+    if options.workers < 1:
+        raise ConfigError(f"workers: must be at least 1, got {options.workers}")
+    cells = expand_grid(options.file, paper=options.paper, only=options.only)
+    report = run_grid(cells, options.runs, workers=options.workers)
+    print(f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed")
+    for name, error in sorted(report.failed.items()):
+        print(f"  failed: {name}: {error}")
+    return 1 if report.failed else 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from asyncfl_lite.claims import CLAIMS
+    from asyncfl_lite.report import Recorded, make_report
+
+    page = make_report(options.tier, options.runs)
+    recorded = Recorded(f"experiments/{options.tier}.yaml", options.runs)
+    columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
+    print(recorded.table().reindex(columns=columns).fillna("").to_string(index=False))
+    for paper in CLAIMS:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in recorded.verdicts(paper).items())
+        print(f"claims of {paper}: {counts}")
+    print(f"report: {page}")
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from asyncfl_lite.algorithms import ALGORITHMS
+    from asyncfl_lite.delays import DELAYS
+    from asyncfl_lite.models import MODELS
+    from asyncfl_lite.scheduling import SCHEDULING
+    from asyncfl_lite.tasks import PARTITIONS, TASKS
+
+    registries = {
+        "methods": ALGORITHMS,
+        "tasks": TASKS,
+        "models": MODELS,
+        "delay laws": DELAYS,
+        "partitions": PARTITIONS,
+        "redispatch (when a slot gets new work)": SCHEDULING,
+    }
+    for title, registry in registries.items():
+        print(title)
+        for name, line in registry.describe().items():
+            print(f"  {name:18} {line}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,348 @@
+"""Grids of experiments: YAML to cells, papermill to run them, what is finished never run again.
+
+A tier's file (``experiments/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
+configuration with several seeds; it runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
+
+    runs/<tier>/<cell>/result.json        status, configuration, summary over seeds
+    runs/<tier>/<cell>/experiment.ipynb   the executed notebook
+    runs/<tier>/<cell>/seed-<k>/          one run's result (asyncfl_lite.results)
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import yaml
+from pydantic import Field
+from tqdm import tqdm
+
+from asyncfl_lite.config import Config
+from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, unknown_name
+from asyncfl_lite.registry import Settings
+from asyncfl_lite.results import (
+    FORMAT,
+    Result,
+    is_complete,
+    load_result,
+    read_record,
+    versions,
+    write_atomically,
+)
+
+EXPERIMENT = "experiment.ipynb"
+FAILED = "failed.ipynb"
+
+
+class TierFile(Settings):
+    """``experiments/<tier>.yaml``."""
+
+    tier: str
+    papers: list[str] = Field(min_length=1)
+
+
+class PaperTier(Settings):
+    """What a paper's cells have in common at one tier."""
+
+    about: str = ""
+    seeds: list[int] = Field(min_length=1)
+    settings: dict[str, Any] = {}
+
+
+class PaperCell(Settings):
+    """One cell as a paper's file writes it."""
+
+    settings: dict[str, Any]
+    published: list[dict[str, str]] = []
+    """Which rows of the printed numbers this cell stands beside: column -> value."""
+    tiers: dict[str, dict[str, Any]] | None = None
+    """The cell's own settings by tier; where given, only these tiers have the cell."""
+
+
+class PaperFile(Settings):
+    """``experiments/<paper>.yaml``."""
+
+    paper: str
+    tiers: dict[str, PaperTier]
+    cells: dict[str, PaperCell] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a grid, with its seeds.
+
+    Attributes:
+        name: stable and readable, ``fedecho/table2/large-dir0.1/fedbuff``; its folder.
+        tier: ``smoke``, ``laptop`` or ``paper``.
+        config: with the first seed.
+        seeds: all of them.
+        published: the printed numbers that it stands beside, each as column -> value.
+        about: what the tier's data and model stand for.
+    """
+
+    name: str
+    tier: str
+    config: Config
+    seeds: tuple[int, ...]
+    published: tuple[dict[str, str], ...] = ()
+    about: str = ""
+
+    @property
+    def artefacts(self) -> list[str]:
+        """Tables and figures that it serves."""
+        return [row["artefact"] for row in self.published]
+
+    @property
+    def configs(self) -> list[Config]:
+        """One configuration a seed."""
+        return [self.config.with_seed(seed) for seed in self.seeds]
+
+    def folder(self, runs: Path) -> Path:
+        """Where its results lie."""
+        return runs / self.tier / self.name
+
+    def is_complete(self, runs: Path) -> bool:
+        """Whether every seed has a finished result of just this configuration."""
+        folder = self.folder(runs)
+        try:
+            status = read_record(folder / "result.json")["status"]
+        except (ResultError, KeyError):
+            return False
+        seeds = zip(self.seeds, self.configs, strict=True)
+        return status == "complete" and all(is_complete(folder / f"seed-{seed}", config) for seed, config in seeds)
+
+    def load(self, runs: Path) -> list[Result]:
+        """Return the finished results, by seed; an empty list when the cell was not run.
+
+        Raises:
+            ResultError: for a result that is cut off.
+        """
+        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
+        pairs = zip(folders, self.configs, strict=True)
+        return [load_result(folder) for folder, config in pairs if is_complete(folder, config)]
+
+
+@dataclass
+class Report:
+    """How a grid ended.
+
+    Attributes:
+        done: cells that were run now.
+        skipped: cells that were complete before.
+        failed: cell name -> the error's last line.
+    """
+
+    done: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> list[Cell]:
+    """Read a tier's file and return its cells, every name and setting in them checked.
+
+    Args:
+        path: ``experiments/<tier>.yaml``.
+        paper: only the cells of this paper.
+        only: only cells whose name matches this pattern.
+
+    Raises:
+        ConfigError: one line that names file, cell, field and what is allowed.
+    """
+    path = Path(path)
+    tier = _read(path, TierFile)
+    files = {name: _read(path.parent / name, PaperFile) for name in tier.papers}
+    papers = {file.paper for file in files.values()}
+    if paper != "all" and paper not in papers:
+        raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
+    cells = [
+        cell
+        for name, file in files.items()
+        if paper in ("all", file.paper)
+        for cell in _cells(path.parent / name, file, tier.tier)
+    ]
+    chosen = [cell for cell in cells if fnmatch.fnmatch(cell.name, only)]
+    if not chosen:
+        raise ConfigError(f"{path}: no cell of {len(cells)} matches {only!r}, such as {cells[0].name!r}")
+    return chosen
+
+
+def _read(path: Path, kind: type[Settings]) -> Any:
+    """Read and check a YAML file."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        there = sorted(p.name for p in path.parent.glob("*.yaml"))
+        raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: must be a mapping of {', '.join(kind.model_fields)}")
+    try:
+        return kind(**content)
+    except (ConfigError, TypeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
+    """Merge a paper's settings for one tier."""
+    if tier not in file.tiers:
+        raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
+    common = file.tiers[tier]
+    for name, cell in file.cells.items():
+        if cell.tiers is not None and tier not in cell.tiers:
+            continue
+        settings = {**common.settings, **cell.settings, **(cell.tiers or {}).get(tier, {})}
+        try:
+            config = Config(**{**settings, "seed": common.seeds[0]})
+        except (ConfigError, TypeError) as error:
+            raise ConfigError(f"{path}: cell {name}: {error}") from None
+        yield Cell(name, tier, config, tuple(common.seeds), tuple(cell.published), common.about)
+
+
+def run_grid(
+    cells: Sequence[Cell],
+    runs: str | Path = "runs",
+    *,
+    workers: int = 1,
+    notebook: str | Path = "notebooks/experiment.ipynb",
+) -> Report:
+    """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
+
+    A cell that fails is kept for reading and listed; the others go on.
+
+    Args:
+        cells: what to run.
+        runs: folder of results.
+        workers: processes, each with one torch thread.
+        notebook: the papermill template.
+    """
+    from joblib import Parallel, delayed
+
+    runs, report = Path(runs), Report()
+    _check_writable(runs)
+    waiting = []
+    for cell in cells:
+        (report.skipped.append(cell.name) if cell.is_complete(runs) else waiting.append(cell))
+    if not waiting:
+        return report
+    waiting.sort(key=lambda cell: cell.config.algorithm == "fedbuff")  # long ones first
+    jobs = (delayed(run_cell)(cell, runs, Path(notebook)) for cell in waiting)
+    with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
+        outcomes = Parallel(n_jobs=workers, return_as="generator_unordered")(jobs)
+        bar.set_postfix_str(_running(len(waiting), workers, 0))
+        for name, error in outcomes:
+            if error is None:
+                report.done.append(name)
+            else:
+                report.failed[name] = error
+            left = len(waiting) - len(report.done) - len(report.failed)
+            bar.set_postfix_str(_running(left, workers, len(report.failed)), refresh=False)
+            bar.update()
+    return report
+
+
+def _running(left: int, workers: int, failed: int) -> str:
+    return f"{min(left, workers)} running, {failed} failed"
+
+
+def _check_writable(runs: Path) -> None:
+    """Find out before hours of work whether results can be written."""
+    probe = runs / f".probe.{os.getpid()}"
+    write_atomically(probe, "")
+    probe.unlink()
+
+
+def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
+    """Run one cell's notebook; return its name, and the error's last line if it failed."""
+    folder = cell.folder(runs)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        error = _execute(cell, folder.resolve(), notebook)
+        if error is not None:
+            return cell.name, error
+        summarise_cell(cell, runs)
+        (folder / FAILED).unlink(missing_ok=True)
+    except (OSError, AsyncFLError) as trouble:
+        return cell.name, f"{type(trouble).__name__}: {trouble}"
+    except Exception:  # whatever papermill or a kernel throws: the other cells go on
+        return cell.name, traceback.format_exc().strip().splitlines()[-1]
+    return cell.name, None
+
+
+def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
+    """Execute the template for a cell; a kernel that did not start is tried once more."""
+    import papermill
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
+    for attempt in (1, 2):
+        try:
+            papermill.execute_notebook(
+                notebook, part, parameters, kernel_name="python3", progress_bar=False, cwd=str(folder)
+            )
+            part.replace(folder / EXPERIMENT)
+            return None
+        except papermill.PapermillExecutionError as error:
+            part.replace(folder / FAILED)
+            return f"{error.ename}: {error.evalue} (see {FAILED})"
+        except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
+            if attempt == 2:
+                raise
+    return None
+
+
+def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Return what papermill injects into the notebook."""
+    return {
+        "cell": cell.name,
+        "about": cell.about,
+        "configuration": cell.config.as_dict(),
+        "seeds": list(cell.seeds),
+        "folder": str(folder),
+    }
+
+
+def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
+    """Run one configuration with several seeds, those that are complete read from ``folder``.
+
+    What the experiment notebook calls; every seed is saved as soon as it ends.
+    """
+    from asyncfl_lite.run import run
+
+    results = []
+    for seed in seeds:
+        config = Config(**{**configuration, "seed": seed})
+        target = None if folder is None else Path(folder) / f"seed-{seed}"
+        if target is not None and is_complete(target, config):
+            results.append(load_result(target))
+            continue
+        results.append(run(config))
+        if target is not None:
+            results[-1].save(target)
+    return results
+
+
+def summarise_cell(cell: Cell, runs: Path, status: Literal["complete"] = "complete") -> None:
+    """Write the cell's own ``result.json``: mean and standard deviation of every number over seeds."""
+    table = pd.DataFrame([result.summary for result in cell.load(runs)]).select_dtypes("number")
+    record = {
+        "format": FORMAT,
+        "status": status,
+        "cell": cell.name,
+        "tier": cell.tier,
+        "about": cell.about,
+        "artefacts": cell.artefacts,
+        "config": cell.config.as_dict(),
+        "config_hash": cell.config.hash,
+        "seeds": list(cell.seeds),
+        "summary": {"mean": table.mean().to_dict(), "std": table.std(ddof=1).fillna(0.0).to_dict()},
+        "versions": versions(),
+    }
+    write_atomically(cell.folder(runs) / "result.json", json.dumps(record, indent=1) + "\n")
