@@ -15,7 +15,6 @@ TORCH_INDEX ?=
 
 export OMP_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export IPYTHONDIR := $(CURDIR)/build/ipython
 unexport JUPYTER_PATH
 
 .DEFAULT_GOAL := help
@@ -33,8 +32,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)
 	@test -z "$(TORCH_INDEX)" || $(BIN)/python -m pip install -qq --index-url "$(TORCH_INDEX)" -c constraints.txt torch torchvision
 	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[test]'
-	@mkdir -p $(IPYTHONDIR)/profile_default
-	@echo 'c.IPKernelApp.log_level = 40' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
 	@touch $@
 
 reproduce: $(READY)  ## run the grid of TIER through papermill, then the report (the main job)
@@ -57,6 +54,6 @@ notebooks: $(READY)  ## execute the notebooks for readers in place, to commit th
 lint: $(READY)  ## ruff, on code and notebooks
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-clean:  ## remove the environment, caches and build/; recorded runs stay
-	rm -rf $(VENV) build .pytest_cache .ruff_cache .hypothesis *.egg-info
+clean:  ## remove the environment, and caches; recorded runs stay
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

