@@ -129,8 +129,9 @@ def _list(options: argparse.Namespace) -> int:
     from asyncfl_lite.algorithms import ALGORITHMS
     from asyncfl_lite.delays import DELAYS
     from asyncfl_lite.models import MODELS
+    from asyncfl_lite.partitions import PARTITIONS
     from asyncfl_lite.scheduling import SCHEDULING
-    from asyncfl_lite.tasks import PARTITIONS, TASKS
+    from asyncfl_lite.tasks import TASKS
 
     registries = {
         "methods": ALGORITHMS,

@@ -17,9 +17,10 @@ from asyncfl_lite.defaults import defaults
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.models import MODELS
-from asyncfl_lite.registry import Registry, Settings
+from asyncfl_lite.partitions import PARTITIONS
+from asyncfl_lite.registry import Registry, Settings, nested
 from asyncfl_lite.scheduling import SCHEDULING, Scheduling
-from asyncfl_lite.tasks import PARTITIONS, TASKS
+from asyncfl_lite.tasks import TASKS
 
 GROUPS: dict[str, tuple[str, Registry]] = {
     "task_settings": ("task", TASKS),
@@ -30,7 +31,7 @@ GROUPS: dict[str, tuple[str, Registry]] = {
 }
 """Which name each group of typed settings belongs to, and where the name is looked up."""
 
-NOT_IN_HASH = {"checkpoint_every", "device"}
+NOT_IN_HASH = {"checkpoint_every", "device", "threads"}
 """Settings that say how a run is carried out, not what it is."""
 
 
@@ -79,6 +80,7 @@ class Config(Settings):
     bn_mode: Literal["avg", "delta"] = Field("avg", description="what becomes of running statistics")
     cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
     device: str = Field("cpu", description="torch device")
+    threads: int = Field(1, ge=1, description="torch's threads on the processor; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
     checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
     seed: int = Field(0, ge=0, description="names every random stream of the run")
@@ -130,16 +132,12 @@ class Config(Settings):
             return value
         if not isinstance(value, dict):
             raise ValueError(f"must be a mapping of {', '.join(wanted.model_fields) or 'nothing'}")
-        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and "alpha" in info.data:
+        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and info.data.get("alpha"):
             value = {**value, "alpha": info.data["alpha"]}
         try:
             return wanted(**value)
         except ConfigError as error:
-            where = info.field_name
-            message = str(error)
-            raise ConfigError(
-                where + message.removeprefix("setting") if message.startswith("setting:") else f"{where}.{message}"
-            ) from None
+            raise ConfigError(nested(info.field_name, str(error))) from None
 
     @model_validator(mode="after")
     def _possible(self) -> Config:

@@ -147,12 +147,32 @@ def plot_gantt(
     return axes
 
 
-def plot_staleness(updates: pd.DataFrame, *, expected: float | None = None, axes: Axes | None = None) -> Axes:
-    """Draw how stale the arrivals were, with their mean and, where known, the mean that theory expects."""
+def plot_staleness(
+    updates: pd.DataFrame,
+    *,
+    expected: float | None = None,
+    by: pd.Series | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw how stale the arrivals were, with their mean and, where known, the mean that theory expects.
+
+    Args:
+        updates: a result's table of updates.
+        expected: the mean that theory expects.
+        by: a group for each row of ``updates``, such as its client's speed; each gets a colour.
+        axes: where to draw.
+    """
     axes = _axes(axes)
     staleness = updates["staleness"]
-    bins = np.arange(staleness.max() + 2) - 0.5 if staleness.max() <= 60 else 60
-    axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
+    most = int(staleness.max()) if len(staleness) else 0
+    width = most // 61 + 1  # whole versions, so that every bar counts as many of them
+    bins = np.arange(0, most + width + 1, width) - 0.5
+    if by is None:
+        axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
+    else:
+        groups = staleness.groupby(by).mean().sort_values().index
+        for group, shade in zip(groups, sns.color_palette("crest", len(groups)), strict=True):
+            axes.hist(staleness[by == group], bins=bins, color=shade, alpha=0.75, label=str(group))
     axes.axvline(staleness.mean(), color=ACCENT, linewidth=2, label=f"mean {staleness.mean():.1f}")
     if expected is not None:
         axes.axvline(expected, color="black", linestyle="--", label=f"identity {expected:.1f}")

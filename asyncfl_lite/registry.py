@@ -40,10 +40,19 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
     if first["type"] == "extra_forbidden":
         return unknown_name("setting", where, model.model_fields)
     reason = first["msg"].removeprefix("Value error, ")
-    if not where or isinstance(first.get("ctx", {}).get("error"), ConfigError):  # says it all already
+    if not where:
         return reason
+    if isinstance(first.get("ctx", {}).get("error"), ConfigError):  # a message of this kind already
+        return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
     reason = reason.replace("Input should be", "must be", 1)
     return f"{where}: {reason}, got {first['input']!r}"
+
+
+def nested(where: str, message: str) -> str:
+    """Return a one-line message about a group's setting as one that names the group, ``where``, too."""
+    if message.startswith("setting:"):
+        return where + message.removeprefix("setting")
+    return f"{where}.{message}"
 
 
 class Registry(Generic[T]):

@@ -105,7 +105,7 @@ def load_result(folder: str | Path) -> Result:
             raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
         if _digest(text) != record["files"][path.name]:
             raise ResultError(f"{path}: cut off or changed since it was written; run the cell again")
-        tables[name] = pd.read_csv(path, float_precision="round_trip")
+        tables[name] = pd.read_csv(path)
     return Result(Config(**record["config"]), record["summary"], **tables, timing=record["timing"])
 
 

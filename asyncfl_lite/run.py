@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from tqdm.auto import tqdm
 
 from asyncfl_lite.algorithms import ServerContext
@@ -31,6 +34,17 @@ COHORT_UP_TO_FLOP = 1_000_000
 def load_task(source: TaskSource) -> Task:
     """Load a task once a process."""
     return source.load()
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use ``count`` threads inside, and as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def run(config: Config, *, task: Task | None = None, progress: bool = False) -> Result:
@@ -133,13 +147,16 @@ class Run:
     def finish(self, *, progress: bool = False) -> Result:
         """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()
-        with tqdm(total=self.config.rounds, unit="version", disable=not progress) as bar:
+        with (
+            torch_threads(self.config.threads),
+            tqdm(total=self.config.rounds, unit="version", disable=not progress) as bar,
+        ):
             if progress:
                 self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
             self._record()
             self.simulation.run(self.train)
-        if self._curve[-1]["time"] != self.simulation.clock:
-            self._record()
+            if self._curve[-1]["time"] != self.simulation.clock:
+                self._record()
         timing = {
             "seconds": time.perf_counter() - wall,
             "cpu_seconds": time.process_time() - processor,

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from asyncfl_lite.delays import DELAYS, LONG, ClientDelays, DelayLaw, size_rank
+from asyncfl_lite.delays import DELAYS, ClientDelays, DelayLaw
+from asyncfl_lite.delays.fedecho import LONG, size_rank
 from asyncfl_lite.errors import ConfigError, DataError
 from asyncfl_lite.streams import stream
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import update, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import make_algorithm, staleness
 from asyncfl_lite.errors import ConfigError
+from conftest import update, vector
 
 
 def started(x0=(1.0, 0.0), **settings):

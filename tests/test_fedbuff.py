@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import update, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.errors import ConfigError
+from conftest import update, vector
 
 numbers = st.floats(-10, 10, allow_nan=False)
 deltas = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6)

@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from conftest import linear_model, update, vector
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from asyncfl_lite.distillation import (
 )
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.run import Run
+from conftest import linear_model, update, vector
 
 TEACHERS = torch.tensor([[[2.0, 0.0, -1.0]], [[0.0, 1.0, 0.0]]], dtype=torch.float64)
 STUDENT = torch.tensor([[0.0, 0.0, 1.0]], dtype=torch.float64)

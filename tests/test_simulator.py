@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import Fixed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import SimulationError
 from asyncfl_lite.scheduling import SCHEDULING, Burst, Continuous, IdleClients, Refill, Rounds, SameClient
 from asyncfl_lite.simulator import Outcome, Simulation
+from conftest import Fixed
 
 NOTHING = Outcome(torch.zeros(1))
 
@@ -105,7 +105,11 @@ def test_every_policy_keeps_the_rules(policy, data):
     buffer = data.draw(st.integers(1, in_flight))
     durations = data.draw(st.lists(st.floats(0.01, 50), min_size=1, max_size=5))
     simulation = simulate(
-        SCHEDULING.get(policy)(in_flight, buffer), Fixed(*durations), clients, rounds=12, seed=data.draw(st.integers(0, 9))
+        SCHEDULING.get(policy)(in_flight, buffer),
+        Fixed(*durations),
+        clients,
+        rounds=12,
+        seed=data.draw(st.integers(0, 9)),
     )
     times = [arrival.arrived_at for arrival in simulation.arrivals]
     assert times == sorted(times)
@@ -225,7 +229,9 @@ def test_when_every_update_is_refused_the_run_says_so():
 
 
 def test_too_few_clients_is_one_line():
-    with pytest.raises(SimulationError, match="^concurrency: 5 clients at a time were asked for, and only 3 have samples"):
+    with pytest.raises(
+        SimulationError, match="^concurrency: 5 clients at a time were asked for, and only 3 have samples"
+    ):
         simulate(Continuous(5, 1), Fixed(1), 3, rounds=1)
 
 

@@ -1,0 +1,123 @@
+"""Configuration: defaults, types, one-line errors, the hash."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from asyncfl_lite import Config, make_algorithm
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.config import GROUPS
+from asyncfl_lite.errors import ConfigError
+
+
+def test_the_papers_defaults_are_filled_in():
+    config = Config(task="digits", algorithm="fedecho", delay="fedecho_large", alpha=0.1, rounds=100, seed=0)
+    assert (config.clients, config.concurrency, config.buffer_size) == (50, 25, 5)
+    assert (config.redispatch, config.local_epochs, config.server_lr) == ("before_agg", 2, 1.0)
+    assert (config.settings.clip, config.settings.alpha_min, config.settings.alpha_max) == (5.0, 0.2, 0.8)
+    assert config.settings.distill_unit == "epochs" and config.settings.distill_q == 5
+
+
+def test_method_and_redispatch_decide_the_buffer():
+    assert Config(algorithm="fedavg", concurrency=20).buffer_size == 20
+    assert Config(algorithm="fedasync").buffer_size == 1
+    assert Config(algorithm="fedasync").redispatch == "after_agg"
+
+
+def test_giving_steps_or_a_horizon_replaces_the_default():
+    config = Config(local_steps=25, horizon=10)
+    assert (config.local_epochs, config.rounds) == (None, None)
+    both = Config(rounds=5, horizon=10)
+    assert (both.rounds, both.horizon) == (5, 10.0)
+
+
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+def test_json_there_and_back(algorithm):
+    config = Config(algorithm=algorithm, seed=4)
+    assert Config(**json.loads(json.dumps(config.as_dict()))) == config
+    assert Config(**yaml.safe_load(yaml.safe_dump(config.as_dict()))).hash == config.hash
+
+
+def test_hash_tells_what_is_computed_apart_and_nothing_else():
+    base = Config(algorithm="fedecho")
+    assert base.hash == Config(algorithm="fedecho", delay="fedecho_large", alpha=0.1).hash
+    assert base.hash == Config(algorithm="fedecho", checkpoint_every=7).hash
+    others = [
+        Config(algorithm="fedecho", **change)
+        for change in ({"seed": 1}, {"alpha": 0.2}, {"settings": {"clip": 1.0}}, {"delay_settings": {"gamma": 2.0}},
+                       {"model_settings": {"hidden": [32]}}, {"rounds": 7})
+    ]  # fmt: skip
+    assert len({base.hash, *(other.hash for other in others)}) == 1 + len(others)
+
+
+def test_it_is_frozen():
+    with pytest.raises(Exception, match="frozen"):
+        Config().alpha = 3
+
+
+def test_every_field_says_what_it_is():
+    assert all(field.description for field in Config.model_fields.values())
+
+
+def test_groups_are_typed():
+    config = Config(algorithm="fedecho", settings={"distill_lr": "3e-6", "clip": None})
+    assert config.settings.distill_lr == 3e-6 and config.settings.clip is None
+    assert set(GROUPS) <= set(Config.model_fields)
+    assert Config(partition="iid").alpha is None
+    assert Config(alpha=0.7).partition_settings.alpha == 0.7
+
+
+BAD = [
+    ({"algoritm": "fedavg"}, "setting: 'algoritm' is not known; did you mean 'algorithm'?"),
+    ({"algorithm": "fedecoh"}, "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: fedasync, "),
+    ({"task": "digit"}, "task: 'digit' is not known; did you mean 'digits'? Allowed: digits, mnist5k"),
+    ({"model": "mpl"}, "model: 'mpl' is not known; did you mean 'mlp'?"),
+    ({"delay": "fedecho_big"}, "delay: 'fedecho_big' is not known; did you mean 'fedecho_"),
+    ({"partition": "dirichlet"}, "partition: 'dirichlet' is not known; did you mean 'dirichlet_"),
+    ({"redispatch": "after"}, "redispatch: 'after' is not known; did you mean 'after_agg'?"),
+    ({"alpha": 0}, "alpha: must be greater than 0, got 0"),
+    ({"alpha": -1}, "alpha: must be greater than 0, got -1"),
+    ({"alpha": "much"}, "alpha: must be a valid number, unable to parse string as a number, got 'much'"),
+    ({"alpha": None}, "alpha: partition 'dirichlet_class' needs it, got None"),
+    ({"alpha": 0.1, "partition": "iid"}, "alpha: partition 'iid' does not use it, got 0.1"),
+    ({"concurrency": 51}, "concurrency: must be at most clients (50), got 51"),
+    ({"concurrency": 0}, "concurrency: must be greater than or equal to 1, got 0"),
+    ({"clients": 0}, "clients: must be greater than or equal to 1, got 0"),
+    ({"buffer_size": 0}, "buffer_size: must be greater than or equal to 1, got 0"),
+    ({"buffer_size": 26, "redispatch": "burst"}, "buffer_size: a buffer of 26 can never fill with 25 clients at a time"),
+    ({"algorithm": "fedavg", "buffer_size": 26}, "buffer_size: a buffer of 26 can never fill with 25 clients"),
+    ({"algorithm": "fedasync", "buffer_size": 2}, "buffer_size: fedasync has no buffer; must be 1, got 2"),
+    ({"algorithm": "fedasync", "server_lr": 0.5}, "server_lr: fedasync has none, its rate is settings.mixing"),
+    ({"rounds": 0}, "rounds: must be greater than or equal to 1, got 0"),
+    ({"rounds": 2.5}, "rounds: must be a valid integer, got a number with a fractional part, got 2.5"),
+    ({"rounds": None}, "rounds, horizon: at least one of them must be given"),
+    ({"local_epochs": 1, "local_steps": 3}, "local_epochs, local_steps: exactly one of them must be given"),
+    ({"client_optimizer": "rmsprop"}, "client_optimizer: must be 'sgd', 'adam' or 'adamw', got 'rmsprop'"),
+    ({"client_lr": -0.1}, "client_lr: must be greater than or equal to 0, got -0.1"),
+    ({"batch_size": 0}, "batch_size: must be greater than or equal to 1, got 0"),
+    ({"seed": -1}, "seed: must be greater than or equal to 0, got -1"),
+    ({"settings": {"clip": 5}}, "settings: 'clip' is not known. Allowed: buffer_weight, staleness_weight"),
+    ({"algorithm": "fedecho", "settings": {"distil_lr": 5}}, "settings: 'distil_lr' is not known; did you mean 'distill_lr'?"),
+    ({"algorithm": "fedecho", "settings": {"clip": -5}}, "settings.clip: must be greater than 0, got -5"),
+    ({"settings": 3}, "settings: must be a mapping of staleness_weight, buffer_weight, got 3"),
+    ({"model_settings": {"hidden": "big"}}, "model_settings.hidden: must be a valid tuple, got 'big'"),
+    ({"task": "mnist5k", "task_settings": {"side": 15}}, "task_settings.side: must be 14 or 28, got 15"),
+    ({"delay_settings": {"gama": 1}}, "delay_settings: 'gama' is not known; did you mean 'gamma'?"),
+    ({"cohort": "maybe"}, "cohort: must be 'auto', 'on' or 'off', got 'maybe'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "message"), BAD, ids=[str(given) for given, _ in BAD])
+def test_bad_input_is_one_line_that_names_field_value_and_choice(given, message):
+    with pytest.raises(ConfigError, match="^" + re.escape(message)) as caught:
+        Config(**given)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_method_made_by_hand_takes_the_same_names():
+    config = Config(algorithm="fedecho", settings={"clip": 1})
+    assert make_algorithm("fedecho", clip=1).settings.clip == config.make_algorithm().settings.clip == 1

@@ -1,0 +1,208 @@
+"""Grids: YAML to cells, real papermill kernels, failures kept, nothing finished run again."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.grid import cell_parameters, expand_grid, run_cell, run_grid, run_seeds, summarise_cell
+from asyncfl_lite.report import Recorded
+from asyncfl_lite.run import Run
+
+ROOT = Path(__file__).parent.parent
+TEMPLATE = ROOT / "notebooks/experiment.ipynb"
+PAPER = """
+paper: toy
+tiers:
+  smoke:
+    about: a toy
+    seeds: [0, 1]
+    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, rounds: 3}
+cells:
+  toy/one/fedbuff:
+    settings: {algorithm: fedbuff}
+  toy/two/fedecho:
+    settings: {algorithm: fedecho, settings: {distill_samples: 40}}
+  toy/laptop-only:
+    settings: {algorithm: fedbuff}
+    tiers: {laptop: {}}
+"""
+
+
+@pytest.fixture
+def experiments(tmp_path):
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
+    (folder / "toy.yaml").write_text(PAPER)
+    return folder
+
+
+def change(experiments, path, value):
+    """Change one value of the toy paper's file, ``path`` being keys."""
+    content = yaml.safe_load((experiments / "toy.yaml").read_text())
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (experiments / "toy.yaml").write_text(yaml.safe_dump(content))
+
+
+def test_cells_merge_tier_and_own_settings(experiments):
+    cells = expand_grid(experiments / "smoke.yaml")
+    assert [cell.name for cell in cells] == ["toy/one/fedbuff", "toy/two/fedecho"]
+    assert cells[1].config.clients == 6 and cells[1].config.settings.distill_samples == 40
+    assert [config.seed for config in cells[0].configs] == [0, 1]
+    assert [c.name for c in expand_grid(experiments / "smoke.yaml", only="toy/two/*")] == ["toy/two/fedecho"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("cells", "toy/one/fedbuff", "settings", "algorithm"),
+            "fedbuf",
+            "cell toy/one/fedbuff: algorithm: 'fedbuf' is not known",
+        ),
+        (
+            ("cells", "toy/one/fedbuff", "settings", "alfa"),
+            1,
+            "cell toy/one/fedbuff: setting: 'alfa' is not known; did you mean 'alpha'",
+        ),
+        (("cells", "toy/one/fedbuff", "setings"), {}, "is not known; did you mean"),
+        (("cells", "toy/one/fedbuff", "settings"), 5, "settings: must be a valid dictionary, got 5"),
+        (("tiers",), {}, "tier: 'smoke' is not known"),
+        (("cells",), {}, "cells: "),
+        (("tiers", "smoke", "seeds"), [], "tiers.smoke.seeds: "),
+        (("papre",), "x", "'papre' is not known; did you mean 'paper'"),
+    ],
+)
+def test_mistakes_are_found_before_a_kernel_starts(experiments, path, value, message):
+    change(experiments, path, value)
+    with pytest.raises(ConfigError, match="toy.yaml: ") as caught:
+        expand_grid(experiments / "smoke.yaml")
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read_are_named(experiments):
+    with pytest.raises(ConfigError, match="medium.yaml: No such file or directory; there are: smoke.yaml, toy.yaml"):
+        expand_grid(experiments / "medium.yaml")
+    (experiments / "smoke.yaml").write_text("tier: [")
+    with pytest.raises(ConfigError, match="smoke.yaml: no YAML"):
+        expand_grid(experiments / "smoke.yaml")
+    (experiments / "smoke.yaml").write_text("just words")
+    with pytest.raises(ConfigError, match="smoke.yaml: must be a mapping of tier, papers"):
+        expand_grid(experiments / "smoke.yaml")
+
+
+def test_patterns_and_papers_that_match_nothing_are_named(experiments):
+    with pytest.raises(ConfigError, match="no cell of 2 matches 'toy/three', such as 'toy/one/fedbuff'"):
+        expand_grid(experiments / "smoke.yaml", only="toy/three")
+    with pytest.raises(ConfigError, match="paper: 'tou' is not known; did you mean 'toy'"):
+        expand_grid(experiments / "smoke.yaml", paper="tou")
+
+
+def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
+    """With real kernels: one cell breaks, the other finishes; mended, only what is missing runs."""
+    runs, broken = tmp_path / "runs", tmp_path / "broken.ipynb"
+    book = nbformat.read(TEMPLATE, as_version=4)
+    trouble = "if configuration['algorithm'] == 'fedecho':\n    raise RuntimeError('broken on purpose')"
+    book.cells.insert(3, nbformat.v4.new_code_cell(trouble))
+    nbformat.write(book, broken)
+    cells = expand_grid(experiments / "smoke.yaml")
+
+    report = run_grid(cells, runs, workers=2, notebook=broken)
+    assert report.done == ["toy/one/fedbuff"]
+    assert report.failed == {"toy/two/fedecho": "RuntimeError: broken on purpose (see failed.ipynb)"}
+    kept = runs / "smoke/toy/two/fedecho"
+    assert "broken on purpose" in (kept / "failed.ipynb").read_text()
+    assert not (kept / "result.json").exists()
+
+    done = runs / "smoke/toy/one/fedbuff"
+    record = json.loads((done / "result.json").read_text())
+    assert record["status"] == "complete" and record["seeds"] == [0, 1]
+    assert 0 < record["summary"]["mean"]["final_accuracy"] < 1
+    executed = nbformat.read(done / "experiment.ipynb", as_version=4)
+    assert all(cell.execution_count for cell in executed.cells if cell.cell_type == "code")
+    assert sorted(p.name for p in done.iterdir()) == ["experiment.ipynb", "result.json", "seed-0", "seed-1"]
+
+    report = run_grid(cells, runs, workers=1, notebook=TEMPLATE)
+    assert (report.done, report.skipped, report.failed) == (["toy/two/fedecho"], ["toy/one/fedbuff"], {})
+    assert not (kept / "failed.ipynb").exists()
+    assert run_grid(cells, runs, workers=1, notebook=TEMPLATE).skipped == [cell.name for cell in cells]
+
+
+def record_without_a_kernel(cell, runs):
+    """What the notebook does, in this process."""
+    run_seeds(cell.config.as_dict(), cell.seeds, cell.folder(runs))
+    summarise_cell(cell, runs)
+
+
+def test_only_what_changed_is_incomplete(experiments, tmp_path):
+    cells = expand_grid(experiments / "smoke.yaml")
+    for cell in cells:
+        record_without_a_kernel(cell, tmp_path)
+    assert all(cell.is_complete(tmp_path) for cell in cells)
+    change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
+    assert [c.is_complete(tmp_path) for c in expand_grid(experiments / "smoke.yaml")] == [False, True]
+
+
+def test_a_seed_that_is_finished_is_read_and_not_run(experiments, tmp_path, monkeypatch):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    first = run_seeds(cell.config.as_dict(), [0], tmp_path)
+    ran = []
+    monkeypatch.setattr(Run, "finish", lambda self, progress: ran.append(self.config.seed))
+    with pytest.raises(AttributeError):  # seed 1 has to run, and the stand-in returns nothing
+        run_seeds(cell.config.as_dict(), [0, 1], tmp_path)
+    assert ran == [1]
+    assert run_seeds(cell.config.as_dict(), [0], tmp_path)[0].summary == first[0].summary
+
+
+def test_a_cut_off_result_makes_its_cell_run_again(experiments, tmp_path):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    record_without_a_kernel(cell, tmp_path)
+    table = cell.folder(tmp_path) / "seed-1/curve.csv"
+    table.write_text(table.read_text()[:40])
+    assert not cell.is_complete(tmp_path)
+    assert len(cell.load(tmp_path)) == 1
+
+
+def test_an_unwritable_folder_stops_before_anything_runs(experiments, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(Exception, match="cannot be written"):
+        run_grid(expand_grid(experiments / "smoke.yaml"), blocked, notebook=TEMPLATE)
+    name, error = run_cell(expand_grid(experiments / "smoke.yaml")[0], blocked, TEMPLATE)
+    assert error.startswith(("FileExistsError", "NotADirectoryError"))
+
+
+def test_papermill_gets_what_the_template_takes(experiments, tmp_path):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    book = nbformat.read(TEMPLATE, as_version=4)
+    (parameters,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", [])]
+    names = {line.split(" = ")[0] for line in textwrap.dedent(parameters.source).splitlines() if " = " in line}
+    assert names == set(cell_parameters(cell, tmp_path))
+
+
+@pytest.mark.parametrize("tier", ["smoke", "laptop"])
+def test_the_projects_own_grids_are_sound(tier):
+    cells = expand_grid(ROOT / f"experiments/{tier}.yaml")
+    assert len({cell.name for cell in cells}) == len(cells) >= 18
+    assert all(len(cell.seeds) >= 3 for cell in cells)
+    assert all((c.config.clients, c.config.concurrency) == (50, 25) for c in cells)
+
+
+def test_every_published_row_that_a_cell_names_exists():
+    recorded = Recorded(ROOT / "experiments/smoke.yaml", "nowhere")
+    for artefact, rows in (("Table 2", 28), ("Table 6", 4), ("Table 7", 4), ("Table 11", 3)):
+        table = recorded.beside("FedEcho", artefact)
+        assert len(table) == rows
+        named = {c.name for c in recorded.cells.values() if artefact in c.artefacts}
+        assert set(table["cell"]) - {""} == named
+        assert set(table["ours"]) == {"not run"}

@@ -1,0 +1,206 @@
+"""A run from configuration to result, repeated, saved, read back, and what goes wrong."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from asyncfl_lite import Config, load_result, run
+from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
+from asyncfl_lite.results import is_complete, write_atomically
+from asyncfl_lite.run import Run
+from asyncfl_lite.simulator import Outcome
+
+SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 8, "eval_every": 2}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run(Config(algorithm="fedecho", **SMALL))
+
+
+def test_the_call_that_a_newcomer_makes(result):
+    assert {"final_accuracy", "virtual_time", "client_updates", "max_staleness"} <= set(result.summary)
+    assert list(result.curve) == ["version", "time", "updates", "accuracy", "loss"]
+    assert list(result.updates)[:8] == [
+        "client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples", "train_loss", "train_accuracy",
+    ]  # fmt: skip
+    assert result.curve["version"].tolist() == [0, 2, 4, 6, 8]
+    assert result.summary["client_updates"] == len(result.updates) == 16
+    assert result.summary["final_accuracy"] == result.curve["accuracy"].iloc[-1]
+    assert result.curve["time"].is_monotonic_increasing
+    assert len(result.plot().axes) == 2
+    assert "fedecho on digits" in repr(result)
+
+
+def test_tables_agree_with_each_other(result):
+    updates = result.updates
+    assert (updates["staleness"] <= updates["version"]).all()
+    before = updates["version"].shift(fill_value=0)
+    assert (updates["staleness"] == before - updates["start_version"]).all()
+    assert updates["num_samples"].ge(10).all() and updates["train_accuracy"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedasync", "fedbuff", "fedecho"])
+@pytest.mark.parametrize("cohort", ["on", "off"])
+def test_the_same_seed_gives_the_same_bits(algorithm, cohort):
+    config = Config(algorithm=algorithm, **{**SMALL, "buffer_size": Config(algorithm=algorithm, **{
+        k: v for k, v in SMALL.items() if k != "buffer_size"}).buffer_size, "rounds": 4}, cohort=cohort)  # fmt: skip
+    first, second = run(config), run(config)
+    assert first.summary == second.summary
+    pd.testing.assert_frame_equal(first.curve, second.curve)
+    pd.testing.assert_frame_equal(first.updates, second.updates)
+    assert run(config.with_seed(1)).summary["weights_sha256"] != first.summary["weights_sha256"]
+
+
+def test_cohort_and_one_by_one_agree_and_say_which_they_are():
+    together, alone = (run(Config(**SMALL, cohort=cohort, client_lr=0.05)) for cohort in ("on", "off"))
+    assert (together.summary["training"], alone.summary["training"]) == ("cohort", "one by one")
+    torch.testing.assert_close(together.x, alone.x, rtol=1e-3, atol=1e-5)
+    schedule = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples"]
+    assert together.updates[schedule].equals(alone.updates[schedule])
+    assert run(Config(**SMALL)).summary["training"] == "cohort"  # a small model chooses it by itself
+    large = Config(task="mnist5k", model="resnet", **{**SMALL, "rounds": 1})
+    assert run(large).summary["training"] == "one by one"
+
+
+def test_it_learns():
+    summary = run(Config(rounds=60)).summary
+    assert summary["best_accuracy"] > 0.7
+    assert summary["final_loss"] < 1.5
+
+
+def test_batch_norm_trains_and_keeps_its_variances_positive():
+    started = Run(Config(model="cnn", model_settings={"norm": "batch"}, **SMALL))
+    started.finish()
+    mask = started.model.variance_mask
+    assert (started.algorithm.buffers[mask] > 0).all()
+    with pytest.raises(ConfigError, match="^cohort: a model with running statistics"):
+        run(Config(model="cnn", model_settings={"norm": "batch"}, cohort="on", **SMALL))
+
+
+def test_another_threads_count_of_the_caller_is_kept():
+    torch.set_num_threads(2)
+    run(Config(**SMALL))
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+
+
+def test_save_and_load(result, tmp_path):
+    result.save(tmp_path / "a/b")
+    loaded = load_result(tmp_path / "a/b")
+    assert loaded.config == result.config and loaded.summary == result.summary
+    pd.testing.assert_frame_equal(loaded.curve, result.curve)
+    pd.testing.assert_frame_equal(loaded.updates, result.updates)
+    record = json.loads((tmp_path / "a/b/result.json").read_text())
+    assert record["config_hash"] == result.config.hash and record["status"] == "complete"
+    assert {"asyncfl_lite", "torch", "python"} <= set(record["versions"])
+    assert is_complete(tmp_path / "a/b", result.config)
+    assert not is_complete(tmp_path / "a/b", result.config.with_seed(9))
+    assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == ["curve.csv", "result.json", "updates.csv"]
+
+
+@pytest.mark.parametrize("name", ["result.json", "curve.csv", "updates.csv"])
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_damaged_result_is_named_and_not_taken_for_finished(result, tmp_path, name, damage):
+    result.save(tmp_path)
+    path = tmp_path / name
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    else:
+        path.unlink()
+    with pytest.raises(ResultError, match=name) as caught:
+        load_result(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert not is_complete(tmp_path, result.config)
+    result.save(tmp_path)
+    assert is_complete(tmp_path, result.config)
+
+
+def test_a_result_of_another_format_is_named(result, tmp_path):
+    result.save(tmp_path)
+    path = tmp_path / "result.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    with pytest.raises(ResultError, match="not a result of format 1"):
+        load_result(tmp_path)
+
+
+def test_an_unwritable_folder_is_one_line(result, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(ResultError, match="^.*file/curve.csv: cannot be written"):
+        result.save(blocked)
+
+
+def test_a_full_disk_leaves_what_was_there(result, tmp_path, monkeypatch):
+    result.save(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ResultError, match="curve.csv: cannot be written .No space left on device"):
+        run(Config(**SMALL)).save(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_write_that_is_killed_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "x.txt"
+    write_atomically(path, "old")
+
+    def killed(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+
+
+def test_nan_from_clients_is_refused_counted_and_the_run_goes_on():
+    started = Run(Config(**SMALL))
+    honest = started.trainer
+
+    def broken(jobs):
+        outcomes = honest(jobs)
+        return [
+            Outcome(o.delta * np.nan if job.client == 2 else o.delta, o.num_samples)
+            for job, o in zip(jobs, outcomes, strict=True)
+        ]
+
+    broken.cohort = True
+    started.trainer = broken
+    result = started.finish()
+    refused = result.updates[~result.updates["accepted"]]
+    assert set(refused["client"]) == {2}
+    assert result.summary["rejected_updates"] == len(refused) > 0
+    assert result.summary["versions"] == 8 and np.isfinite(result.summary["final_loss"])
+
+
+def test_a_rate_that_blows_up_is_an_error_that_says_what_to_do():
+    with pytest.raises(SimulationError, match="lower client_lr or server_lr"):
+        run(Config(client_lr=1e30, **{**SMALL, "rounds": 400}))
+
+
+def test_empty_clients_are_left_out_and_reported():
+    config = Config(clients=200, concurrency=4, buffer_size=2, rounds=4, alpha=0.01, partition_settings={"min_size": 0})
+    result = run(config)
+    assert result.summary["empty_clients"] > 0
+    assert result.updates["num_samples"].min() >= 1
+    crowded = Config(clients=200, concurrency=200, rounds=4, alpha=0.01, partition_settings={"min_size": 0})
+    with pytest.raises(AsyncFLError, match="^concurrency: 200 clients at a time were asked for, and only"):
+        run(crowded)
+
+
+def test_more_clients_than_samples_is_one_line():
+    with pytest.raises(AsyncFLError) as caught:
+        run(Config(clients=2000, concurrency=4, buffer_size=2, rounds=4))
+    assert "\n" not in str(caught.value) and "2000" in str(caught.value)
