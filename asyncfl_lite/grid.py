@@ -325,7 +325,7 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
         if target is not None and is_complete(target, config):
             results.append(load_result(target))
             continue
-        results.append(run(config))
+        results.append(run(config, checkpoint=target and target / "checkpoint.pt"))
         if target is not None:
             results[-1].save(target)
     return results

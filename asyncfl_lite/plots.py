@@ -171,8 +171,8 @@ def plot_staleness(
         axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
     else:
         groups = staleness.groupby(by).mean().sort_values().index
-        for group, shade in zip(groups, sns.color_palette("crest", len(groups)), strict=True):
-            axes.hist(staleness[by == group], bins=bins, color=shade, alpha=0.75, label=str(group))
+        for group, shade in zip(groups, sns.color_palette("viridis_r", len(groups)), strict=True):
+            axes.hist(staleness[by == group], bins=bins, color=shade, alpha=0.85, label=str(group))
     axes.axvline(staleness.mean(), color=ACCENT, linewidth=2, label=f"mean {staleness.mean():.1f}")
     if expected is not None:
         axes.axvline(expected, color="black", linestyle="--", label=f"identity {expected:.1f}")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import torch
 from tqdm.auto import tqdm
 
 from asyncfl_lite.algorithms import ServerContext
+from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.client import ClientData, Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
@@ -47,18 +49,22 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def run(config: Config, *, task: Task | None = None, progress: bool = False) -> Result:
+def run(
+    config: Config, *, task: Task | None = None, checkpoint: str | Path | None = None, progress: bool = False
+) -> Result:
     """Run ``config`` from beginning to end.
 
     Args:
         config: what to run.
         task: one's own data, in place of the one that ``config.task`` names.
+        checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions, and from which
+            it goes on if it was interrupted; removed when the run is finished.
         progress: show a bar that counts versions.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
     """
-    return Run(config, task).finish(progress=progress)
+    return Run(config, task, checkpoint).finish(progress=progress)
 
 
 class Run:
@@ -69,8 +75,11 @@ class Run:
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
     """
 
-    def __init__(self, config: Config, task: Task | None = None) -> None:
+    def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
+        if config.checkpoint_every is not None and checkpoint is None:
+            raise ConfigError("checkpoint_every: needs a file to save to, such as run(config, checkpoint='run.pt')")
         self.config = config
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.task = (task or load_task(config.task_settings)).to(config.device)
         self.parts = config.partition_settings.split(
             self.task.labels.cpu().numpy(),
@@ -85,15 +94,16 @@ class Run:
         self._start_algorithm()
         self.trainer = self._make_trainer()
         self.simulation = self._make_simulation()
-        self._curve: list[dict[str, float]] = []
-        self._training_seconds = 0.0
+        self.curve_rows: list[dict[str, float]] = []
+        self.training_seconds = 0.0
 
     def _start_algorithm(self) -> None:
         x0, buffers = self.model.flatten()
+        self.server_rng = stream(self.config.seed, "server")
         context = ServerContext(
             model=self.model,
             num_clients=self.config.clients,
-            rng=stream(self.config.seed, "server"),
+            rng=self.server_rng,
             unlabelled=lambda name, count: self.task.unlabelled_set(
                 name, count, stream(self.config.seed, "unlabelled")
             ),
@@ -141,7 +151,7 @@ class Run:
         """Train jobs, and add up the processor time that it takes."""
         began = time.process_time()
         outcomes = self.trainer(jobs)
-        self._training_seconds += time.process_time() - began
+        self.training_seconds += time.process_time() - began
         return outcomes
 
     def finish(self, *, progress: bool = False) -> Result:
@@ -153,29 +163,37 @@ class Run:
         ):
             if progress:
                 self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
-            self._record()
-            self.simulation.run(self.train)
-            if self._curve[-1]["time"] != self.simulation.clock:
+            if self.checkpoint is None or not load_checkpoint(self, self.checkpoint):
                 self._record()
+            self.simulation.run(self.train)
+            if self.curve_rows[-1]["time"] != self.simulation.clock:
+                self._record()
+        if self.checkpoint is not None:
+            self.checkpoint.unlink(missing_ok=True)
         timing = {
             "seconds": time.perf_counter() - wall,
             "cpu_seconds": time.process_time() - processor,
-            "training_cpu_seconds": self._training_seconds,
+            "training_cpu_seconds": self.training_seconds,
         }
         updates = pd.DataFrame(
             [dataclasses.astuple(arrival) for arrival in self.simulation.arrivals],
             columns=[column.name for column in dataclasses.fields(Arrival)],
         )
-        curve = pd.DataFrame(self._curve)
+        curve = pd.DataFrame(self.curve_rows)
         return Result(self.config, self._summary(curve, updates), curve, updates, timing, self.algorithm.x)
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
-        if arrival.version % self.config.eval_every == 0 and arrival.version != self._curve[-1]["version"]:
+        before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0
+        if arrival.version == before:
+            return
+        if arrival.version % self.config.eval_every == 0:
             self._record()
+        if self.config.checkpoint_every and arrival.version % self.config.checkpoint_every == 0:
+            save_checkpoint(self, self.checkpoint)
 
     def _record(self) -> None:
         accuracy, loss = self.evaluate()
-        self._curve.append(
+        self.curve_rows.append(
             {
                 "version": self.algorithm.version,
                 "time": self.simulation.clock,

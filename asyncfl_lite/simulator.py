@@ -166,7 +166,7 @@ class Simulation:
         self.choice_stream = stream(seed, "client choice")
         self.delay_stream = stream(seed, "delays")
         self.started = False
-        self._refused_in_a_row = 0
+        self.refused_in_a_row = 0
 
     @property
     def in_flight(self) -> int:
@@ -300,9 +300,9 @@ class Simulation:
         )
 
     def _check_progress(self, accepted: bool) -> None:
-        self._refused_in_a_row = 0 if accepted else self._refused_in_a_row + 1
+        self.refused_in_a_row = 0 if accepted else self.refused_in_a_row + 1
         limit = 20 * self.scheduling.most_in_flight
-        if self._refused_in_a_row >= limit:
+        if self.refused_in_a_row >= limit:
             raise SimulationError(
                 f"the last {limit} updates were all refused "
                 f"({self.algorithm.rejections[-1].reason}): lower client_lr or server_lr"

@@ -108,6 +108,8 @@ class Algorithm(ABC):
     """Whether ``server_lr`` means something."""
     proximal: float = 0.0
     """Weight μ of the term μ/2 ‖w - x_{t_i}‖² that clients add to their loss."""
+    state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
+    """Attributes that change from update to update; a subclass adds its own."""
     family: ClassVar[str] = "buffered"
     paper: ClassVar[str] = ""
     colour: ClassVar[str] = "#6b7280"
@@ -196,6 +198,17 @@ class Algorithm(ABC):
         if self._versions is not None:
             self._versions[self.version] = x
         return True
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs: tensors and plain values, by attribute."""
+        saved = {name: getattr(self, name) for name in self.state_names}
+        return {**saved, "rejections": [tuple(row) for row in self.rejections]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up a saved state; the method must have been started."""
+        for name in self.state_names:
+            setattr(self, name, state[name])
+        self.rejections = [Rejection(*row) for row in state["rejections"]]
 
     def mix_buffers(self, update: Update, rate: float) -> None:
         """Move running statistics towards the client's by ``rate``, as a mixing method does."""

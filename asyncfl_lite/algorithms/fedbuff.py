@@ -27,6 +27,8 @@ class FedBuff(Algorithm):
     paper = "Nguyen et al. 2022, Alg. 1"
     colour = "#0173b2"
 
+    state_names = (*Algorithm.state_names, "_sum", "_buffer_sum", "_divisor", "filled")
+
     class Settings(Settings):
         """Switches of FedBuff."""
 

@@ -38,6 +38,7 @@ class FedEcho(FedBuff):
     paper = "FedEcho, Alg. 1, Eqs. 2-4"
     colour = "#029e73"
     family = "distilling"
+    state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
         """Switches of FedEcho."""

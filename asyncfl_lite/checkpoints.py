@@ -1,0 +1,125 @@
+"""A run's whole state in a file, so that an interrupted run goes on bit for bit.
+
+What the configuration decides (data, partition, delays, initial weights) is made anew; what time has changed
+is saved: the method's state, jobs in flight with what is trained of them, the clock, every random stream,
+history. Loading executes no code from the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from asyncfl_lite.errors import ResultError
+from asyncfl_lite.simulator import Arrival, Job, Outcome, Simulation
+
+if TYPE_CHECKING:
+    from asyncfl_lite.run import Run
+
+FORMAT = 1
+
+
+def save_checkpoint(run: Run, path: str | Path) -> None:
+    """Write the state of ``run`` so that ``path`` holds all of it, or what it held before.
+
+    Raises:
+        ResultError: naming the path and the reason (full disk, no permission).
+    """
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    content = {
+        "format": FORMAT,
+        "config_hash": run.config.hash,
+        "algorithm": run.algorithm.state(),
+        "simulation": simulation_state(run.simulation),
+        "server_rng": run.server_rng.bit_generator.state,
+        "curve": run.curve_rows,
+        "training_seconds": run.training_seconds,
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(content, part)
+        part.replace(path)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        with suppress(OSError):
+            part.unlink()
+        raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def load_checkpoint(run: Run, path: str | Path) -> bool:
+    """Put ``run`` into the state that ``path`` holds; return whether there was a usable one.
+
+    A file that is cut off, of another format or of another configuration is not used: a warning says so and
+    why, and the run starts over.
+    """
+    path = Path(path)
+    if not path.exists():
+        return False
+    try:
+        content = torch.load(path, map_location=run.config.device, weights_only=True)
+        if content["format"] != FORMAT:
+            raise ValueError(f"of format {content['format']}, expected {FORMAT}")
+        if content["config_hash"] != run.config.hash:
+            raise ValueError("of another configuration")
+    except Exception as error:  # torch raises many kinds for a damaged file
+        reason = str(error).split("\n")[0]
+        warnings.warn(f"{path}: checkpoint not used, the run starts over ({reason})", stacklevel=2)
+        return False
+    run.algorithm.restore(content["algorithm"])
+    restore_simulation(run.simulation, content["simulation"])
+    run.server_rng.bit_generator.state = content["server_rng"]
+    run.curve_rows = content["curve"]
+    run.training_seconds = content["training_seconds"]
+    return True
+
+
+def simulation_state(simulation: Simulation) -> dict[str, Any]:
+    """Return clock, jobs, history and random streams as tensors and plain values."""
+    jobs = [{f.name: getattr(job, f.name) for f in dataclasses.fields(Job)} for job in sorted(simulation.heap)]
+    for job in jobs:
+        del job["start"], job["start_buffers"]
+        if job["outcome"] is not None:
+            job["outcome"] = {f.name: getattr(job["outcome"], f.name) for f in dataclasses.fields(Outcome)}
+    return {
+        "clock": simulation.clock,
+        "sequence_no": simulation.sequence_no,
+        "started": simulation.started,
+        "refused_in_a_row": simulation.refused_in_a_row,
+        "most_versions_in_flight": simulation.most_versions_in_flight,
+        "jobs_of": dict(simulation.jobs_of),
+        "jobs": jobs,
+        "untrained": [job.sequence_no for job in simulation.untrained],
+        "versions": {job.start_version: (job.start, job.start_buffers) for job in simulation.heap},
+        "idle": simulation.idle.as_list(),
+        "arrivals": [dataclasses.astuple(arrival) for arrival in simulation.arrivals],
+        "choice_stream": simulation.choice_stream.bit_generator.state,
+        "delay_stream": simulation.delay_stream.bit_generator.state,
+        "scheduling": simulation.scheduling.state(),
+    }
+
+
+def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
+    """Take up what :func:`simulation_state` returned."""
+    for name in ("clock", "sequence_no", "started", "refused_in_a_row", "most_versions_in_flight"):
+        setattr(simulation, name, state[name])
+    simulation.jobs_of = Counter(state["jobs_of"])
+    simulation.heap = []
+    for values in state["jobs"]:  # sorted, hence a heap already
+        outcome = None if values["outcome"] is None else Outcome(**values["outcome"])
+        start, start_buffers = state["versions"][values["start_version"]]
+        simulation.heap.append(Job(**{**values, "outcome": outcome, "start": start, "start_buffers": start_buffers}))
+    by_number = {job.sequence_no: job for job in simulation.heap}
+    simulation.untrained = [by_number[number] for number in state["untrained"]]
+    simulation.versions_in_flight = Counter(job.start_version for job in simulation.heap)
+    simulation.idle = type(simulation.idle)(state["idle"])
+    simulation.arrivals = [Arrival(*row) for row in state["arrivals"]]
+    simulation.choice_stream.bit_generator.state = state["choice_stream"]
+    simulation.delay_stream.bit_generator.state = state["delay_stream"]
+    simulation.scheduling.restore(state["scheduling"])
