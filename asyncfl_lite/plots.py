@@ -50,6 +50,20 @@ def colour(method: str) -> str:
     return ALGORITHMS.get(name).colour if name in ALGORITHMS else NEUTRAL
 
 
+def title(method: str) -> str:
+    """Return a method's name as papers write it: ``FedEcho``, ``FedEcho (natural)`` for a variant."""
+    name, _, variant = method.partition("-")
+    shown = ALGORITHMS.get(name).title if name in ALGORITHMS else name
+    return f"{shown} ({variant})" if variant else shown
+
+
+def time_label(unit: str = "") -> str:
+    """Return the label of an axis of virtual time; ``unit`` is what a delay law says of its own."""
+    if unit[:1].isdigit():
+        unit = f"units of {unit}"
+    return f"virtual time ({unit})" if unit and unit != "time units" else "virtual time"
+
+
 def _axes(axes: Axes | None) -> Axes:
     if axes is not None:
         return axes
@@ -67,26 +81,25 @@ def plot_curves(
 ) -> Axes:
     """Draw the mean over seeds of each method's curve, and the band from the lowest to the highest seed.
 
+    A value holds from its evaluation to the next: between versions a model stands still.
+
     Args:
-        curves: method -> curve tables, one a seed.
+        curves: method (or variant, ``fedecho-natural``) -> curve tables, one a seed.
         over: ``time``, ``version`` or ``updates``.
         unit: what a unit of virtual time means.
         value: ``accuracy`` or ``loss``.
         axes: where to draw.
     """
     axes = _axes(axes)
-    labels = {
-        "time": f"virtual time{f' ({unit})' if unit else ''}",
-        "version": "server version",
-        "updates": "client updates",
-    }
+    labels = {"time": time_label(unit), "version": "server version", "updates": "client updates"}
     for number, (method, tables) in enumerate(curves.items()):
         tables = list(tables)
-        end = min(table[over].iloc[-1] for table in tables)
-        grid = np.linspace(0, end, 200)
-        seeds = np.array([np.interp(grid, table[over], table[value]) for table in tables])
+        grid = np.linspace(0, min(table[over].iloc[-1] for table in tables), 400)
+        seeds = np.array(
+            [table[value].to_numpy()[np.searchsorted(table[over], grid, side="right") - 1] for table in tables]
+        )
         style = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][_variant(method, curves)]}
-        axes.plot(grid, seeds.mean(0), label=method, linewidth=2, zorder=3 + number, **style)
+        axes.plot(grid, seeds.mean(0), label=title(method), linewidth=2, zorder=3 + number, **style)
         axes.fill_between(grid, seeds.min(0), seeds.max(0), color=style["color"], alpha=0.15, linewidth=0)
     axes.set(xlabel=labels[over], ylabel=f"test {value}", xlim=(0, None))
     axes.legend()
@@ -112,7 +125,7 @@ def plot_gantt(
     Args:
         updates: a result's table of updates.
         until: last virtual time to draw.
-        in_flight: jobs that had not arrived: client, dispatched_at; drawn hollow.
+        in_flight: jobs that had not arrived: client, dispatched_at; hatched.
         unit: what a unit of virtual time means.
         axes: where to draw.
     """
@@ -129,20 +142,22 @@ def plot_gantt(
         edgecolor="white",
         linewidth=0.6,
     )
-    if in_flight is not None and len(in_flight):
+    if in_flight is not None:
+        still = in_flight[in_flight["dispatched_at"] < until]
         axes.barh(
-            in_flight["client"],
-            until - in_flight["dispatched_at"],
-            left=in_flight["dispatched_at"],
+            still["client"],
+            until - still["dispatched_at"],
+            left=still["dispatched_at"],
             height=0.8,
-            facecolor="none",
+            facecolor="#e5e7eb",
             edgecolor=NEUTRAL,
-            linestyle=":",
+            hatch="////",
+            linewidth=0.4,
         )
     scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.matplotlib.colors.FuncNorm((np.log1p, np.expm1), 0, most))
     ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
     axes.figure.colorbar(scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d")
-    axes.set(xlabel=f"virtual time{f' ({unit})' if unit else ''}", ylabel="client", xlim=(0, until))
+    axes.set(xlabel=time_label(unit), ylabel="client", xlim=(0, until))
     axes.grid(False)
     return axes
 
@@ -204,7 +219,7 @@ def plot_result(result: Result) -> Figure:
     plot_curves({result.config.algorithm: [result.curve]}, unit=unit, axes=left)
     if len(result.updates):
         plot_staleness(result.updates, axes=right)
-    left.set_title(f"{result.config.algorithm} on {result.config.task}")
+    left.set_title(f"{title(result.config.algorithm)} on {result.config.task}")
     right.set_title("staleness")
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure

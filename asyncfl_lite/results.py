@@ -1,8 +1,8 @@
 """What a run leaves behind: a summary and tidy tables, in memory and on disk.
 
-A run's folder holds ``result.json`` (configuration, its hash, versions, summary), ``curve.csv`` and
-``updates.csv``. Every file appears whole or not at all, ``result.json`` last and with the digests of the
-others, so a folder with a sound ``result.json`` is a finished run.
+A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
+``updates.csv``, ``in_flight.csv`` and ``clients.csv``. Every file appears whole or not at all, ``result.json``
+last and with the digests of the others, so a folder with a sound ``result.json`` is a finished run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT = 1
-TABLES = ("curve", "updates")
+TABLES = ("curve", "updates", "in_flight", "clients")
 
 
 @dataclass
@@ -40,6 +40,8 @@ class Result:
         curve: a row an evaluation: version, time (virtual), updates, accuracy, loss.
         updates: a row an arrival: client, dispatched_at, arrived_at, start_version, staleness,
             num_samples, train_loss, train_accuracy, accepted, version.
+        in_flight: a row a job that had not arrived at the end: client, dispatched_at, start_version.
+        clients: a row a client: client, num_samples, category (of the delay law, empty where it has none).
         timing: seconds and processor seconds that it took; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
     """
@@ -48,6 +50,8 @@ class Result:
     summary: dict[str, Any]
     curve: pd.DataFrame
     updates: pd.DataFrame
+    in_flight: pd.DataFrame
+    clients: pd.DataFrame
     timing: dict[str, float] = field(default_factory=dict)
     x: Tensor | None = None
 
@@ -105,7 +109,7 @@ def load_result(folder: str | Path) -> Result:
             raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
         if _digest(text) != record["files"][path.name]:
             raise ResultError(f"{path}: cut off or changed since it was written; run the cell again")
-        tables[name] = pd.read_csv(path)
+        tables[name] = pd.read_csv(path, keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
     return Result(Config(**record["config"]), record["summary"], **tables, timing=record["timing"])
 
 

@@ -180,7 +180,26 @@ class Run:
             columns=[column.name for column in dataclasses.fields(Arrival)],
         )
         curve = pd.DataFrame(self.curve_rows)
-        return Result(self.config, self._summary(curve, updates), curve, updates, timing, self.algorithm.x)
+        return Result(
+            self.config,
+            self._summary(curve, updates),
+            curve,
+            updates,
+            self._in_flight(),
+            self._clients(),
+            timing,
+            self.algorithm.x,
+        )
+
+    def _in_flight(self) -> pd.DataFrame:
+        jobs = sorted(self.simulation.heap, key=lambda job: job.sequence_no)
+        rows = [(job.client, job.dispatched_at, job.start_version) for job in jobs]
+        return pd.DataFrame(rows, columns=["client", "dispatched_at", "start_version"])
+
+    def _clients(self) -> pd.DataFrame:
+        sizes = [len(part) for part in self.parts]
+        categories = self.simulation.delays.categories or [""] * len(sizes)
+        return pd.DataFrame({"client": range(len(sizes)), "num_samples": sizes, "category": categories})
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
         before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0

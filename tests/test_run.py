@@ -41,6 +41,11 @@ def test_the_call_that_a_newcomer_makes(result):
 
 
 def test_tables_agree_with_each_other(result):
+    assert len(result.in_flight) <= 4 and len(result.clients) == 8
+    assert result.clients["num_samples"].sum() == 1437
+    assert set(result.clients["category"]) <= {"short", "medium", "long"}
+    sizes = result.clients["num_samples"]
+    assert (result.updates["num_samples"] == result.updates["client"].map(sizes)).all()
     updates = result.updates
     assert (updates["staleness"] <= updates["version"]).all()
     before = updates["version"].shift(fill_value=0)
@@ -99,12 +104,16 @@ def test_save_and_load(result, tmp_path):
     assert loaded.config == result.config and loaded.summary == result.summary
     pd.testing.assert_frame_equal(loaded.curve, result.curve)
     pd.testing.assert_frame_equal(loaded.updates, result.updates)
+    pd.testing.assert_frame_equal(loaded.in_flight, result.in_flight)
+    pd.testing.assert_frame_equal(loaded.clients, result.clients)
     record = json.loads((tmp_path / "a/b/result.json").read_text())
     assert record["config_hash"] == result.config.hash and record["status"] == "complete"
     assert {"asyncfl_lite", "torch", "python"} <= set(record["versions"])
     assert is_complete(tmp_path / "a/b", result.config)
     assert not is_complete(tmp_path / "a/b", result.config.with_seed(9))
-    assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == ["curve.csv", "result.json", "updates.csv"]
+    assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == [
+        "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["result.json", "curve.csv", "updates.csv"])

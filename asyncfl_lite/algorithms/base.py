@@ -111,6 +111,8 @@ class Algorithm(ABC):
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
     """Attributes that change from update to update; a subclass adds its own."""
     family: ClassVar[str] = "buffered"
+    title: ClassVar[str] = ""
+    """The name as papers write it, for pictures and tables."""
     paper: ClassVar[str] = ""
     colour: ClassVar[str] = "#6b7280"
     """Of the method in every picture; colour-blind safe beside the others."""

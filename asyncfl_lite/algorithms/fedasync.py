@@ -22,6 +22,7 @@ class FedAsync(Algorithm):
     ``x ← (1 - α_t) x + α_t x_i`` with ``α_t = α s(τ)`` and ``x_i = x_{t_i} + Δ_i``.
     """
 
+    title = "FedAsync"
     paper = "Xie et al. 2019, Alg. 1"
     colour = "#de8f05"
     redispatch = "after_agg"

@@ -21,6 +21,7 @@ class FedAvg(FedBuff):
     fresh.
     """
 
+    title = "FedAvg"
     paper = "McMahan et al. 2017, Alg. 1"
     colour = "#949494"
     redispatch = "rounds"

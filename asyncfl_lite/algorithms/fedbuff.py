@@ -24,6 +24,7 @@ class FedBuff(Algorithm):
     that reports twice before the buffer fills counts twice.
     """
 
+    title = "FedBuff"
     paper = "Nguyen et al. 2022, Alg. 1"
     colour = "#0173b2"
 

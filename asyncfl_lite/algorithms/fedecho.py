@@ -35,6 +35,7 @@ class FedEcho(FedBuff):
         last_weight: the mixing weight α of the latest distillation step.
     """
 
+    title = "FedEcho"
     paper = "FedEcho, Alg. 1, Eqs. 2-4"
     colour = "#029e73"
     family = "distilling"
