@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from asyncfl_lite.errors import ResultError
-from asyncfl_lite.simulator import Arrival, Job, Outcome, Simulation
+from asyncfl_lite.jobs import Arrival, Job, Outcome
+from asyncfl_lite.simulator import Simulation
 
 if TYPE_CHECKING:
     from asyncfl_lite.run import Run

@@ -98,7 +98,8 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _grid(options: argparse.Namespace) -> int:
-    from asyncfl_lite.grid import expand_grid, run_grid
+    from asyncfl_lite.cells import expand_grid
+    from asyncfl_lite.grid import run_grid
 
     if options.workers < 1:
         raise ConfigError(f"workers: must be at least 1, got {options.workers}")

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
+from asyncfl_lite.jobs import Job, Outcome
 from asyncfl_lite.optimisers import make_optimiser
-from asyncfl_lite.simulator import Job, Outcome
 from asyncfl_lite.streams import stream
 from asyncfl_lite.vectors import VectorModel
 

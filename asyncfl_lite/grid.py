@@ -1,7 +1,6 @@
-"""Grids of experiments: YAML to cells, papermill to run them, what is finished never run again.
+"""Grids of experiments: papermill runs their cells, and what is finished is never run again.
 
-A tier's file (``experiments/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
-configuration with several seeds; it runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
+A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 
     runs/<tier>/<cell>/result.json        status, configuration, summary over seeds
     runs/<tier>/<cell>/experiment.ipynb   the executed notebook
@@ -10,124 +9,32 @@ configuration with several seeds; it runs as one notebook, ``notebooks/experimen
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-import yaml
-from pydantic import Field
 from tqdm import tqdm
 
+from asyncfl_lite.cells import Cell
 from asyncfl_lite.config import Config
-from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, unknown_name
+from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.kernels import quiet_kernels
-from asyncfl_lite.registry import Settings
 from asyncfl_lite.results import (
     FORMAT,
     Result,
     is_complete,
     load_result,
-    read_record,
     versions,
     write_atomically,
 )
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
-
-
-class TierFile(Settings):
-    """``experiments/<tier>.yaml``."""
-
-    tier: str
-    papers: list[str] = Field(min_length=1)
-
-
-class PaperTier(Settings):
-    """What a paper's cells have in common at one tier."""
-
-    about: str = ""
-    seeds: list[int] = Field(min_length=1)
-    settings: dict[str, Any] = {}
-
-
-class PaperCell(Settings):
-    """One cell as a paper's file writes it."""
-
-    settings: dict[str, Any]
-    published: list[dict[str, str]] = []
-    """Which rows of the printed numbers this cell stands beside: column -> value."""
-    tiers: dict[str, dict[str, Any]] | None = None
-    """The cell's own settings by tier; where given, only these tiers have the cell."""
-
-
-class PaperFile(Settings):
-    """``experiments/<paper>.yaml``."""
-
-    paper: str
-    tiers: dict[str, PaperTier]
-    cells: dict[str, PaperCell] = Field(min_length=1)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One configuration of a grid, with its seeds.
-
-    Attributes:
-        name: stable and readable, ``fedecho/table2/large-dir0.1/fedbuff``; its folder.
-        tier: ``smoke``, ``laptop`` or ``paper``.
-        config: with the first seed.
-        seeds: all of them.
-        published: the printed numbers that it stands beside, each as column -> value.
-        about: what the tier's data and model stand for.
-    """
-
-    name: str
-    tier: str
-    config: Config
-    seeds: tuple[int, ...]
-    published: tuple[dict[str, str], ...] = ()
-    about: str = ""
-
-    @property
-    def artefacts(self) -> list[str]:
-        """Tables and figures that it serves."""
-        return [row["artefact"] for row in self.published]
-
-    @property
-    def configs(self) -> list[Config]:
-        """One configuration a seed."""
-        return [self.config.with_seed(seed) for seed in self.seeds]
-
-    def folder(self, runs: Path) -> Path:
-        """Where its results lie."""
-        return runs / self.tier / self.name
-
-    def is_complete(self, runs: Path) -> bool:
-        """Whether every seed has a finished result of just this configuration."""
-        folder = self.folder(runs)
-        try:
-            status = read_record(folder / "result.json")["status"]
-        except (ResultError, KeyError):
-            return False
-        seeds = zip(self.seeds, self.configs, strict=True)
-        return status == "complete" and all(is_complete(folder / f"seed-{seed}", config) for seed, config in seeds)
-
-    def load(self, runs: Path) -> list[Result]:
-        """Return the finished results, by seed; an empty list when the cell was not run.
-
-        Raises:
-            ResultError: for a result that is cut off.
-        """
-        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
-        pairs = zip(folders, self.configs, strict=True)
-        return [load_result(folder) for folder, config in pairs if is_complete(folder, config)]
 
 
 @dataclass
@@ -143,68 +50,6 @@ class Report:
     done: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-
-
-def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> list[Cell]:
-    """Read a tier's file and return its cells, every name and setting in them checked.
-
-    Args:
-        path: ``experiments/<tier>.yaml``.
-        paper: only the cells of this paper.
-        only: only cells whose name matches this pattern.
-
-    Raises:
-        ConfigError: one line that names file, cell, field and what is allowed.
-    """
-    path = Path(path)
-    tier = _read(path, TierFile)
-    files = {name: _read(path.parent / name, PaperFile) for name in tier.papers}
-    papers = {file.paper for file in files.values()}
-    if paper != "all" and paper not in papers:
-        raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
-    cells = [
-        cell
-        for name, file in files.items()
-        if paper in ("all", file.paper)
-        for cell in _cells(path.parent / name, file, tier.tier)
-    ]
-    chosen = [cell for cell in cells if fnmatch.fnmatch(cell.name, only)]
-    if not chosen:
-        raise ConfigError(f"{path}: no cell of {len(cells)} matches {only!r}, such as {cells[0].name!r}")
-    return chosen
-
-
-def _read(path: Path, kind: type[Settings]) -> Any:
-    """Read and check a YAML file."""
-    try:
-        content = yaml.safe_load(path.read_text())
-    except OSError as error:
-        there = sorted(p.name for p in path.parent.glob("*.yaml"))
-        raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: must be a mapping of {', '.join(kind.model_fields)}")
-    try:
-        return kind(**content)
-    except (ConfigError, TypeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
-    """Merge a paper's settings for one tier."""
-    if tier not in file.tiers:
-        raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
-    common = file.tiers[tier]
-    for name, cell in file.cells.items():
-        if cell.tiers is not None and tier not in cell.tiers:
-            continue
-        settings = {**common.settings, **cell.settings, **(cell.tiers or {}).get(tier, {})}
-        try:
-            config = Config(**{**settings, "seed": common.seeds[0]})
-        except (ConfigError, TypeError) as error:
-            raise ConfigError(f"{path}: cell {name}: {error}") from None
-        yield Cell(name, tier, config, tuple(common.seeds), tuple(cell.published), common.about)
 
 
 def run_grid(

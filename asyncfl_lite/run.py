@@ -21,9 +21,10 @@ from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.client import ClientData, Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.results import Result
-from asyncfl_lite.simulator import Arrival, Job, Outcome, Simulation
+from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.streams import stream
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.vectors import VectorModel

@@ -10,8 +10,9 @@ import nbformat
 import pytest
 import yaml
 
+from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.grid import cell_parameters, expand_grid, run_cell, run_grid, run_seeds, summarise_cell
+from asyncfl_lite.grid import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.report import Recorded
 from asyncfl_lite.run import Run
 

@@ -60,5 +60,5 @@ def test_the_example_computes_the_worked_numbers(window):
 
 def test_commands_that_it_names_exist():
     makefile = (Path(__file__).parent.parent / "Makefile").read_text()
-    for target in set(re.findall(r"make ([a-z]+)", README)) - {"their"}:
+    for target in set(re.findall(r"make ([a-z]+)", README)):
         assert re.search(rf"^{target}:", makefile, re.M), target
