@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import time
 from collections.abc import Iterator
@@ -16,11 +15,12 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from asyncfl_lite.algorithms import ServerContext
+from asyncfl_lite.algorithms import ServerContext, make_algorithm
 from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.client import ClientData, Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.history import Schedule, who_did_what
 from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.results import Result
@@ -66,6 +66,21 @@ def run(
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
     """
     return Run(config, task, checkpoint).finish(progress=progress)
+
+
+def schedule(config: Config) -> Schedule:
+    """Return who trains when under ``config``, without training anything.
+
+    Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
+    update is refused; losses and accuracies are missing.
+    """
+    planned = Run(config)
+    server = make_algorithm("fedbuff", buffer_size=config.buffer_size)
+    server.start(torch.zeros(1), keep_versions=False)
+    planned.simulation.algorithm = server
+    planned.simulation.observers = []
+    planned.simulation.run(lambda jobs: [Outcome(torch.zeros(1), len(planned.parts[job.client])) for job in jobs])
+    return who_did_what(planned.simulation, planned.parts)
 
 
 class Run:
@@ -176,31 +191,9 @@ class Run:
             "cpu_seconds": time.process_time() - processor,
             "training_cpu_seconds": self.training_seconds,
         }
-        updates = pd.DataFrame(
-            [dataclasses.astuple(arrival) for arrival in self.simulation.arrivals],
-            columns=[column.name for column in dataclasses.fields(Arrival)],
-        )
         curve = pd.DataFrame(self.curve_rows)
-        return Result(
-            self.config,
-            self._summary(curve, updates),
-            curve,
-            updates,
-            self._in_flight(),
-            self._clients(),
-            timing,
-            self.algorithm.x,
-        )
-
-    def _in_flight(self) -> pd.DataFrame:
-        jobs = sorted(self.simulation.heap, key=lambda job: job.sequence_no)
-        rows = [(job.client, job.dispatched_at, job.start_version) for job in jobs]
-        return pd.DataFrame(rows, columns=["client", "dispatched_at", "start_version"])
-
-    def _clients(self) -> pd.DataFrame:
-        sizes = [len(part) for part in self.parts]
-        categories = self.simulation.delays.categories or [""] * len(sizes)
-        return pd.DataFrame({"client": range(len(sizes)), "num_samples": sizes, "category": categories})
+        who = who_did_what(self.simulation, self.parts)
+        return Result(self.config, self._summary(curve, who.updates), curve, *who, timing, self.algorithm.x)
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
         before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0

@@ -40,8 +40,8 @@ def test_a_margin_counts_in_points():
 def test_what_was_not_run_is_not_run():
     assert measured(a=[1, 1, 1]).above("a", "b").verdict == NOT_RUN
     table = check_claims(measured(), CLAIMS["fedecho"]).set_index("id")["ours"]
-    assert set(table.drop(["FE-T1-a", "FE-T8-a"])) == {NOT_RUN}
-    assert set(table[["FE-T1-a", "FE-T8-a"]]) == {HOLDS}  # need no run
+    assert set(table.drop(["FE-T1-a", "FE-T1-b", "FE-T8-a"])) == {NOT_RUN}
+    assert set(table[["FE-T1-a", "FE-T1-b", "FE-T8-a"]]) == {HOLDS}  # need no run
 
 
 def test_joined_findings():
@@ -63,6 +63,19 @@ def test_table_2s_claim_fails_when_a_variant_is_below():
     by_id = [check_claims(m, CLAIMS["fedecho"]).set_index("id")["ours"] for m in (better, worse)]
     assert [verdicts["FE-T2-a"] for verdicts in by_id] == [HOLDS, FAILS]
     assert [verdicts["FE-T2-b"] for verdicts in by_id] == [HOLDS, FAILS]
+
+
+@pytest.mark.parametrize(
+    ("fewest", "most", "verdict"),
+    [
+        ([0.1, 0.5, 0.9], [0.5, 0.51, 0.52], HOLDS),
+        ([0.5, 0.51, 0.52], [0.1, 0.5, 0.9], FAILS),
+        ([0.1, 0.2, 0.3],) * 2 + (UNDECIDED,),
+    ],
+)
+def test_spreads_are_compared_as_spreads(fewest, most, verdict):
+    m = measured(**{"fedecho/table6/samples-100": fewest, "fedecho/table6/samples-1000": most})
+    assert check_claims(m, CLAIMS["fedecho"]).set_index("id")["ours"]["FE-T6-b"] == verdict
 
 
 def test_ids_are_unique_and_complete():

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, load_result, run
+from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
 from asyncfl_lite.results import is_complete, write_atomically
-from asyncfl_lite.run import Run
+from asyncfl_lite.run import Run, schedule
 from asyncfl_lite.simulator import Outcome
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 8, "eval_every": 2}
@@ -53,7 +54,16 @@ def test_tables_agree_with_each_other(result):
     assert updates["num_samples"].ge(10).all() and updates["train_accuracy"].between(0, 1).all()
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "fedasync", "fedbuff", "fedecho"])
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+def test_the_schedule_without_training_is_the_runs(algorithm):
+    config = Config(algorithm=algorithm, clients=8, concurrency=4, horizon=30.0)
+    planned, ran = schedule(config), run(config)
+    columns = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples", "version"]
+    assert planned.updates[columns].equals(ran.updates[columns])
+    assert planned.in_flight.equals(ran.in_flight) and planned.clients.equals(ran.clients)
+
+
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 @pytest.mark.parametrize("cohort", ["on", "off"])
 def test_the_same_seed_gives_the_same_bits(algorithm, cohort):
     config = Config(algorithm=algorithm, **{**SMALL, "buffer_size": Config(algorithm=algorithm, **{

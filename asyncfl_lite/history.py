@@ -1,0 +1,42 @@
+"""What a simulation did, as tidy tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_lite.jobs import Arrival
+from asyncfl_lite.simulator import Simulation
+
+
+class Schedule(NamedTuple):
+    """Who trained when.
+
+    Attributes:
+        updates, in_flight, clients: the tables of :class:`~asyncfl_lite.results.Result` of these names.
+    """
+
+    updates: pd.DataFrame
+    in_flight: pd.DataFrame
+    clients: pd.DataFrame
+
+
+def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedule:
+    """Return a simulation's arrivals, jobs still in flight, and clients as tables."""
+    updates = pd.DataFrame(
+        [dataclasses.astuple(arrival) for arrival in simulation.arrivals],
+        columns=[column.name for column in dataclasses.fields(Arrival)],
+    )
+    jobs = sorted(simulation.heap, key=lambda job: job.sequence_no)
+    in_flight = pd.DataFrame(
+        [(job.client, job.dispatched_at, job.start_version) for job in jobs],
+        columns=["client", "dispatched_at", "start_version"],
+    )
+    sizes = [len(part) for part in parts]
+    categories = simulation.delays.categories or [""] * len(sizes)
+    clients = pd.DataFrame({"client": range(len(sizes)), "num_samples": sizes, "category": categories})
+    return Schedule(updates, in_flight, clients)
