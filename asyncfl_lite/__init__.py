@@ -12,7 +12,7 @@ from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algor
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.results import Result, load_result
-from asyncfl_lite.run import run
+from asyncfl_lite.runner import Run, run, schedule
 from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.tasks import Task
 
@@ -21,6 +21,7 @@ __all__ = [
     "AsyncFLError",
     "Config",
     "Result",
+    "Run",
     "ServerContext",
     "Simulation",
     "Task",
@@ -28,4 +29,5 @@ __all__ = [
     "load_result",
     "make_algorithm",
     "run",
+    "schedule",
 ]

@@ -22,7 +22,7 @@ from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.simulator import Simulation
 
 if TYPE_CHECKING:
-    from asyncfl_lite.run import Run
+    from asyncfl_lite.runner import Run
 
 FORMAT = 1
 

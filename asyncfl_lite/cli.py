@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.config import GROUPS, Config
-    from asyncfl_lite.run import run
+    from asyncfl_lite.runner import run
 
     given: dict[str, Any] = {}
     for name in Config.model_fields:

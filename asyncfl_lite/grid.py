@@ -161,7 +161,7 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
 
     What the experiment notebook calls; every seed is saved as soon as it ends.
     """
-    from asyncfl_lite.run import run
+    from asyncfl_lite.runner import run
 
     results = []
     for seed in seeds:

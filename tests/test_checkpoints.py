@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.run import Run
+from asyncfl_lite.runner import Run
 
 SMALL = {"clients": 8, "concurrency": 4, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 

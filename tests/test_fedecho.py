@@ -19,7 +19,7 @@ from asyncfl_lite.distillation import (
     uncertainty_weight,
 )
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.run import Run
+from asyncfl_lite.runner import Run
 from conftest import linear_model, update, vector
 
 TEACHERS = torch.tensor([[[2.0, 0.0, -1.0]], [[0.0, 1.0, 0.0]]], dtype=torch.float64)

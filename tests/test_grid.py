@@ -14,7 +14,7 @@ from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.grid import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.report import Recorded
-from asyncfl_lite.run import Run
+from asyncfl_lite.runner import Run
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
