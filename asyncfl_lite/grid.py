@@ -14,12 +14,14 @@ import os
 import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 from tqdm import tqdm
 
+from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.cells import Cell
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
@@ -73,12 +75,11 @@ def run_grid(
 
     runs, report = Path(runs), Report()
     _check_writable(runs)
-    waiting = []
-    for cell in cells:
-        (report.skipped.append(cell.name) if cell.is_complete(runs) else waiting.append(cell))
+    waiting = [cell for cell in cells if not cell.is_complete(runs)]
+    report.skipped = [cell.name for cell in cells if cell not in waiting]
     if not waiting:
         return report
-    waiting.sort(key=lambda cell: cell.config.algorithm == "fedbuff")  # long ones first
+    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
     jobs = (delayed(run_cell)(cell, runs, Path(notebook)) for cell in waiting)
     with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
         outcomes = Parallel(n_jobs=workers, return_as="generator_unordered")(jobs)
@@ -129,19 +130,21 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     os.environ["OMP_NUM_THREADS"] = "1"
     quiet_kernels()
     part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
-    for attempt in (1, 2):
+    execute = partial(
+        papermill.execute_notebook, notebook, part, parameters,
+        kernel_name="python3", progress_bar=False, cwd=str(folder),
+    )  # fmt: skip
+    try:
         try:
-            papermill.execute_notebook(
-                notebook, part, parameters, kernel_name="python3", progress_bar=False, cwd=str(folder)
-            )
-            part.replace(folder / EXPERIMENT)
-            return None
-        except papermill.PapermillExecutionError as error:
-            part.replace(folder / FAILED)
-            return f"{error.ename}: {error.evalue} (see {FAILED})"
+            execute()
         except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
-            if attempt == 2:
-                raise
+            execute()
+        part.replace(folder / EXPERIMENT)
+    except papermill.PapermillExecutionError as error:
+        part.replace(folder / FAILED)
+        return f"{error.ename}: {error.evalue} (see {FAILED})"
+    finally:
+        part.unlink(missing_ok=True)
     return None
 
 
