@@ -59,6 +59,8 @@ class VectorModel:
     def __init__(self, module: nn.Module) -> None:
         self._module = copy.deepcopy(module)
         parameters = list(self._module.named_parameters())
+        every_name = list(self._module.named_parameters(remove_duplicate=False))
+        self._tied = len(every_name) != len(parameters)  # without ties the look for them can be saved
         buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point()]
         self.parameter_slots = _slots(parameters)
         self.buffer_slots = _slots(buffers)
@@ -127,8 +129,9 @@ class VectorModel:
         """
         if train and self.buffer_slots and buffers is None:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
-        self._module.train(train)
-        return functional_call(self._module, self.unflatten(x, buffers), (inputs,))
+        if self._module.training != train:
+            self._module.train(train)
+        return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
 
     @torch.no_grad()
     def outputs(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500) -> Tensor:

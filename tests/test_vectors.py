@@ -79,6 +79,17 @@ def test_training_mode_moves_the_buffers_it_is_given_and_no_others():
         model(x, torch.randn(9, 1, 8, 8), train=True)
 
 
+def test_tied_weights_stay_tied():
+    module = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False))
+    module[1].weight = module[0].weight
+    model = VectorModel(module)
+    x, _ = model.flatten()
+    assert x.shape == (9,)
+    inputs = torch.randn(4, 3)
+    weight = 2 * x.view(3, 3)
+    torch.testing.assert_close(model(2 * x, inputs), inputs @ weight.T @ weight.T)
+
+
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=5))
 def test_unflatten_covers_the_vector_once(sizes):
     module = nn.Sequential(*(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)))

@@ -9,7 +9,6 @@ from typing import Literal
 
 from pydantic import Field
 from torch import nn
-from torchvision.models.resnet import BasicBlock
 
 from asyncfl_lite.models.base import MODELS, ModelSpec
 
@@ -87,6 +86,8 @@ class ResNet(ModelSpec):
 
     @staticmethod
     def _block(before: int, after: int, stride: int, norm: Callable[[int], nn.Module]) -> nn.Module:
+        from torchvision.models.resnet import BasicBlock  # a second and more to import: only when needed
+
         shortcut = None
         if stride != 1 or before != after:
             shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), norm(after))

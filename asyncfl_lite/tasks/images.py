@@ -7,8 +7,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import Tensor
 from torch.nn import functional
 
@@ -20,6 +18,8 @@ from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
 @lru_cache(maxsize=1)
 def digits_images() -> tuple[Tensor, Tensor]:
     """Return scikit-learn's 1,797 handwritten digits: ``(n, 1, 8, 8)`` in [0, 1] and labels."""
+    from sklearn.datasets import load_digits  # scikit-learn takes a second to import: only when needed
+
     data = load_digits()
     return torch.tensor(data.images[:, None] / 16.0, dtype=torch.float32), torch.tensor(data.target)
 
@@ -54,6 +54,8 @@ def _task(name: str, source: str, own: tuple[Tensor, Tensor], other: partial, te
         other: returns images of another data set in the same form.
         test_size: how many images are for testing, the same in every run.
     """
+    from sklearn.model_selection import train_test_split
+
     images, labels = own
     train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=0)
     mean, std = images[train].mean(), images[train].std()
