@@ -11,8 +11,8 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Return the random generator that belongs to ``names`` in the run with this ``seed``.
 
     The same seed and names always give the same generator; any other name gives an independent
-    one. The package uses ``partition``, ``delays``, ``client choice``, ``model``, ``server`` and
-    ``("batches", client, job)``.
+    one. The package uses ``partition``, ``delays setup``, ``delays``, ``client choice``, ``model``, ``server``,
+    ``unlabelled`` and ``("batches", client, job)``.
 
     Args:
         seed: the run's seed, at least 0.
