@@ -57,11 +57,6 @@ class LocalTraining:
             epoch[:num_samples] = rng.permutation(num_samples)
         return places.reshape(-1, self.batch_size)[: self.steps]
 
-    def last_epoch(self, num_samples: int, num_steps: int) -> int:
-        """Return the first step of the last epoch, from which losses and accuracies are averaged."""
-        a_pass = -(-num_samples // self.batch_size)
-        return max(0, num_steps - a_pass)
-
 
 @dataclass(frozen=True)
 class ClientData:
@@ -80,6 +75,14 @@ class ClientData:
     parts: Sequence[np.ndarray]
     losses: Callable[[Tensor, Tensor], Tensor]
     hits: Callable[[Tensor, Tensor], Tensor]
+
+
+def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
+    """Return several jobs' ``(steps, batch_size)`` minibatches as ``(G, most steps, batch_size)``, -1 for none."""
+    together = np.full((len(plans), max(map(len, plans)), plans[0].shape[1]), -1)
+    for row, plan in zip(together, plans, strict=True):
+        row[: len(plan)] = plan
+    return together
 
 
 class Trainer:
@@ -123,6 +126,11 @@ class Trainer:
         places = self.training.batches(len(part), rng)
         return np.where(places < 0, -1, part[places])
 
+    def _first_counted(self, job: Job, plan: np.ndarray) -> int:
+        """Return the first step of a job's last epoch, over which its losses and hits are averaged."""
+        a_pass = -(-len(self.data.parts[job.client]) // self.training.batch_size)
+        return max(0, len(plan) - a_pass)
+
     def _loss(self, x: Tensor, start: Tensor, outputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
         """Return the objective of one minibatch, and its sums of losses and hits.
 
@@ -147,7 +155,7 @@ class Trainer:
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
         step = make_optimiser(self.training, x)
         sums = x.new_zeros(3)
-        counted = self.training.last_epoch(len(self.data.parts[job.client]), len(plan))
+        counted = self._first_counted(job, plan)
         for number, row in enumerate(plan):
             places = torch.from_numpy(row[row >= 0]).to(x.device)
             targets, here = self.data.targets[places], torch.ones(len(places), device=x.device)
@@ -165,15 +173,9 @@ class Trainer:
         starts = torch.stack([job.start for job in jobs])
         x, device = starts.clone(), starts.device
         step = make_optimiser(self.training, x)
-        lengths = np.array([len(plan) for plan in plans])
         sums = x.new_zeros(len(jobs), 3)
-        counted = np.array(
-            [self.training.last_epoch(len(self.data.parts[j.client]), n) for j, n in zip(jobs, lengths, strict=True)]
-        )
-        places = np.full((len(jobs), lengths.max(), self.training.batch_size), -1)
-        for row, plan in zip(places, plans, strict=True):
-            row[: len(plan)] = plan
-        places, counting = torch.from_numpy(places).to(device), torch.from_numpy(counted).to(device)
+        counted = torch.tensor([self._first_counted(job, plan) for job, plan in zip(jobs, plans, strict=True)])
+        counted, places = counted.to(device), torch.from_numpy(stacked(plans)).to(device)
         widths = (places >= 0).sum(-1)
         widest, active = widths.max(0).values.tolist(), (widths > 0).sum(0).tolist()
 
@@ -189,6 +191,6 @@ class Trainer:
                 x[:still], starts[:still], self.data.inputs[rows], self.data.targets[rows], here
             )
             step(x[:still], gradient)
-            sums[:still] += torch.stack([*tally, here.sum(1)], 1) * (counting[:still] <= number)[:, None]
+            sums[:still] += torch.stack([*tally, here.sum(1)], 1) * (counted[:still] <= number)[:, None]
         deltas = x - starts
         return [self._outcome(job, deltas[row], sums[row]) for row, job in enumerate(jobs)]
