@@ -18,7 +18,7 @@ from pydantic import Field
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError, ResultError, unknown_name
 from asyncfl_lite.registry import Settings
-from asyncfl_lite.results import Result, is_complete, load_result, read_record
+from asyncfl_lite.results import Result, load_complete, read_record
 
 
 class TierFile(Settings):
@@ -95,18 +95,16 @@ class Cell:
             status = read_record(folder / "result.json")["status"]
         except (ResultError, KeyError):
             return False
-        seeds = zip(self.seeds, self.configs, strict=True)
-        return status == "complete" and all(is_complete(folder / f"seed-{seed}", config) for seed, config in seeds)
+        return status == "complete" and len(self.load(runs)) == len(self.seeds)
 
     def load(self, runs: Path) -> list[Result]:
-        """Return the finished results, by seed; an empty list when the cell was not run.
+        """Return the finished results of just this configuration, in the order of seeds.
 
-        Raises:
-            ResultError: for a result that is cut off.
+        A seed that was not run, or whose result is cut off, is left out.
         """
         folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
-        pairs = zip(folders, self.configs, strict=True)
-        return [load_result(folder) for folder, config in pairs if is_complete(folder, config)]
+        found = [load_complete(folder, config) for folder, config in zip(folders, self.configs, strict=True)]
+        return [result for result in found if result is not None]
 
 
 def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> list[Cell]:

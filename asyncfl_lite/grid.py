@@ -29,8 +29,7 @@ from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.results import (
     FORMAT,
     Result,
-    is_complete,
-    load_result,
+    load_complete,
     versions,
     write_atomically,
 )
@@ -169,13 +168,15 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
     results = []
     for seed in seeds:
         config = Config(**{**configuration, "seed": seed})
-        target = None if folder is None else Path(folder) / f"seed-{seed}"
-        if target is not None and is_complete(target, config):
-            results.append(load_result(target))
+        if folder is None:
+            results.append(run(config))
             continue
-        results.append(run(config, checkpoint=target and target / "checkpoint.pt"))
-        if target is not None:
-            results[-1].save(target)
+        target = Path(folder) / f"seed-{seed}"
+        result = load_complete(target, config)
+        if result is None:
+            result = run(config, checkpoint=target / "checkpoint.pt")
+            result.save(target)
+        results.append(result)
     return results
 
 

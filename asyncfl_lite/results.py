@@ -131,12 +131,13 @@ def read_record(path: str | Path) -> dict[str, Any]:
     return record
 
 
-def is_complete(folder: str | Path, config: Config) -> bool:
-    """Whether ``folder`` holds the finished result of just this configuration."""
+def load_complete(folder: str | Path, config: Config) -> Result | None:
+    """Return the finished result of just this configuration in ``folder``, or None if it has to be run."""
     try:
-        return load_result(folder).config.hash == config.hash
-    except (ResultError, ValueError, KeyError):
-        return False
+        result = load_result(folder)
+    except (ResultError, ValueError, KeyError):  # missing, damaged, or of a configuration that no longer exists
+        return None
+    return result if result.config.hash == config.hash else None
 
 
 def write_atomically(path: str | Path, text: str) -> None:

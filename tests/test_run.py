@@ -15,7 +15,7 @@ import torch
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
-from asyncfl_lite.results import is_complete, write_atomically
+from asyncfl_lite.results import load_complete, write_atomically
 from asyncfl_lite.runner import Run, schedule
 from asyncfl_lite.simulator import Outcome
 
@@ -119,8 +119,8 @@ def test_save_and_load(result, tmp_path):
     record = json.loads((tmp_path / "a/b/result.json").read_text())
     assert record["config_hash"] == result.config.hash and record["status"] == "complete"
     assert {"asyncfl_lite", "torch", "python"} <= set(record["versions"])
-    assert is_complete(tmp_path / "a/b", result.config)
-    assert not is_complete(tmp_path / "a/b", result.config.with_seed(9))
+    assert load_complete(tmp_path / "a/b", result.config).summary == result.summary
+    assert load_complete(tmp_path / "a/b", result.config.with_seed(9)) is None
     assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == [
         "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv",
     ]  # fmt: skip
@@ -138,9 +138,9 @@ def test_a_damaged_result_is_named_and_not_taken_for_finished(result, tmp_path, 
     with pytest.raises(ResultError, match=name) as caught:
         load_result(tmp_path)
     assert "\n" not in str(caught.value)
-    assert not is_complete(tmp_path, result.config)
+    assert load_complete(tmp_path, result.config) is None
     result.save(tmp_path)
-    assert is_complete(tmp_path, result.config)
+    assert load_complete(tmp_path, result.config) is not None
 
 
 def test_a_result_of_another_format_is_named(result, tmp_path):
