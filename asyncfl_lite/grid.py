@@ -163,19 +163,21 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
 
     What the experiment notebook calls; every seed is saved as soon as it ends.
     """
-    from asyncfl_lite.runner import run
+    from asyncfl_lite.runner import Run
 
     results = []
     for seed in seeds:
         config = Config(**{**configuration, "seed": seed})
         if folder is None:
-            results.append(run(config))
+            results.append(Run(config).finish())
             continue
         target = Path(folder) / f"seed-{seed}"
         result = load_complete(target, config)
         if result is None:
-            result = run(config, checkpoint=target / "checkpoint.pt")
+            checkpoint = target / "checkpoint.pt"
+            result = Run(config, checkpoint=checkpoint).finish()
             result.save(target)
+            checkpoint.unlink(missing_ok=True)  # not before the result is safe
         results.append(result)
     return results
 

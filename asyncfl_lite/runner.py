@@ -65,7 +65,10 @@ def run(
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
     """
-    return Run(config, task, checkpoint).finish(progress=progress)
+    result = Run(config, task, checkpoint).finish(progress=progress)
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)
+    return result
 
 
 def schedule(config: Config) -> Schedule:
@@ -92,8 +95,6 @@ class Run:
     """
 
     def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
-        if config.checkpoint_every is not None and checkpoint is None:
-            raise ConfigError("checkpoint_every: needs a file to save to, such as run(config, checkpoint='run.pt')")
         self.config = config
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.task = (task or load_task(config.task_settings)).to(config.device)
@@ -172,6 +173,8 @@ class Run:
 
     def finish(self, *, progress: bool = False) -> Result:
         """Run to the end and return the result."""
+        if self.config.checkpoint_every is not None and self.checkpoint is None:
+            raise ConfigError("checkpoint_every: needs a file to save to, such as run(config, checkpoint='run.pt')")
         wall, processor = time.perf_counter(), time.process_time()
         with (
             torch_threads(self.config.threads),
@@ -184,8 +187,6 @@ class Run:
             self.simulation.run(self.train)
             if self.curve_rows[-1]["time"] != self.simulation.clock:
                 self._record()
-        if self.checkpoint is not None:
-            self.checkpoint.unlink(missing_ok=True)
         timing = {
             "seconds": time.perf_counter() - wall,
             "cpu_seconds": time.process_time() - processor,
