@@ -78,6 +78,11 @@ def test_spreads_are_compared_as_spreads(fewest, most, verdict):
     assert check_claims(m, CLAIMS["fedecho"]).set_index("id")["ours"]["FE-T6-b"] == verdict
 
 
+def test_a_claim_of_a_clear_difference_fails_without_one():
+    m = measured(**{ECHO: [0.7, 0.71, 0.72], "fedecho/table7/fixed-0.5": [0.7, 0.71, 0.72]})
+    assert check_claims(m, CLAIMS["fedecho"]).set_index("id")["ours"]["FE-T7-b"] == FAILS
+
+
 def test_ids_are_unique_and_complete():
     ids = [claim.id for claim in CLAIMS["fedecho"]]
     assert len(set(ids)) == len(ids)
