@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
@@ -29,10 +29,10 @@ from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.results import (
     FORMAT,
     Result,
-    load_complete,
     versions,
     write_atomically,
 )
+from asyncfl_lite.runner import run, run_in
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
@@ -163,31 +163,18 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
 
     What the experiment notebook calls; every seed is saved as soon as it ends.
     """
-    from asyncfl_lite.runner import Run
-
-    results = []
-    for seed in seeds:
-        config = Config(**{**configuration, "seed": seed})
-        if folder is None:
-            results.append(Run(config).finish())
-            continue
-        target = Path(folder) / f"seed-{seed}"
-        result = load_complete(target, config)
-        if result is None:
-            checkpoint = target / "checkpoint.pt"
-            result = Run(config, checkpoint=checkpoint).finish()
-            result.save(target)
-            checkpoint.unlink(missing_ok=True)  # not before the result is safe
-        results.append(result)
-    return results
+    configs = [Config(**{**configuration, "seed": seed}) for seed in seeds]
+    if folder is None:
+        return [run(config) for config in configs]
+    return [run_in(Path(folder) / f"seed-{config.seed}", config) for config in configs]
 
 
-def summarise_cell(cell: Cell, runs: Path, status: Literal["complete"] = "complete") -> None:
+def summarise_cell(cell: Cell, runs: Path) -> None:
     """Write the cell's own ``result.json``: mean and standard deviation of every number over seeds."""
     table = pd.DataFrame([result.summary for result in cell.load(runs)]).select_dtypes("number")
     record = {
         "format": FORMAT,
-        "status": status,
+        "status": "complete",
         "cell": cell.name,
         "tier": cell.tier,
         "about": cell.about,

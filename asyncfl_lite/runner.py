@@ -23,7 +23,7 @@ from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.history import Schedule, who_did_what
 from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.models.base import forward_flop, initial_model
-from asyncfl_lite.results import Result
+from asyncfl_lite.results import Result, load_complete
 from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.streams import stream
 from asyncfl_lite.tasks import Task, TaskSource
@@ -68,6 +68,20 @@ def run(
     result = Run(config, task, checkpoint).finish(progress=progress)
     if checkpoint is not None:
         Path(checkpoint).unlink(missing_ok=True)
+    return result
+
+
+def run_in(folder: str | Path, config: Config, *, progress: bool = False) -> Result:
+    """Return the finished result of ``config`` in ``folder``; if there is none, run it there first.
+
+    A run that was interrupted goes on from the checkpoint that it left in the folder.
+    """
+    result = load_complete(folder, config)
+    if result is None:
+        checkpoint = Path(folder) / "checkpoint.pt"
+        result = Run(config, checkpoint=checkpoint).finish(progress=progress)
+        result.save(folder)
+        checkpoint.unlink(missing_ok=True)  # not before the result is safe
     return result
 
 

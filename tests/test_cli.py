@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncfl_lite import Config, load_result
+from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.cli import main
 from asyncfl_lite.delays import DELAYS
@@ -26,6 +26,27 @@ def test_run_prints_a_summary_and_writes_the_result(tmp_path, capsys):
     assert "final_accuracy" in capsys.readouterr().out
     config = load_result(tmp_path / "x").config
     assert (config.settings.distill_samples, config.settings.clip, config.model_settings.hidden) == (40, None, (8, 8))
+
+
+def test_what_is_finished_is_not_run_again_and_what_was_interrupted_goes_on(tmp_path, capsys, monkeypatch):
+    command = ["run", *SMALL, "--checkpoint-every", "1", "--out", str(tmp_path)]
+    config = Config(clients=6, concurrency=3, buffer_size=2, rounds=3, checkpoint_every=1)
+    started = Run(config, checkpoint=tmp_path / "checkpoint.pt")
+
+    def interrupt(simulation, arrival):
+        if len(simulation.arrivals) == 4:
+            raise KeyboardInterrupt
+
+    started.simulation.observers.append(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        started.finish()
+    assert main(command) == 0
+    first = load_result(tmp_path)
+    assert first.summary == run(config.with_seed(0), checkpoint=tmp_path / "other.pt").summary
+    assert not (tmp_path / "checkpoint.pt").exists()
+    monkeypatch.setattr(Run, "finish", None)  # would fail if it were run again
+    assert main(command) == 0
+    assert capsys.readouterr().out.count("final_accuracy") == 2
 
 
 def test_every_setting_is_an_option(capsys):

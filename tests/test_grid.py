@@ -158,7 +158,7 @@ def test_a_seed_that_is_finished_is_read_and_not_run(experiments, tmp_path, monk
     cell = expand_grid(experiments / "smoke.yaml")[0]
     first = run_seeds(cell.config.as_dict(), [0], tmp_path)
     ran = []
-    monkeypatch.setattr(Run, "finish", lambda self: ran.append(self.config.seed))
+    monkeypatch.setattr(Run, "finish", lambda self, progress: ran.append(self.config.seed))
     with pytest.raises(AttributeError):  # seed 1 has to run, and the stand-in returns nothing
         run_seeds(cell.config.as_dict(), [0, 1], tmp_path)
     assert ran == [1]
