@@ -8,23 +8,23 @@ history. Loading executes no code from the file.
 from __future__ import annotations
 
 import dataclasses
-import os
 import warnings
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from asyncfl_lite.errors import ResultError
 from asyncfl_lite.jobs import Arrival, Job, Outcome
+from asyncfl_lite.results import write_atomically
 from asyncfl_lite.simulator import Simulation
 
 if TYPE_CHECKING:
     from asyncfl_lite.runner import Run
 
 FORMAT = 1
+PLAIN = ("clock", "sequence_no", "started", "refused_in_a_row", "most_versions_in_flight")
+"""Attributes of a simulation that are saved as they are."""
 
 
 def save_checkpoint(run: Run, path: str | Path) -> None:
@@ -33,8 +33,6 @@ def save_checkpoint(run: Run, path: str | Path) -> None:
     Raises:
         ResultError: naming the path and the reason (full disk, no permission).
     """
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     content = {
         "format": FORMAT,
         "config_hash": run.config.hash,
@@ -42,16 +40,8 @@ def save_checkpoint(run: Run, path: str | Path) -> None:
         "simulation": simulation_state(run.simulation),
         "server_rng": run.server_rng.bit_generator.state,
         "curve": run.curve_rows,
-        "training_seconds": run.training_seconds,
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(content, part)
-        part.replace(path)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        with suppress(OSError):
-            part.unlink()
-        raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+    write_atomically(path, lambda file: torch.save(content, file))
 
 
 def load_checkpoint(run: Run, path: str | Path) -> bool:
@@ -77,23 +67,17 @@ def load_checkpoint(run: Run, path: str | Path) -> bool:
     restore_simulation(run.simulation, content["simulation"])
     run.server_rng.bit_generator.state = content["server_rng"]
     run.curve_rows = content["curve"]
-    run.training_seconds = content["training_seconds"]
     return True
 
 
 def simulation_state(simulation: Simulation) -> dict[str, Any]:
     """Return clock, jobs, history and random streams as tensors and plain values."""
-    jobs = [{f.name: getattr(job, f.name) for f in dataclasses.fields(Job)} for job in sorted(simulation.heap)]
+    jobs = [_fields(job) for job in sorted(simulation.heap)]
     for job in jobs:
-        del job["start"], job["start_buffers"]
-        if job["outcome"] is not None:
-            job["outcome"] = {f.name: getattr(job["outcome"], f.name) for f in dataclasses.fields(Outcome)}
+        del job["start"], job["start_buffers"]  # saved once a version
+        job["outcome"] = job["outcome"] and _fields(job["outcome"])
     return {
-        "clock": simulation.clock,
-        "sequence_no": simulation.sequence_no,
-        "started": simulation.started,
-        "refused_in_a_row": simulation.refused_in_a_row,
-        "most_versions_in_flight": simulation.most_versions_in_flight,
+        **{name: getattr(simulation, name) for name in PLAIN},
         "jobs_of": dict(simulation.jobs_of),
         "jobs": jobs,
         "untrained": [job.sequence_no for job in simulation.untrained],
@@ -106,14 +90,19 @@ def simulation_state(simulation: Simulation) -> dict[str, Any]:
     }
 
 
+def _fields(record: Job | Outcome) -> dict[str, Any]:
+    """Return a record's values by name, tensors not copied."""
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
 def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
     """Take up what :func:`simulation_state` returned."""
-    for name in ("clock", "sequence_no", "started", "refused_in_a_row", "most_versions_in_flight"):
+    for name in PLAIN:
         setattr(simulation, name, state[name])
     simulation.jobs_of = Counter(state["jobs_of"])
     simulation.heap = []
     for values in state["jobs"]:  # sorted, hence a heap already
-        outcome = None if values["outcome"] is None else Outcome(**values["outcome"])
+        outcome = values["outcome"] and Outcome(**values["outcome"])
         start, start_buffers = state["versions"][values["start_version"]]
         simulation.heap.append(Job(**{**values, "outcome": outcome, "start": start, "start_buffers": start_buffers}))
     by_number = {job.sequence_no: job for job in simulation.heap}

@@ -13,7 +13,7 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, mod
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
 from asyncfl_lite.client import LocalTraining
-from asyncfl_lite.defaults import defaults
+from asyncfl_lite.defaults import COMMON, defaults
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.models import MODELS
@@ -89,17 +89,15 @@ class Config(Settings):
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Add the defaults that belong to the chosen task and method."""
-        names = defaults(given.get("task", ""), given.get("algorithm", ""))
-        task, algorithm = given.get("task", names["task"]), given.get("algorithm", names["algorithm"])
+        task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
         method = ALGORITHMS.get(algorithm)
         TASKS.get(task)
         base = defaults(task, algorithm)
         for one, other in (("rounds", "horizon"), ("local_epochs", "local_steps")):
             if given.get(other) is not None and one not in given:
                 base.pop(one)
-        for key in ("model", "delay", "partition"):
-            base.setdefault(f"{key}_settings", {})
-        base["task_settings"] = {}
+        for group in GROUPS:
+            base.setdefault(group, {})
         base["redispatch"] = method.redispatch
         if not method.buffered:
             base["buffer_size"] = 1

@@ -163,7 +163,7 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
 
     What the experiment notebook calls; every seed is saved as soon as it ends.
     """
-    configs = [Config(**{**configuration, "seed": seed}) for seed in seeds]
+    configs = [Config(**configuration).with_seed(seed) for seed in seeds]
     if folder is None:
         return [run(config) for config in configs]
     return [run_in(Path(folder) / f"seed-{config.seed}", config) for config in configs]

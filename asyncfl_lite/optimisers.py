@@ -29,10 +29,15 @@ def make_optimiser(training: LocalTraining, like: Tensor) -> Step:
         return step
 
     def clipped(x: Tensor, gradient: Tensor) -> None:
-        norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
-        step(x, gradient * (training.clip / norm).clamp(max=1.0))
+        step(x, clipped_to(gradient, training.clip))
 
     return clipped
+
+
+def clipped_to(gradient: Tensor, largest: float) -> Tensor:
+    """Return ``(…, d)`` gradients, scaled down where their L2 norm is above ``largest``, exactly to it."""
+    norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
+    return gradient * (largest / norm).clamp(max=1.0)
 
 
 def _sgd(training: LocalTraining) -> Step:

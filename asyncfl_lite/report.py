@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from asyncfl_lite.claims.base import deviation
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.published import published
-from asyncfl_lite.results import Result
+from asyncfl_lite.results import Result, write_atomically
 
 MISSING = "not run"
 
@@ -106,9 +107,14 @@ class Recorded:
                     return name
         return None
 
+    @cached_property
+    def _claims(self) -> dict[str, pd.DataFrame]:
+        """Every paper's claims, checked once: some simulate."""
+        return {paper: check_claims(self.measured, claims) for paper, claims in CLAIMS.items()}
+
     def claims(self, paper: str) -> pd.DataFrame:
         """Return a row a claim of the paper with its verdict."""
-        return check_claims(self.measured, CLAIMS[paper])
+        return self._claims[paper]
 
     def verdicts(self, paper: str) -> pd.Series:
         """Return how many claims hold, are undecided, fail, were not run."""
@@ -148,5 +154,5 @@ def make_report(
     parameters = {"tier_file": str(tier_file.resolve()), "runs": str(Path(runs).resolve())}
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
     exporter = HTMLExporter(exclude_input=True, exclude_input_prompt=True, exclude_output_prompt=True)
-    page.write_text(exporter.from_filename(str(executed))[0])
+    write_atomically(page, exporter.from_filename(str(executed))[0])
     return page

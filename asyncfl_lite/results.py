@@ -11,11 +11,12 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pandas as pd
 
@@ -42,7 +43,7 @@ class Result:
             num_samples, train_loss, train_accuracy, accepted, version.
         in_flight: a row a job that had not arrived at the end: client, dispatched_at, start_version.
         clients: a row a client: client, num_samples, category (of the delay law, empty where it has none).
-        timing: seconds and processor seconds that it took; differ from repeat to repeat.
+        timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
     """
 
@@ -140,8 +141,12 @@ def load_complete(folder: str | Path, config: Config) -> Result | None:
     return result if result.config.hash == config.hash else None
 
 
-def write_atomically(path: str | Path, text: str) -> None:
-    """Write ``text`` so that ``path`` holds all of it, or what it held before.
+def write_atomically(path: str | Path, content: str | Callable[[BinaryIO], None]) -> None:
+    """Write so that ``path`` holds all of ``content``, or what it held before.
+
+    Args:
+        path: the file; its folder is made.
+        content: text, or a function that writes into an open file.
 
     Raises:
         ResultError: naming the path and the reason (full disk, no permission).
@@ -150,15 +155,18 @@ def write_atomically(path: str | Path, text: str) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("w") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            if isinstance(content, str):
+                file.write(content.encode())
+            else:
+                content(file)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         with suppress(OSError):
             part.unlink()
-        raise ResultError(f"{path}: cannot be written ({error.strerror})") from None
+        raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
 def versions() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from asyncfl_lite.algorithms import ServerContext, make_algorithm
+from asyncfl_lite.algorithms import Algorithm, ServerContext, make_algorithm
 from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.client import ClientData, Trainer
 from asyncfl_lite.config import Config
@@ -24,7 +24,7 @@ from asyncfl_lite.history import Schedule, who_did_what
 from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.results import Result, load_complete
-from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.simulator import Observer, Simulation
 from asyncfl_lite.streams import stream
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.vectors import VectorModel
@@ -91,13 +91,36 @@ def schedule(config: Config) -> Schedule:
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
     update is refused; losses and accuracies are missing.
     """
-    planned = Run(config)
+    parts = deal_out(config, load_task(config.task_settings))
     server = make_algorithm("fedbuff", buffer_size=config.buffer_size)
     server.start(torch.zeros(1), keep_versions=False)
-    planned.simulation.algorithm = server
-    planned.simulation.observers = []
-    planned.simulation.run(lambda jobs: [Outcome(torch.zeros(1), len(planned.parts[job.client])) for job in jobs])
-    return who_did_what(planned.simulation, planned.parts)
+    simulation = make_simulation(config, parts, server)
+    simulation.run(lambda jobs: [Outcome(torch.zeros(1), len(parts[job.client])) for job in jobs])
+    return who_did_what(simulation, parts)
+
+
+def deal_out(config: Config, task: Task) -> list[np.ndarray]:
+    """Return client -> ``(n_i,)`` places of its samples in the task's training set."""
+    labels, rng = task.labels.cpu().numpy(), stream(config.seed, "partition")
+    return config.partition_settings.split(labels, config.clients, rng, owners=task.owners)
+
+
+def make_simulation(
+    config: Config, parts: Sequence[np.ndarray], algorithm: Algorithm, observers: Sequence[Observer] = ()
+) -> Simulation:
+    """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
+    sizes = np.array([len(part) for part in parts])
+    return Simulation(
+        algorithm,
+        config.make_scheduling(),
+        config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
+        np.flatnonzero(sizes).tolist(),
+        seed=config.seed,
+        rounds=config.rounds,
+        horizon=config.horizon,
+        server_time=config.server_time,
+        observers=observers,
+    )
 
 
 class Run:
@@ -112,19 +135,14 @@ class Run:
         self.config = config
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.task = (task or load_task(config.task_settings)).to(config.device)
-        self.parts = config.partition_settings.split(
-            self.task.labels.cpu().numpy(),
-            config.clients,
-            stream(config.seed, "partition"),
-            owners=self.task.owners,
-        )
+        self.parts = deal_out(config, self.task)
         weights = int(stream(config.seed, "model").integers(2**31))
         module = initial_model(config.model_settings, self.task.input_shape, self.task.num_classes, weights)
         self.model = VectorModel(module.to(config.device))
         self.algorithm = config.make_algorithm()
         self._start_algorithm()
         self.trainer = self._make_trainer()
-        self.simulation = self._make_simulation()
+        self.simulation = make_simulation(config, self.parts, self.algorithm, [self._observe])
         self.curve_rows: list[dict[str, float]] = []
         self.training_seconds = 0.0
 
@@ -156,21 +174,6 @@ class Run:
         if self.config.cohort == "auto":
             return forward_flop(self.model, self.task.input_shape) <= COHORT_UP_TO_FLOP
         return self.config.cohort == "on"
-
-    def _make_simulation(self) -> Simulation:
-        config = self.config
-        sizes = np.array([len(part) for part in self.parts])
-        return Simulation(
-            self.algorithm,
-            config.make_scheduling(),
-            config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
-            np.flatnonzero(sizes).tolist(),
-            seed=config.seed,
-            rounds=config.rounds,
-            horizon=config.horizon,
-            server_time=config.server_time,
-            observers=[self._observe],
-        )
 
     def evaluate(self) -> tuple[float, float]:
         """Return accuracy and mean loss of the global model on the test set."""

