@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from asyncfl_lite.jobs import Arrival, Job, Outcome
+from asyncfl_lite.jobs import Arrival, Job, Midway, Outcome
 from asyncfl_lite.results import write_atomically
 from asyncfl_lite.simulator import Simulation
 
@@ -76,17 +76,21 @@ def simulation_state(simulation: Simulation) -> dict[str, Any]:
     for job in jobs:
         del job["start"], job["start_buffers"]  # saved once a version
         job["outcome"] = job["outcome"] and _fields(job["outcome"])
+        job["midway"] = job["midway"] and _fields(job["midway"])
     return {
         **{name: getattr(simulation, name) for name in PLAIN},
         "jobs_of": dict(simulation.jobs_of),
         "jobs": jobs,
         "untrained": [job.sequence_no for job in simulation.untrained],
+        "midway": [(due, job.sequence_no) for due, job in simulation.midway],
         "versions": {job.start_version: (job.start, job.start_buffers) for job in simulation.heap},
         "idle": simulation.idle.as_list(),
+        "called_off": simulation.called_off,
         "arrivals": [dataclasses.astuple(arrival) for arrival in simulation.arrivals],
         "choice_stream": simulation.choice_stream.bit_generator.state,
         "delay_stream": simulation.delay_stream.bit_generator.state,
         "scheduling": simulation.scheduling.state(),
+        "selection": simulation.selection.state(),
     }
 
 
@@ -102,14 +106,22 @@ def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
     simulation.jobs_of = Counter(state["jobs_of"])
     simulation.heap = []
     for values in state["jobs"]:  # sorted, hence a heap already
-        outcome = values["outcome"] and Outcome(**values["outcome"])
         start, start_buffers = state["versions"][values["start_version"]]
-        simulation.heap.append(Job(**{**values, "outcome": outcome, "start": start, "start_buffers": start_buffers}))
+        made = {
+            "outcome": values["outcome"] and Outcome(**values["outcome"]),
+            "midway": values["midway"] and Midway(**values["midway"]),
+            "start": start,
+            "start_buffers": start_buffers,
+        }
+        simulation.heap.append(Job(**{**values, **made}))
     by_number = {job.sequence_no: job for job in simulation.heap}
     simulation.untrained = [by_number[number] for number in state["untrained"]]
+    simulation.midway = [(due, by_number[number]) for due, number in state["midway"]]
     simulation.versions_in_flight = Counter(job.start_version for job in simulation.heap)
     simulation.idle = type(simulation.idle)(state["idle"])
+    simulation.called_off = [tuple(row) for row in state["called_off"]]
     simulation.arrivals = [Arrival(*row) for row in state["arrivals"]]
     simulation.choice_stream.bit_generator.state = state["choice_stream"]
     simulation.delay_stream.bit_generator.state = state["delay_stream"]
     simulation.scheduling.restore(state["scheduling"])
+    simulation.selection.restore(state["selection"])

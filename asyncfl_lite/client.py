@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.func import grad, vmap
 
+from asyncfl_lite.features import feature_statistics
 from asyncfl_lite.jobs import Job, Outcome
 from asyncfl_lite.optimisers import make_optimiser
 from asyncfl_lite.streams import stream
@@ -32,7 +33,11 @@ class LocalTraining:
     Attributes:
         epochs, steps: passes over its samples or minibatch steps; exactly one is given.
         clip: largest L2 norm of a step's gradient, or None.
+        lr_decay: factor on the learning rate a server version.
         proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
+        correction_once: apply a job's correction once, after the last step, in place of at every step.
+        midway: how far through its steps a job merges the newer model that it was sent.
+        reports: what else its outcome holds: ``trained_accuracy``, ``features``, ``label_counts``.
     """
 
     optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
@@ -42,7 +47,15 @@ class LocalTraining:
     steps: int | None = None
     weight_decay: float = 0.0
     clip: float | None = None
+    lr_decay: float = 1.0
     proximal: float = 0.0
+    correction_once: bool = False
+    midway: float = 0.5
+    reports: frozenset[str] = frozenset()
+
+    def lr_at(self, version: int) -> float:
+        """Return the learning rate of a job that starts from ``version``."""
+        return self.lr * self.lr_decay**version
 
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Return a job's minibatches: ``(steps, batch_size)`` int64 places, -1 where there is none.
@@ -68,6 +81,7 @@ class ClientData:
         parts: client -> ``(n_i,)`` int64 places.
         losses: ``(outputs, targets) -> (n,)`` loss a sample.
         hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is right.
+        num_classes: C.
     """
 
     inputs: Tensor
@@ -75,6 +89,7 @@ class ClientData:
     parts: Sequence[np.ndarray]
     losses: Callable[[Tensor, Tensor], Tensor]
     hits: Callable[[Tensor, Tensor], Tensor]
+    num_classes: int = 0
 
 
 def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
@@ -132,7 +147,7 @@ class Trainer:
         return max(0, len(plan) - a_pass)
 
     def _loss(self, x: Tensor, start: Tensor, outputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
-        """Return the objective of one minibatch, and its sums of losses and hits.
+        """Return the objective of one minibatch, and its sums of losses, hits, squared losses, and samples.
 
         Args:
             x, start: ``(d,)`` parameters now and at dispatch.
@@ -144,53 +159,99 @@ class Trainer:
         loss = losses.sum() / here.sum()
         if self.training.proximal:
             loss = loss + 0.5 * self.training.proximal * (x - start).square().sum()
-        return loss, (losses.sum().detach(), hits)
+        losses = losses.detach()
+        return loss, torch.stack([losses.sum(), hits, losses.square().sum(), here.sum().to(losses)])
 
-    def _outcome(self, job: Job, delta: Tensor, sums: Tensor, buffers: Tensor | None = None) -> Outcome:
-        loss, hits, seen = sums.tolist()
-        return Outcome(delta, len(self.data.parts[job.client]), loss / seen, hits / seen, buffers)
+    def _outcome(self, job: Job, delta: Tensor, sums: Tensor, num_steps: int, buffers: Tensor | None = None) -> Outcome:
+        loss, hits, square, seen = sums.tolist()
+        part = self.data.parts[job.client]
+        outcome = Outcome(delta, len(part), loss / seen, hits / seen, buffers, num_steps, square / seen)
+        if self.training.reports:
+            places = torch.from_numpy(part).to(delta.device)
+            inputs, x = self.data.inputs[places], job.start + delta
+            if "trained_accuracy" in self.training.reports:
+                outputs = self.model.outputs(x, inputs, buffers)
+                outcome.trained_accuracy = float(self.data.hits(outputs, self.data.targets[places]).mean())
+            if "label_counts" in self.training.reports:
+                outcome.label_counts = self.data.targets[places].bincount(minlength=self.data.num_classes).cpu()
+            if "features" in self.training.reports:
+                outcome.features = feature_statistics(self.model, x, inputs, buffers)
+        return outcome
 
     def _train_one(self, job: Job, plan: np.ndarray) -> Outcome:
         x = job.start.clone()
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
-        step = make_optimiser(self.training, x)
-        sums = x.new_zeros(3)
-        counted = self._first_counted(job, plan)
+        lr = self.training.lr_at(job.start_version)
+        step = make_optimiser(self.training, x, lr)
+        sums = x.new_zeros(4)
+        counted, midway = self._first_counted(job, plan), self._midway_step(plan)
         for number, row in enumerate(plan):
+            if job.midway is not None and number == midway:
+                x.lerp_(job.midway.model, job.midway.weight)
             places = torch.from_numpy(row[row >= 0]).to(x.device)
             targets, here = self.data.targets[places], torch.ones(len(places), device=x.device)
             point = x.detach().requires_grad_()
             outputs = self.model(point, self.data.inputs[places], buffers, train=True)
             loss, tally = self._loss(point, job.start, outputs, targets, here)
             (gradient,) = torch.autograd.grad(loss, point)
+            if job.correction is not None and not self.training.correction_once:
+                gradient = gradient + job.correction
             step(x[None], gradient[None])
             if number >= counted:
-                sums += torch.stack([*tally, here.sum()])
-        return self._outcome(job, x - job.start, sums, buffers)
+                sums += tally
+        if job.correction is not None and self.training.correction_once:
+            x = x - lr * job.correction
+        return self._outcome(job, x - job.start, sums, len(plan), buffers)
+
+    def _midway_step(self, plan: np.ndarray) -> int:
+        """Return the step before which a job merges the newer model."""
+        return int(self.training.midway * len(plan))
 
     def _train_cohort(self, jobs: Sequence[Job], plans: Sequence[np.ndarray]) -> list[Outcome]:
         """Train jobs, sorted by falling number of steps, each step for all that still have one."""
         starts = torch.stack([job.start for job in jobs])
         x, device = starts.clone(), starts.device
-        step = make_optimiser(self.training, x)
-        sums = x.new_zeros(len(jobs), 3)
+        lr = self._learning_rates(jobs, x)
+        step = make_optimiser(self.training, x, lr)
+        sums = x.new_zeros(len(jobs), 4)
         counted = torch.tensor([self._first_counted(job, plan) for job, plan in zip(jobs, plans, strict=True)])
         counted, places = counted.to(device), torch.from_numpy(stacked(plans)).to(device)
         widths = (places >= 0).sum(-1)
         widest, active = widths.max(0).values.tolist(), (widths > 0).sum(0).tolist()
+        corrections = None if jobs[0].correction is None else torch.stack([job.correction for job in jobs])
+        merging = [
+            (self._midway_step(plan), row, job.midway)
+            for row, (job, plan) in enumerate(zip(jobs, plans, strict=True))
+            if job.midway is not None
+        ]
 
         def objective(x: Tensor, start: Tensor, inputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
             return self._loss(x, start, self.model(x, inputs, train=True), targets, here)
 
         gradients = vmap(grad(objective, has_aux=True))
         for number in range(places.shape[1]):
+            for due, row, midway in merging:
+                if due == number:
+                    x[row].lerp_(midway.model, midway.weight)
             still = active[number]
             rows = places[:still, number, : widest[number]]
             here, rows = rows >= 0, rows.clamp(min=0)
             gradient, tally = gradients(
                 x[:still], starts[:still], self.data.inputs[rows], self.data.targets[rows], here
             )
+            if corrections is not None and not self.training.correction_once:
+                gradient = gradient + corrections[:still]
             step(x[:still], gradient)
-            sums[:still] += torch.stack([*tally, here.sum(1)], 1) * (counted[:still] <= number)[:, None]
+            sums[:still] += tally * (counted[:still] <= number)[:, None]
+        if corrections is not None and self.training.correction_once:
+            x = x - lr * corrections
         deltas = x - starts
-        return [self._outcome(job, deltas[row], sums[row]) for row, job in enumerate(jobs)]
+        return [
+            self._outcome(job, deltas[row], sums[row], len(plan))
+            for row, (job, plan) in enumerate(zip(jobs, plans, strict=True))
+        ]
+
+    def _learning_rates(self, jobs: Sequence[Job], like: Tensor) -> float | Tensor:
+        """Return the jobs' learning rates: one number, or ``(G, 1)`` where they differ."""
+        rates = [self.training.lr_at(job.start_version) for job in jobs]
+        return rates[0] if len(set(rates)) == 1 else like.new_tensor(rates)[:, None]

@@ -16,10 +16,12 @@ from asyncfl_lite.client import LocalTraining
 from asyncfl_lite.defaults import COMMON, defaults
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.initial import INITIALISERS
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.partitions import PARTITIONS
 from asyncfl_lite.registry import Registry, Settings, nested
 from asyncfl_lite.scheduling import SCHEDULING, Scheduling
+from asyncfl_lite.selection import SELECTIONS, Selection
 from asyncfl_lite.tasks import TASKS
 
 GROUPS: dict[str, tuple[str, Registry]] = {
@@ -28,6 +30,8 @@ GROUPS: dict[str, tuple[str, Registry]] = {
     "settings": ("algorithm", ALGORITHMS),
     "delay_settings": ("delay", DELAYS),
     "partition_settings": ("partition", PARTITIONS),
+    "selection_settings": ("selection", SELECTIONS),
+    "initial_settings": ("initial", INITIALISERS),
 }
 """Which name each group of typed settings belongs to, and where the name is looked up."""
 
@@ -37,7 +41,7 @@ NOT_IN_HASH = {"checkpoint_every", "device", "threads"}
 
 def _class_of_group(group: str, name: str) -> type[Settings]:
     entry = GROUPS[group][1].get(name)
-    return entry.Settings if issubclass(entry, Algorithm) else entry
+    return getattr(entry, "Settings", entry)  # some are settings themselves
 
 
 class Config(Settings):
@@ -66,6 +70,10 @@ class Config(Settings):
     concurrency: int = Field(ge=1, description="clients that train at the same time M_c")
     buffer_size: int = Field(ge=1, description="updates that make a server version M")
     redispatch: str = Field(description="when a reporting client's slot gets new work")
+    selection: str = Field("uniform", description="who gets it")
+    selection_settings: SerializeAsAny[Settings] = Field(description="the selection's own settings")
+    initial: str = Field("random", description="where the initial weights come from")
+    initial_settings: SerializeAsAny[Settings] = Field(description="the initialisation's own settings")
     rounds: int | None = Field(None, ge=1, description="stop at this server version")
     horizon: float | None = Field(None, gt=0, description="stop at this virtual time, in the delay law's unit")
     local_epochs: int | None = Field(None, ge=1, description="passes a job makes over its client's samples")
@@ -73,11 +81,12 @@ class Config(Settings):
     batch_size: int = Field(ge=1, description="samples in a client's minibatch")
     client_optimizer: Literal["sgd", "adam", "adamw"] = Field(description="optimiser of local training")
     client_lr: float = Field(ge=0, description="its learning rate")
+    client_lr_decay: float = Field(1.0, gt=0, le=1, description="factor on it a server version")
     weight_decay: float = Field(ge=0, description="its weight decay")
     client_clip: float | None = Field(None, gt=0, description="largest L2 norm of a client's gradient")
     server_lr: float = Field(ge=0, description="the server's learning rate")
     server_time: float = Field(0.0, ge=0, description="virtual time that making a version takes")
-    bn_mode: Literal["avg", "delta"] = Field("avg", description="what becomes of running statistics")
+    bn_mode: Literal["avg", "delta", "freeze"] = Field("avg", description="what becomes of running statistics")
     cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
     device: str = Field("cpu", description="torch device")
     threads: int = Field(1, ge=1, description="torch's threads on the processor; 1 is fastest for small models")
@@ -106,12 +115,14 @@ class Config(Settings):
             merged["settings"] = {**base["settings"], **given["settings"]}
         if merged["redispatch"] == "rounds" and "buffer_size" not in given:
             merged["buffer_size"] = merged["concurrency"]
+        if merged["redispatch"] == "burst" and "concurrency" not in given:
+            merged["concurrency"] = merged["clients"]  # who isn't in at the start never comes in
         partition = PARTITIONS.get(merged["partition"])
         if "alpha" not in partition.model_fields and "alpha" not in given:
             merged["alpha"] = None
         return merged
 
-    @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch")
+    @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
     @classmethod
     def _known(cls, name: str, info: ValidationInfo) -> str:
         registry = SCHEDULING if info.field_name == "redispatch" else dict(GROUPS.values())[info.field_name]
@@ -156,7 +167,12 @@ class Config(Settings):
             )
         if not method.uses_server_lr and self.server_lr != 1.0:
             raise ValueError(
-                f"server_lr: {self.algorithm} has none, its rate is settings.mixing; must be 1, got {self.server_lr}"
+                f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}"
+            )
+        if SELECTIONS.get(self.selection).needs_rounds and self.redispatch != "rounds":
+            raise ValueError(
+                f"selection: {self.selection!r} chooses a round at a time, so redispatch must be 'rounds', "
+                f"got {self.redispatch!r}"
             )
         needs_alpha = "alpha" in PARTITIONS.get(self.partition).model_fields
         if needs_alpha != (self.alpha is not None):
@@ -179,6 +195,11 @@ class Config(Settings):
         told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server keeps as its labelled set."""
+        return max(self.make_algorithm().held_out, self.initial_settings.held_out)
+
     def make_algorithm(self) -> Algorithm:
         """Return the method, not yet started."""
         return make_algorithm(
@@ -193,8 +214,12 @@ class Config(Settings):
         """Return the scheduling policy."""
         return SCHEDULING.get(self.redispatch)(self.concurrency, self.buffer_size)
 
-    def make_training(self, proximal: float = 0.0) -> LocalTraining:
-        """Return how clients train; ``proximal`` is what the method adds to their loss."""
+    def make_selection(self) -> Selection:
+        """Return the selection policy."""
+        return SELECTIONS.get(self.selection)(**self.selection_settings.model_dump())
+
+    def make_training(self, algorithm: Algorithm) -> LocalTraining:
+        """Return how clients train under ``algorithm``, which may add to their objective and reports."""
         return LocalTraining(
             optimiser=self.client_optimizer,
             lr=self.client_lr,
@@ -203,5 +228,9 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             clip=self.client_clip,
-            proximal=proximal,
+            lr_decay=self.client_lr_decay,
+            proximal=algorithm.proximal,
+            correction_once=algorithm.correction_once,
+            midway=algorithm.midway or 0.0,
+            reports=algorithm.client_reports,
         )

@@ -71,3 +71,45 @@ def uncertainty_aware_loss(logits: Tensor, teacher: Tensor, weight: Tensor | flo
     """
     hard = torch.nn.functional.cross_entropy(logits, teacher.argmax(-1), reduction="none")
     return (weight * kl_divergence(teacher, logits) + (1.0 - weight) * hard).mean()
+
+
+def labelled_distillation_loss(
+    logits: Tensor,
+    teacher: Tensor,
+    labels: Tensor,
+    weight: float,
+    *,
+    temperature: float = 1.0,
+    direction: Literal["forward", "reverse"] = "forward",
+    times_t2: bool = False,
+) -> Tensor:
+    """Return FedADT's loss (Eq. 7), the mean of ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``.
+
+    Args:
+        logits: ``(n, C)`` the student's z_C.
+        teacher: ``(n, C)`` logits z_S of the teacher.
+        labels: ``(n,)`` int64 classes y.
+        weight: α̃.
+        temperature: T of both softmax functions in the first term; the second has none.
+        direction: ``forward`` as above; ``reverse`` for KL(σ(z_C/T) ‖ σ(z_S/T)).
+        times_t2: multiply the first term by T².
+    """
+    if direction == "forward":
+        kl = kl_divergence((teacher / temperature).softmax(-1), logits / temperature)
+    else:
+        kl = kl_divergence((logits / temperature).softmax(-1), teacher / temperature)
+    if times_t2:
+        kl = kl * temperature**2
+    hard = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+    return (weight * kl + (1.0 - weight) * hard).mean()
+
+
+def multi_teacher_loss(logits: Tensor, teachers: Tensor, temperature: float = 1.0) -> Tensor:
+    """Return FedRevive's L_KD (§2.2, step 4): ``KL(σ(teacher / T) ‖ σ(student / T)) T²``, averaged.
+
+    Args:
+        logits: ``(K, b, C)`` the student's, on each of K teachers' own minibatch of b inputs.
+        teachers: ``(K, b, C)`` logits of each teacher on its minibatch.
+        temperature: T. The factor T² is that of the authors' code; the paper, which has none, prints T = 1.
+    """
+    return kl_divergence((teachers / temperature).softmax(-1), logits / temperature).mean() * temperature**2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,9 +33,10 @@ def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedul
         columns=[column.name for column in dataclasses.fields(Arrival)],
     )
     jobs = sorted(simulation.heap, key=lambda job: job.sequence_no)
+    unfinished = [(job.client, job.dispatched_at, job.start_version, math.nan) for job in jobs]
     in_flight = pd.DataFrame(
-        [(job.client, job.dispatched_at, job.start_version) for job in jobs],
-        columns=["client", "dispatched_at", "start_version"],
+        [*simulation.called_off, *unfinished],
+        columns=["client", "dispatched_at", "start_version", "called_off_at"],
     )
     sizes = [len(part) for part in parts]
     categories = simulation.delays.categories or [""] * len(sizes)

@@ -17,6 +17,12 @@ class Outcome:
         num_samples: how many samples the client has.
         train_loss, train_accuracy: running means over the last local epoch.
         buffers: ``(b,)`` the client's own running statistics, or None.
+        num_steps: minibatch steps that it took.
+        mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
+        trained_accuracy: of the trained model on the client's samples; NaN unless the method asks for it.
+        features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
+            None unless the method asks for them.
+        label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
     """
 
     delta: Tensor | None
@@ -24,6 +30,24 @@ class Outcome:
     train_loss: float = math.nan
     train_accuracy: float = math.nan
     buffers: Tensor | None = None
+    num_steps: int = 1
+    mean_square_loss: float = math.nan
+    trained_accuracy: float = math.nan
+    features: Tensor | None = None
+    label_counts: Tensor | None = None
+
+
+@dataclass(slots=True)
+class Midway:
+    """A newer model that reaches a client half-way through its job (FedASMU).
+
+    Attributes:
+        model: ``(d,)`` the server's model at that time.
+        weight: how far the client moves to it, 0 to 1.
+    """
+
+    model: Tensor
+    weight: float
 
 
 @dataclass(slots=True, order=True)
@@ -39,6 +63,8 @@ class Job:
         dispatched_at: virtual time of dispatch.
         start: ``(d,)`` that version's parameters, shared by all jobs that started from it.
         start_buffers: ``(b,)`` its running statistics.
+        correction: ``(d,)`` what the client adds to every gradient (control variates), or None.
+        midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
     """
 
@@ -50,6 +76,8 @@ class Job:
     dispatched_at: float = field(compare=False)
     start: Tensor | None = field(compare=False, repr=False)
     start_buffers: Tensor | None = field(compare=False, repr=False, default=None)
+    correction: Tensor | None = field(compare=False, repr=False, default=None)
+    midway: Midway | None = field(compare=False, repr=False, default=None)
     outcome: Outcome | None = field(compare=False, repr=False, default=None)
 
 

@@ -41,7 +41,8 @@ class Result:
         curve: a row an evaluation: version, time (virtual), updates, accuracy, loss.
         updates: a row an arrival: client, dispatched_at, arrived_at, start_version, staleness,
             num_samples, train_loss, train_accuracy, accepted, version.
-        in_flight: a row a job that had not arrived at the end: client, dispatched_at, start_version.
+        in_flight: a row a job that had not arrived at the end: client, dispatched_at, start_version,
+            called_off_at (empty unless its round ended without it).
         clients: a row a client: client, num_samples, category (of the delay law, empty where it has none).
         timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.

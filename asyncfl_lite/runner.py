@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 from tqdm.auto import tqdm
 
 from asyncfl_lite.algorithms import Algorithm, ServerContext, make_algorithm
@@ -22,7 +23,7 @@ from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.history import Schedule, who_did_what
 from asyncfl_lite.jobs import Arrival, Job, Outcome
-from asyncfl_lite.models.base import forward_flop, initial_model
+from asyncfl_lite.models.base import forward_flop
 from asyncfl_lite.results import Result, load_complete
 from asyncfl_lite.simulator import Observer, Simulation
 from asyncfl_lite.streams import stream
@@ -99,10 +100,21 @@ def schedule(config: Config) -> Schedule:
     return who_did_what(simulation, parts)
 
 
+def servers_own(config: Config, task: Task) -> np.ndarray:
+    """Return the ``(k,)`` places of the labelled samples that the server keeps, none of which a client gets."""
+    if config.held_out == 0:
+        return np.zeros(0, dtype=np.int64)
+    count = max(1, round(config.held_out * len(task.labels)))
+    return np.sort(stream(config.seed, "labelled set").permutation(len(task.labels))[:count])
+
+
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     """Return client -> ``(n_i,)`` places of its samples in the task's training set."""
-    labels, rng = task.labels.cpu().numpy(), stream(config.seed, "partition")
-    return config.partition_settings.split(labels, config.clients, rng, owners=task.owners)
+    rng, theirs = stream(config.seed, "partition"), np.arange(len(task.labels))
+    theirs = np.setdiff1d(theirs, servers_own(config, task))
+    labels = task.labels.cpu().numpy()[theirs]
+    owners = None if task.owners is None else task.owners[theirs]
+    return [theirs[part] for part in config.partition_settings.split(labels, config.clients, rng, owners=owners)]
 
 
 def make_simulation(
@@ -119,6 +131,8 @@ def make_simulation(
         rounds=config.rounds,
         horizon=config.horizon,
         server_time=config.server_time,
+        selection=config.make_selection(),
+        num_samples=dict(enumerate(sizes.tolist())),
         observers=observers,
     )
 
@@ -136,15 +150,21 @@ class Run:
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.task = (task or load_task(config.task_settings)).to(config.device)
         self.parts = deal_out(config, self.task)
-        weights = int(stream(config.seed, "model").integers(2**31))
-        module = initial_model(config.model_settings, self.task.input_shape, self.task.num_classes, weights)
-        self.model = VectorModel(module.to(config.device))
+        places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
+        self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None
+        self.model = VectorModel(self._initial_model())
         self.algorithm = config.make_algorithm()
         self._start_algorithm()
         self.trainer = self._make_trainer()
         self.simulation = make_simulation(config, self.parts, self.algorithm, [self._observe])
         self.curve_rows: list[dict[str, float]] = []
         self.training_seconds = 0.0
+
+    def _initial_model(self) -> nn.Module:
+        weights = int(stream(self.config.seed, "model").integers(2**31))
+        rng = stream(self.config.seed, "initial")
+        module = self.config.initial_settings.build(self.config.model_settings, self.task, self.labelled, weights, rng)
+        return module.to(self.config.device)
 
     def _start_algorithm(self) -> None:
         x0, buffers = self.model.flatten()
@@ -156,13 +176,17 @@ class Run:
             unlabelled=lambda name, count: self.task.unlabelled_set(
                 name, count, stream(self.config.seed, "unlabelled")
             ),
+            labelled=self.labelled,
+            client_lr=self.config.make_training(self.algorithm).lr_at,
+            inputs=self.task.input_spec,
         )
         mask = self.model.variance_mask.to(x0.device)
         self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
 
     def _make_trainer(self) -> Trainer:
-        data = ClientData(self.task.inputs, self.task.labels, self.parts, self.task.losses, self.task.hits)
-        training = self.config.make_training(self.algorithm.proximal)
+        task = self.task
+        data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes)
+        training = self.config.make_training(self.algorithm)
         return Trainer(self.model, data, training, self.config.seed, cohort=self._cohort())
 
     def _cohort(self) -> bool:

@@ -1,16 +1,14 @@
-"""When a slot that a reporting client frees gets work again, and who gets it.
+"""When a slot that a reporting client frees gets work again.
 
-A :class:`Scheduling` policy is told of every arrival and asks the simulation to dispatch; a
-:class:`Selection` says which client comes next. Both are small, hold no model and draw no numbers of
-their own except from the simulation's stream of client choices.
+A :class:`Scheduling` policy is told of every arrival and asks the simulation to dispatch; who comes next is
+for a :class:`~asyncfl_lite.selection.Selection` to say. Policies are small, hold no model and draw no numbers.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from asyncfl_lite.registry import Registry
 
@@ -18,65 +16,6 @@ if TYPE_CHECKING:
     from asyncfl_lite.simulator import Simulation
 
 SCHEDULING: Registry[Scheduling] = Registry("redispatch")
-
-
-class IdleClients:
-    """The clients without work: a random one, or a named one, is taken in constant time."""
-
-    def __init__(self, clients: list[int]) -> None:
-        self._clients = list(clients)
-        self._position = {client: place for place, client in enumerate(self._clients)}
-
-    def __len__(self) -> int:
-        return len(self._clients)
-
-    def __contains__(self, client: int) -> bool:
-        return client in self._position
-
-    def as_list(self) -> list[int]:
-        """Return the clients in their current order (the order matters to :meth:`draw`)."""
-        return list(self._clients)
-
-    def add(self, client: int) -> None:
-        """Put a client back."""
-        self._position[client] = len(self._clients)
-        self._clients.append(client)
-
-    def remove(self, client: int) -> None:
-        """Take a client out."""
-        place = self._position.pop(client)
-        last = self._clients.pop()
-        if last != client:
-            self._clients[place] = last
-            self._position[last] = place
-
-    def draw(self, rng: np.random.Generator) -> int:
-        """Return a uniformly random idle client; it stays in."""
-        return self._clients[int(rng.random() * len(self._clients))]
-
-
-class Selection(ABC):
-    """Chooses the next client to be sent work."""
-
-    @abstractmethod
-    def choose(self, idle: IdleClients, reporter: int | None, rng: np.random.Generator) -> int:
-        """Return one of the ``idle`` clients; ``reporter`` is who has just reported, if anyone."""
-
-
-class Uniform(Selection):
-    """Uniform over the idle clients, the one that has just reported included (FedEcho Alg. 1)."""
-
-    def choose(self, idle: IdleClients, reporter: int | None, rng: np.random.Generator) -> int:
-        """Return a uniformly random idle client."""
-        return idle.draw(rng)
-
-
-class SameClient(Selection):
-    """The reporter gets its next job at once; for examples that are worked by hand."""
-
-    def choose(self, idle: IdleClients, reporter: int | None, rng: np.random.Generator) -> int:
-        """Return the reporter, or the idle client with the lowest number at the start."""
-        return min(idle.as_list()) if reporter is None else reporter
 
 
 class Scheduling(ABC):
@@ -152,15 +91,50 @@ def Continuous(  # noqa: N802 - reads as the policy's name
 
 @SCHEDULING.register("rounds")
 class Rounds(Scheduling):
-    """Synchronous: a round's clients start together and the server waits for the last (FedAvg)."""
+    """Synchronous: a round's clients start together and the server waits for the last (FedAvg).
+
+    A selection that over-commits invites more than M_c: the first M_c reports make the round, and the jobs
+    of the others are called off.
+    """
+
+    overcommit = 1.0
+    """How many times M_c clients a round invites; taken from the selection at the start."""
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        super().__init__(concurrency, buffer_size)
+        self.reported = 0
+
+    @property
+    def most_in_flight(self) -> int:
+        """Everyone who is invited."""
+        return math.ceil(self.overcommit * self.concurrency - 1e-9)
+
+    def start(self, simulation: Simulation) -> None:
+        """Start the first round."""
+        self.overcommit = simulation.selection.overcommit
+        self._invite(simulation)
 
     def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
-        """Start the next round when the last client has reported."""
-        if simulation.in_flight:
+        """Start the next round when the last awaited client has reported."""
+        self.reported += 1
+        if self.reported < self.concurrency and simulation.in_flight:
             return
+        simulation.call_off()
         if not changed:
             simulation.flush()  # a rejected update must not hold the round up for ever
-        simulation.dispatch_idle(self.concurrency)
+        self._invite(simulation)
+
+    def _invite(self, simulation: Simulation) -> None:
+        self.reported = 0
+        simulation.dispatch_idle(min(self.most_in_flight, len(simulation.idle)))
+
+    def state(self) -> dict[str, Any]:
+        """Return how far the round is."""
+        return {"reported": self.reported, "overcommit": self.overcommit}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up how far the round is."""
+        self.reported, self.overcommit = state["reported"], state["overcommit"]
 
 
 @SCHEDULING.register("burst")

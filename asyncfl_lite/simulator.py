@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +19,8 @@ import numpy as np
 from asyncfl_lite.algorithms.base import Algorithm, Update
 from asyncfl_lite.errors import SimulationError
 from asyncfl_lite.jobs import Arrival, Job, Outcome
-from asyncfl_lite.scheduling import IdleClients, Scheduling, Selection, Uniform
+from asyncfl_lite.scheduling import Scheduling
+from asyncfl_lite.selection import IdleClients, Selection, Uniform
 from asyncfl_lite.streams import stream
 
 
@@ -47,11 +48,13 @@ class Simulation:
         horizon: stop before the first arrival later than this virtual time.
         server_time: virtual time that making a version takes; the server works on one arrival at a time.
         selection: who is dispatched next.
+        num_samples: client -> how many samples it has, for selections that go by it; 1 each by default.
         observers: called after each arrival with this simulation and the :class:`Arrival`.
 
     Attributes:
         clock: virtual time now.
         arrivals: every :class:`Arrival` so far.
+        called_off: ``(client, dispatched_at, start_version, called_off_at)`` of every job that was called off.
         most_versions_in_flight: most distinct versions that clients held at one time.
 
     Raises:
@@ -70,6 +73,7 @@ class Simulation:
         horizon: float | None = None,
         server_time: float = 0.0,
         selection: Selection | None = None,
+        num_samples: Mapping[int, int] | None = None,
         observers: Sequence[Observer] = (),
     ) -> None:
         if rounds is None and horizon is None:
@@ -86,16 +90,19 @@ class Simulation:
         self.horizon = math.inf if horizon is None else horizon
         self.server_time = server_time
         self.selection = selection or Uniform()
+        self.selection.start(num_samples or dict.fromkeys(clients, 1))
         self.observers = list(observers)
         self.idle = IdleClients(list(clients))
         self.clock = 0.0
         self.sequence_no = 0
         self.heap: list[Job] = []
         self.untrained: list[Job] = []
+        self.midway: list[tuple[float, Job]] = []
         self.jobs_of: Counter[int] = Counter()
         self.versions_in_flight: Counter[int] = Counter()
         self.most_versions_in_flight = 0
         self.arrivals: list[Arrival] = []
+        self.called_off: list[tuple[int, float, int, float]] = []
         self.choice_stream = stream(seed, "client choice")
         self.delay_stream = stream(seed, "delays")
         self.started = False
@@ -123,6 +130,7 @@ class Simulation:
             self.started = True
             self.scheduling.start(self)
         while not self.finished:
+            self._pass_midway(self.heap[0].finish_time)
             if self.heap[0].outcome is None:
                 jobs, self.untrained = self.untrained, []
                 outcomes = yield jobs
@@ -148,8 +156,9 @@ class Simulation:
             raise SimulationError(f"client {client} was dispatched while it was training")
         self.idle.remove(client)
         version = self.algorithm.version
+        duration = self.delays.draw(client, self.delay_stream)
         job = Job(
-            finish_time=self.clock + self.delays.draw(client, self.delay_stream),
+            finish_time=self.clock + duration,
             sequence_no=self.sequence_no,
             client=client,
             number=self.jobs_of[client],
@@ -157,6 +166,7 @@ class Simulation:
             dispatched_at=self.clock,
             start=self.algorithm.x,
             start_buffers=self.algorithm.buffers,
+            correction=self.algorithm.correction_for(client),
         )
         self.sequence_no += 1
         self.jobs_of[client] += 1
@@ -164,7 +174,10 @@ class Simulation:
         self.most_versions_in_flight = max(self.most_versions_in_flight, len(self.versions_in_flight))
         heapq.heappush(self.heap, job)
         if job.finish_time <= self.horizon:  # later ones never arrive: do not train them
-            self.untrained.append(job)
+            if self.algorithm.midway is None:
+                self.untrained.append(job)
+            else:
+                heapq.heappush(self.midway, (self.clock + self.algorithm.midway * duration, job))
         if self.in_flight > self.scheduling.most_in_flight:
             raise SimulationError(
                 f"{self.in_flight} clients in flight, at most {self.scheduling.most_in_flight} allowed"
@@ -172,13 +185,28 @@ class Simulation:
 
     def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
         """Send the current model to ``count`` idle clients, chosen one after another."""
-        for _ in range(count):
-            self.dispatch(self.selection.choose(self.idle, reporter, self.choice_stream))
+        for client in self.selection.choose(self.idle, count, reporter, self.choice_stream):
+            self.dispatch(client)
+
+    def call_off(self) -> None:
+        """Call every job in flight off: its client is idle again, and what it did is lost."""
+        for job in sorted(self.heap):
+            self.called_off.append((job.client, job.dispatched_at, job.start_version, self.clock))
+            self.idle.add(job.client)
+        self.heap, self.untrained, self.midway = [], [], []
+        self.versions_in_flight.clear()
 
     def flush(self) -> None:
         """Have the method aggregate what its buffer holds, though it is not full."""
         if self.algorithm.flush():
             self.clock += self.server_time
+
+    def _pass_midway(self, until: float) -> None:
+        """Give jobs that are half-way by ``until`` the model of that time; then they can be trained."""
+        while self.midway and self.midway[0][0] <= until:
+            _, job = heapq.heappop(self.midway)
+            job.midway = self.algorithm.midway_model(job.start_version)
+            self.untrained.append(job)
 
     def _receive(self, job: Job) -> None:
         if job.finish_time < job.dispatched_at or job.client in self.idle:
@@ -193,11 +221,14 @@ class Simulation:
         staleness = self.algorithm.version - job.start_version
         self.scheduling.before_receive(self, job.client)
         refused = len(self.algorithm.rejections)
-        changed = self.algorithm.receive(self._update(job))
+        update = self._update(job)
+        changed = self.algorithm.receive(update)
         if changed:
             self.clock += self.server_time
         accepted = len(self.algorithm.rejections) == refused
         self._check_progress(accepted)
+        if accepted:
+            self.selection.observe(update)
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, job.client, changed)
         outcome = job.outcome
@@ -230,6 +261,13 @@ class Simulation:
             start=job.start,
             buffers=outcome.buffers,
             start_buffers=job.start_buffers,
+            duration=job.finish_time - job.dispatched_at,
+            num_steps=outcome.num_steps,
+            mean_square_loss=outcome.mean_square_loss,
+            trained_accuracy=outcome.trained_accuracy,
+            correction=job.correction,
+            features=outcome.features,
+            label_counts=outcome.label_counts,
         )
 
     def _check_progress(self, accepted: bool) -> None:

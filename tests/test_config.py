@@ -73,7 +73,7 @@ def test_groups_are_typed():
 
 BAD = [
     ({"algoritm": "fedavg"}, "setting: 'algoritm' is not known; did you mean 'algorithm'?"),
-    ({"algorithm": "fedecoh"}, "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: fedasync, "),
+    ({"algorithm": "fedecoh"}, "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: ca2fl"),
     ({"task": "digit"}, "task: 'digit' is not known; did you mean 'digits'? Allowed: digits, mnist5k"),
     ({"model": "mpl"}, "model: 'mpl' is not known; did you mean 'mlp'?"),
     ({"delay": "fedecho_big"}, "delay: 'fedecho_big' is not known; did you mean 'fedecho_"),
@@ -88,10 +88,10 @@ BAD = [
     ({"concurrency": 0}, "concurrency: must be greater than or equal to 1, got 0"),
     ({"clients": 0}, "clients: must be greater than or equal to 1, got 0"),
     ({"buffer_size": 0}, "buffer_size: must be greater than or equal to 1, got 0"),
-    ({"buffer_size": 26, "redispatch": "burst"}, "buffer_size: a buffer of 26 can never fill with 25 clients at a time"),
+    ({"buffer_size": 26, "redispatch": "burst", "concurrency": 25}, "buffer_size: a buffer of 26 can never fill with 25 clients at a time"),
     ({"algorithm": "fedavg", "buffer_size": 26}, "buffer_size: a buffer of 26 can never fill with 25 clients"),
     ({"algorithm": "fedasync", "buffer_size": 2}, "buffer_size: fedasync has no buffer; must be 1, got 2"),
-    ({"algorithm": "fedasync", "server_lr": 0.5}, "server_lr: fedasync has none, its rate is settings.mixing"),
+    ({"algorithm": "fedasync", "server_lr": 0.5}, "server_lr: fedasync has none; must be 1, got 0.5"),
     ({"rounds": 0}, "rounds: must be greater than or equal to 1, got 0"),
     ({"rounds": 2.5}, "rounds: must be a valid integer, got a number with a fractional part, got 2.5"),
     ({"rounds": None}, "rounds, horizon: at least one of them must be given"),

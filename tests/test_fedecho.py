@@ -76,14 +76,14 @@ def echo(context, **settings):
 )
 def test_worked_server_step(context, clip, expected):
     method = echo(context, distill_opt="sgd", distill_lr=0.1, clip=clip)
-    x = method.after_mean(method.x)
+    x = method.after_step(method.x)
     torch.testing.assert_close(x, vector(*expected), rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("clip", [5.0, 0.5, None])
 def test_first_step_of_adam_ignores_the_clipping(context, clip):
     method = echo(context, distill_lr=3e-6, clip=clip)
-    moved = method.after_mean(method.x)
+    moved = method.after_step(method.x)
     expected = 3e-6 * torch.tensor([1, 1, -1, -1, -1, -1], dtype=torch.float64)
     torch.testing.assert_close(moved, expected, rtol=1e-5, atol=0)
 
@@ -92,7 +92,7 @@ def test_agreeing_with_the_teacher_gives_no_gradient(context):
     method = echo(context, distill_opt="sgd", distill_lr=0.5, alpha_min=1, alpha_max=1)
     own = method.context.model.outputs(method.x, method._inputs)
     method.logits = {0: own, 7: own}
-    torch.testing.assert_close(method.after_mean(method.x), method.x, rtol=0, atol=1e-15)
+    torch.testing.assert_close(method.after_step(method.x), method.x, rtol=0, atol=1e-15)
 
 
 def test_a_client_that_reports_often_counts_once(context):
@@ -227,7 +227,7 @@ def test_passes_and_steps_count_as_asked(context):
 
 
 def test_needs_a_model():
-    with pytest.raises(ConfigError, match="needs a model"):
+    with pytest.raises(ConfigError, match="needs the server"):
         make_algorithm("fedecho").start(vector(0, 0))
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from asyncfl_lite.algorithms import Algorithm, make_algorithm
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import SimulationError
-from asyncfl_lite.scheduling import SCHEDULING, Burst, Continuous, IdleClients, Refill, Rounds, SameClient
+from asyncfl_lite.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
+from asyncfl_lite.selection import IdleClients, SameClient
 from asyncfl_lite.simulator import Outcome, Simulation
 from conftest import Fixed
 

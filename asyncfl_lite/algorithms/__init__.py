@@ -1,18 +1,37 @@
 """The methods, one file each; importing this package registers them all."""
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update, make_algorithm
+from asyncfl_lite.algorithms.ca2fl import CA2FL
+from asyncfl_lite.algorithms.fadas import FADAS
+from asyncfl_lite.algorithms.fedac import FedAC
+from asyncfl_lite.algorithms.fedadt import FedADT
+from asyncfl_lite.algorithms.fedasmu import FedASMU
 from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.fedavg import FedAvg
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.fedecho import FedEcho
+from asyncfl_lite.algorithms.fedfa import FedFa
+from asyncfl_lite.algorithms.fedopt import FedAdam, FedAvgM
+from asyncfl_lite.algorithms.fedprox import FedProx
+from asyncfl_lite.algorithms.kuiper import KUIPER
 
 __all__ = [
     "ALGORITHMS",
+    "CA2FL",
+    "FADAS",
+    "KUIPER",
     "Algorithm",
+    "FedAC",
+    "FedADT",
+    "FedASMU",
+    "FedAdam",
     "FedAsync",
     "FedAvg",
+    "FedAvgM",
     "FedBuff",
     "FedEcho",
+    "FedFa",
+    "FedProx",
     "ServerContext",
     "Update",
     "make_algorithm",

@@ -13,74 +13,20 @@ switches, a ``Settings`` class, and put its module into ``algorithms/__init__.py
 from __future__ import annotations
 
 import dataclasses
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.algorithms.messages import Rejection, ServerContext, Update
 from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.jobs import Midway
 from asyncfl_lite.registry import Registry, Settings
-from asyncfl_lite.vectors import VectorModel
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm")
 
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What a client reports.
-
-    Attributes:
-        client: who reports.
-        delta: ``(d,)`` trained parameters less those it started from ("new minus old").
-        start_version: version t_i that it started from.
-        num_samples: how many samples n_i it has.
-        train_loss, train_accuracy: of its local training, NaN where not known.
-        start: ``(d,)`` parameters x_{t_i}; a simulation fills it in, without one the method looks into
-            its own record of versions.
-        buffers, start_buffers: ``(b,)`` running statistics after training and before, or None.
-        staleness: versions made since t_i; filled in by :meth:`Algorithm.receive`.
-    """
-
-    client: int
-    delta: Tensor
-    start_version: int
-    num_samples: int = 1
-    train_loss: float = math.nan
-    train_accuracy: float = math.nan
-    start: Tensor | None = None
-    buffers: Tensor | None = None
-    start_buffers: Tensor | None = None
-    staleness: int = 0
-
-
-class Rejection(NamedTuple):
-    """An update that was not used, and why."""
-
-    client: int
-    version: int
-    reason: str
-
-
-@dataclass
-class ServerContext:
-    """What a method that needs more than vectors may use; a test can fake every part.
-
-    Attributes:
-        model: turns ``(d,)`` parameters and inputs into logits, and gives gradients.
-        num_clients: N.
-        rng: the server's own random stream; clients' streams are out of reach.
-        unlabelled: ``(name, count) -> (count, …)`` inputs of the server's unlabelled set.
-    """
-
-    model: VectorModel
-    num_clients: int
-    rng: np.random.Generator
-    unlabelled: Callable[[str, int], Tensor]
+BN_MODES = ("avg", "delta", "freeze")
 
 
 class Algorithm(ABC):
@@ -90,7 +36,8 @@ class Algorithm(ABC):
         buffer_size: M, how many updates one version takes.
         server_lr: the server's learning rate η.
         bn_mode: what becomes of running statistics (specification §14): ``avg``, the plain mean of
-            the buffered values, or ``delta``, moved by the mean of their changes.
+            the buffered values, ``delta``, moved by the mean of their changes, or ``freeze``, left as
+            they were at the start.
         settings: the method's own switches, by name.
 
     Attributes:
@@ -108,12 +55,37 @@ class Algorithm(ABC):
     """Whether ``server_lr`` means something."""
     proximal: float = 0.0
     """Weight μ of the term μ/2 ‖w - x_{t_i}‖² that clients add to their loss."""
+    correction_once: bool = False
+    """Whether clients apply their correction once, after training, in place of at every step."""
+    client_reports: frozenset[str] = frozenset()
+    """What clients report beyond the usual: ``trained_accuracy``, ``features``, ``label_counts``."""
+    held_out: float = 0.0
+    """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
+    midway: float | None = None
+    """How far through a job (0 to 1) its client gets the newest model to merge, if at all."""
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
     """Attributes that change from update to update; a subclass adds its own."""
-    family: ClassVar[str] = "buffered"
+    family: ClassVar[Literal["synchronous", "asynchronous", "buffered", "distilling"]] = "buffered"
     title: ClassVar[str] = ""
     """The name as papers write it, for pictures and tables."""
     paper: ClassVar[str] = ""
+    """Citation, with the section, algorithm and equations that are followed."""
+    models_stored: ClassVar[str] = "1"
+    """How many ``(d,)`` vectors the method's state holds at most, the global model included, in N and M."""
+    keeps_versions: ClassVar[bool] = False
+    """Whether the server must also keep the versions in flight, at most M_c, to rebuild clients' models."""
+    on_clients: ClassVar[tuple[str, ...]] = ()
+    """Those of ``state_names`` that clients would hold, not the server."""
+    logits_stored: ClassVar[str] = "0"
+    """How many samples' logits the server stores, in N and U (unlabelled samples)."""
+    also_stored: ClassVar[str] = ""
+    """What else of note the server stores."""
+    client_work: ClassVar[str] = "none"
+    """What clients do beyond training and sending their update."""
+    moves_by_itself: bool = False
+    """Whether the global model moves although every update is zero (distillation)."""
+    order_matters: ClassVar[bool] = False
+    """Whether the order of updates inside one buffer changes the version that comes of them."""
     colour: ClassVar[str] = "#6b7280"
     """Of the method in every picture; colour-blind safe beside the others."""
 
@@ -125,8 +97,8 @@ class Algorithm(ABC):
             raise ConfigError(f"buffer_size: must be at least 1, got {buffer_size}")
         if not self.buffered and buffer_size != 1:
             raise ConfigError(f"buffer_size: {type(self).__name__} has no buffer, got {buffer_size}, allowed: 1")
-        if bn_mode not in ("avg", "delta"):
-            raise ConfigError(f"bn_mode: must be 'avg' or 'delta', got {bn_mode!r}")
+        if bn_mode not in BN_MODES:
+            raise ConfigError(f"bn_mode: must be one of {', '.join(map(repr, BN_MODES))}, got {bn_mode!r}")
         self.buffer_size = buffer_size
         self.server_lr = server_lr
         self.bn_mode = bn_mode
@@ -174,6 +146,14 @@ class Algorithm(ABC):
     def on_receive(self, update: Update) -> bool:
         """Act on a sound update whose staleness is known; return whether it made a new version."""
 
+    def correction_for(self, client: int) -> Tensor | None:
+        """Return the ``(d,)`` vector that ``client`` adds to its gradients in the job that starts now."""
+        return None
+
+    def midway_model(self, start_version: int) -> Midway | None:
+        """Return what a client that started from ``start_version`` merges half-way, now."""
+        return None
+
     def flush(self) -> bool:
         """Aggregate what is buffered though the buffer is not full; return whether there was any."""
         return False
@@ -186,7 +166,9 @@ class Algorithm(ABC):
             ConfigError: if the method was started without.
         """
         if self._context is None:
-            raise ConfigError(f"context: {type(self).__name__} needs a model; pass start(x0, context)")
+            raise ConfigError(
+                f"context: {type(self).__name__} needs the server's model or data; pass start(x0, context)"
+            )
         return self._context
 
     def start_of(self, update: Update) -> Tensor:
@@ -219,7 +201,9 @@ class Algorithm(ABC):
             self.set_buffers(self.buffers + rate * (update.buffers - base))
 
     def set_buffers(self, buffers: Tensor) -> None:
-        """Replace running statistics, variances kept positive."""
+        """Replace running statistics, variances kept positive; frozen ones stay."""
+        if self.bn_mode == "freeze":
+            return
         if self._variance_mask is not None:
             buffers = torch.where(self._variance_mask, buffers.clamp(min=1e-12), buffers)
         self.buffers = buffers

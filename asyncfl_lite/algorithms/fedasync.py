@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
+from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Update
@@ -57,9 +58,17 @@ class FedAsync(Algorithm):
             return chosen.mixing * staleness.poly(tau, chosen.poly_a)
         return chosen.mixing * staleness.constant(tau)
 
+    def weight_of(self, update: Update) -> float:
+        """Return α_t for an update."""
+        return self.mixing_weight(update.staleness)
+
     def on_receive(self, update: Update) -> bool:
         """Mix the client's model in."""
-        weight = self.mixing_weight(update.staleness)
-        client_model = self.start_of(update) + update.delta
+        weight = self.weight_of(update)
+        client_model = self.client_model(update)
         self.mix_buffers(update, weight)
         return self.new_version((1.0 - weight) * self.x + weight * client_model)
+
+    def client_model(self, update: Update) -> Tensor:
+        """Return the ``(d,)`` model that is mixed in; FedAsync takes it as the client trained it."""
+        return self.start_of(update) + update.delta

@@ -27,6 +27,7 @@ class FedBuff(Algorithm):
     title = "FedBuff"
     paper = "Nguyen et al. 2022, Alg. 1"
     colour = "#0173b2"
+    models_stored = "2"
 
     state_names = (*Algorithm.state_names, "_sum", "_buffer_sum", "_divisor", "filled")
 
@@ -56,14 +57,23 @@ class FedBuff(Algorithm):
 
     def accumulate(self, update: Update) -> None:
         """Add one entry to the buffer."""
-        size = update.num_samples if self.settings.buffer_weight == "samples" else 1
-        shrink = 1.0 if self.settings.staleness_weight == "none" else staleness.poly(update.staleness)
-        self._sum = self._sum + (size * shrink) * update.delta
-        self._divisor += size * shrink if self.settings.staleness_weight == "poly_norm" else size
+        weight, counted = self.weights(update)
+        self._sum = self._sum + weight * self.entry(update)
+        self._divisor += counted
         self.filled += 1
         if self._buffer_sum is not None and update.buffers is not None:
             base = update.start_buffers if self.bn_mode == "delta" else 0.0
             self._buffer_sum = self._buffer_sum + (update.buffers - base)
+
+    def weights(self, update: Update) -> tuple[float, float]:
+        """Return how an entry is weighted in the sum, and what it adds to the sum's divisor."""
+        size = update.num_samples if self.settings.buffer_weight == "samples" else 1
+        shrink = 1.0 if self.settings.staleness_weight == "none" else staleness.poly(update.staleness)
+        return size * shrink, size * shrink if self.settings.staleness_weight == "poly_norm" else size
+
+    def entry(self, update: Update) -> Tensor:
+        """Return the ``(d,)`` vector that the buffer sums for an update; FedBuff takes its delta."""
+        return update.delta
 
     def flush(self) -> bool:
         """Apply the mean of what is buffered."""
@@ -72,10 +82,14 @@ class FedBuff(Algorithm):
         if self._buffer_sum is not None:
             mean = self._buffer_sum / self.filled
             self.set_buffers(self.buffers + mean if self.bn_mode == "delta" else mean)
-        x = self.after_mean(self.x + self.server_lr * (self._sum / self._divisor))
+        x = self.after_step(self.step(self._sum / self._divisor))
         self._empty()
         return self.new_version(x)
 
-    def after_mean(self, x: Tensor) -> Tensor:
+    def step(self, mean: Tensor) -> Tensor:
+        """Return the model after the server's step along the buffer's ``(d,)`` mean."""
+        return self.x + self.server_lr * mean
+
+    def after_step(self, x: Tensor) -> Tensor:
         """Return the next model, given the aggregated one; FedBuff leaves it as it is."""
         return x

@@ -40,6 +40,10 @@ class FedEcho(FedBuff):
     paper = "FedEcho, Alg. 1, Eqs. 2-4"
     colour = "#029e73"
     family = "distilling"
+    models_stored = "2"
+    keeps_versions = True
+    logits_stored = "N * U"
+    moves_by_itself = True
     state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
@@ -80,7 +84,7 @@ class FedEcho(FedBuff):
         self.logits[update.client] = self.context.model.outputs(client_model, self._inputs, update.buffers)
         return super().on_receive(update)
 
-    def after_mean(self, x: Tensor) -> Tensor:
+    def after_step(self, x: Tensor) -> Tensor:
         """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
         chosen = self.settings
         if chosen.distill_lr == 0 or chosen.distill_q == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -12,6 +13,24 @@ from asyncfl_lite.registry import Registry, Settings
 from asyncfl_lite.vectors import VectorModel
 
 MODELS: Registry[ModelSpec] = Registry("model")
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What a task's inputs look like, for those who make some up.
+
+    Attributes:
+        shape: of one input.
+        num_classes: C.
+        low, high: range of the values of real-valued inputs.
+        vocabulary: number of tokens where inputs are token ids, else None.
+    """
+
+    shape: tuple[int, ...]
+    num_classes: int
+    low: float = 0.0
+    high: float = 1.0
+    vocabulary: int | None = None
 
 
 class ModelSpec(Settings):

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.errors import ConfigError, DataError, unknown_name
+from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.registry import Registry, Settings
 
 TASKS: Registry[TaskSource] = Registry("task")
@@ -81,6 +82,14 @@ class Task:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input."""
         return tuple(self.inputs.shape[1:])
+
+    @property
+    def input_spec(self) -> InputSpec:
+        """Shape, range and classes, for who makes inputs up."""
+        if not self.inputs.is_floating_point():
+            return InputSpec(self.input_shape, self.num_classes, vocabulary=int(self.inputs.max()) + 1)
+        low, high = (float(value) for value in self.inputs.aminmax())
+        return InputSpec(self.input_shape, self.num_classes, low, high)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the ``(n,)`` cross-entropies, in nats."""

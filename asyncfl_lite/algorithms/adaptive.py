@@ -1,0 +1,44 @@
+"""What the adaptive server optimisers share: moving averages of the mean update and of its square."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import ServerContext
+from asyncfl_lite.algorithms.fedbuff import FedBuff
+
+
+class AdaptiveStep(FedBuff):
+    """FedBuff whose mean update Δ_t feeds ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²``.
+
+    Both persist for the whole run. There is no bias correction unless a subclass adds one.
+
+    Attributes:
+        mean: ``(d,)`` m.
+        square: ``(d,)`` v.
+    """
+
+    state_names = (*FedBuff.state_names, "mean", "square")
+    models_stored = "4"
+
+    class Settings(FedBuff.Settings):
+        """Switches of the moving averages."""
+
+        beta1: float = Field(0.9, ge=0, lt=1)
+        beta2: float = Field(0.99, ge=0, lt=1)
+        eps: float = Field(1e-8, ge=0)
+        """Added to the root of v; each method has its own."""
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 with both averages at zero."""
+        super().start(x0, context, **options)
+        self.mean = torch.zeros_like(self.x)
+        self.square = torch.zeros_like(self.x)
+
+    def average(self, direction: Tensor) -> None:
+        """Take a ``(d,)`` mean update into both averages."""
+        beta1, beta2 = self.settings.beta1, self.settings.beta2
+        self.mean = beta1 * self.mean + (1 - beta1) * direction
+        self.square = beta2 * self.square + (1 - beta2) * direction.square()

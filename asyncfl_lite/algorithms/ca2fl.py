@@ -1,0 +1,78 @@
+"""CA²FL: the server's cache of every client's latest update stands in for absent clients.
+
+Wang et al., "Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached Update
+Calibration", ICLR 2024. The authors' code could not be had; re-implemented from the definition in
+specification §4.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
+from asyncfl_lite.algorithms.fedbuff import FedBuff
+
+
+@ALGORITHMS.register("ca2fl")
+class CA2FL(FedBuff):
+    """FedBuff that adds the mean of every client's cached update, and buffers corrections (Wang et al. 2024).
+
+    ``v = h + (1/M) Σ (Δ_i - h_i)``, ``x ← x + η v``, then ``h_i ← Δ_i``; h is the mean of all h_i, which start
+    at zero. Without the cache, and in the first aggregation, it is FedBuff.
+
+    Attributes:
+        cache: client -> ``(d,)`` h_i; absent while zero.
+        cache_sum: ``(d,)`` Σ h_i.
+    """
+
+    title = "CA²FL"
+    paper = "Wang et al. 2024 (CA²FL), Alg. 1"
+    colour = "#d55e00"
+    models_stored = "N + M + 3"
+    state_names = (*FedBuff.state_names, "cache", "cache_sum", "_waiting")
+
+    class Settings(FedBuff.Settings):
+        """Switches of CA²FL."""
+
+        cache: bool = True
+        """Off: FedBuff."""
+        cache_mean: Literal["all", "seen"] = "all"
+        """Divide Σ h_i by N, never heard clients counting as zero, or by the number heard from."""
+        cache_commit: Literal["at_agg", "at_receive"] = "at_agg"
+        """When Δ_i becomes h_i: at the aggregation, the last one counting if a client reported twice, or at once."""
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 with nothing cached."""
+        super().start(x0, context, **options)
+        self.cache: dict[int, Tensor] = {}
+        self.cache_sum = torch.zeros_like(self.x)
+        self._waiting: dict[int, Tensor] = {}
+
+    def entry(self, update: Update) -> Tensor:
+        """Return the correction Δ_i - h_i, and note Δ_i for the cache."""
+        if not self.settings.cache:
+            return update.delta
+        latest = {**self.cache, **self._waiting} if self.settings.cache_commit == "at_receive" else self.cache
+        self._waiting = {**self._waiting, update.client: update.delta}
+        cached = latest.get(update.client)
+        return update.delta if cached is None else update.delta - cached
+
+    def step(self, mean: Tensor) -> Tensor:
+        """Step along the cached mean and the mean correction; both caches are those of the round's start."""
+        x = super().step(self.cached_mean() + mean if self.cache else mean)
+        self._commit()
+        return x
+
+    def cached_mean(self) -> Tensor:
+        """Return ``(d,)`` h."""
+        return self.cache_sum / (self.context.num_clients if self.settings.cache_mean == "all" else len(self.cache))
+
+    def _commit(self) -> None:
+        for client, delta in self._waiting.items():
+            old = self.cache.get(client)
+            self.cache_sum = self.cache_sum + (delta if old is None else delta - old)
+        self.cache = {**self.cache, **self._waiting}
+        self._waiting = {}

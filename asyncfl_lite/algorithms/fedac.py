@@ -1,0 +1,115 @@
+"""FedAC: updates weighted by how well they agree with where the global model went.
+
+Zang et al., "Efficient Asynchronous Federated Learning with Prospective Momentum Aggregation and Fine-Grained
+Correction", AAAI 2024. Paper and official code could not be had: re-implemented from third-party code and the
+abstract (specification §6); report its numbers as such.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms.adaptive import AdaptiveStep
+from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
+
+
+@ALGORITHMS.register("fedac")
+class FedAC(AdaptiveStep):
+    """Cosine-weighted buffer, prospective momentum, control variates (Zang et al. 2024; re-implementation).
+
+    ``r_i = max(cos(x_t - x_{t_i}, Δ_i), 0.1)``, ``Δ = Σ r_i Δ_i / Σ r_j``, ``m̂ = β₁ m + (1 - β₁) Δ``,
+    ``x ← x + η m̂ / (√v + ε)``. Clients add ``C - C_i`` to their gradients, as in SCAFFOLD (option II).
+
+    Attributes:
+        control: ``(d,)`` C, the server's control variate.
+        controls: client -> ``(d,)`` C_i, the clients' own; absent while zero.
+    """
+
+    title = "FedAC"
+    paper = "Zang et al. 2024 (re-implemented from third-party code)"
+    colour = "#56b4e9"
+    models_stored = "6"
+    keeps_versions = True
+    client_work = "a control variate: one more vector kept, sent and added"
+    on_clients = ("controls",)
+    state_names = (*AdaptiveStep.state_names, "control", "controls", "_control_sum")
+
+    class Settings(AdaptiveStep.Settings):
+        """Switches of FedAC."""
+
+        beta1: float = Field(0.6, ge=0, lt=1)
+        beta2: float = Field(0.9, ge=0, lt=1)
+        fedac_fresh: Literal["one", "floor", "cos_x"] = "one"
+        """r of a fresh update, for which x_t - x_{t_i} is zero: 1, 0.1, or the cosine with x_t itself."""
+        correction: Literal["per_step", "once", "off"] = "per_step"
+        """Clients apply C - C_i at every step, once after training, or never."""
+        floor: float = Field(0.1, gt=0, le=1)
+        """Smallest r."""
+
+    @property
+    def correction_once(self) -> bool:
+        """Whether clients apply their correction after training."""
+        return self.settings.correction == "once"
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 with all control variates at zero."""
+        super().start(x0, context, **options)
+        self.control = torch.zeros_like(self.x)
+        self.controls: dict[int, Tensor] = {}
+        self._control_sum = torch.zeros_like(self.x)
+
+    def correction_for(self, client: int) -> Tensor | None:
+        """Return ``(d,)`` C - C_i."""
+        if self.settings.correction == "off":
+            return None
+        return self.control - self.controls[client] if client in self.controls else self.control
+
+    def agreement(self, update: Update) -> float:
+        """Return r_i, the floored cosine of the update with the global model's movement since its start."""
+        chosen = self.settings
+        movement = self.x - self.start_of(update)
+        if not movement.any():
+            if chosen.fedac_fresh == "one":
+                return 1.0
+            if chosen.fedac_fresh == "floor":
+                return chosen.floor
+            movement = self.x
+        size = torch.linalg.vector_norm(movement) * torch.linalg.vector_norm(update.delta)
+        cosine = float(movement @ update.delta / size) if size > 0 else chosen.floor
+        return max(cosine, chosen.floor)
+
+    def weights(self, update: Update) -> tuple[float, float]:
+        """Weigh an entry by r_i."""
+        agreement = self.agreement(update)
+        return agreement, agreement
+
+    def entry(self, update: Update) -> Tensor:
+        """Return the delta; the client's control variate moves with it."""
+        if self.settings.correction != "off":
+            self._renew_control(update)
+        return super().entry(update)
+
+    def _renew_control(self, update: Update) -> None:
+        """Set C_i to the client's mean gradient, without the correction that it bore."""
+        lr = self.context.client_lr(update.start_version)
+        if lr == 0:
+            return
+        mean_gradient = update.delta / (-update.num_steps * lr)
+        renewed = mean_gradient if update.correction is None else mean_gradient - update.correction
+        old = self.controls.get(update.client)
+        change = renewed if old is None else renewed - old
+        self._control_sum = self._control_sum + self.agreement(update) * change
+        self.controls = {**self.controls, update.client: renewed}
+
+    def step(self, mean: Tensor) -> Tensor:
+        """Step along the prospective momentum, which counts the newest mean twice."""
+        chosen = self.settings
+        self.average(mean)
+        self.control = self.control + self._control_sum / self._divisor
+        self._control_sum = torch.zeros_like(self.x)
+        ahead = chosen.beta1 * self.mean + (1 - chosen.beta1) * mean
+        return self.x + self.server_lr * ahead / (self.square.sqrt() + chosen.eps)

@@ -1,0 +1,125 @@
+"""FedADT: stale client models are distilled from the global one before they are mixed in.
+
+"FedADT", Section IV, Eqs. 7 and 8, and its algorithm. What the paper does not give (the distillation's optimiser
+and rate, how long it lasts) is a switch, with specification §13 as default.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.fedasync import FedAsync
+from asyncfl_lite.distillation import labelled_distillation_loss
+from asyncfl_lite.registry import Settings
+
+
+@ALGORITHMS.register("fedadt")
+class FedADT(FedAsync):
+    """FedAsync whose stale models are first distilled from the global one on labelled data (FedADT Eqs. 7-8).
+
+    A client model of staleness above 1 takes a pass over the server's labelled set with the loss
+    ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``, where α̃ grows with the version. Then
+    ``x ← (1 - β) x + β x_i`` with ``β = (1 + τ)^-1/2``: a fresh model replaces the global one.
+    """
+
+    title = "FedADT"
+    paper = "FedADT, §IV, Eqs. 7-8"
+    colour = "#5b3fa0"
+    family = "distilling"
+    also_stored = "the labelled set"
+
+    class Settings(Settings):
+        """Switches of FedADT."""
+
+        kd_fraction: float = Field(0.005, gt=0, lt=1)
+        """Share of the training samples that the server keeps as its labelled set; no client has them."""
+        alpha_min: float = Field(0.2, ge=0, le=1)
+        alpha_max: float = Field(0.6, ge=0, le=1)
+        alpha_versions: int = Field(1000, ge=1)
+        """T_g, the version at which α̃ reaches ``alpha_max``."""
+        kd_temperature: float = Field(3.0, gt=0)
+        kd_rounds: int = Field(1, ge=0)
+        """Passes over the labelled set."""
+        kd_batch_size: int = Field(32, ge=1)
+        kd_lr: float | None = Field(None, ge=0)
+        """Rate of the distillation's SGD; none: the clients' rate at this version. 0 gives FedAsync."""
+        tau_kd: int = Field(1, ge=0)
+        """Models up to this staleness are mixed in as they are."""
+        kl_dir: Literal["forward", "reverse"] = "forward"
+        """KL(teacher ‖ student), as printed, or the other way round."""
+        kd_t2: bool = False
+        """Multiply the KL term by T², as is usual elsewhere."""
+
+    @property
+    def proximal(self) -> float:
+        """No proximal term."""
+        return 0.0
+
+    @property
+    def held_out(self) -> float:
+        """Share of the training samples that the server keeps."""
+        return self.settings.kd_fraction
+
+    @property
+    def moves_by_itself(self) -> bool:
+        """Distillation moves a stale model though its update is zero."""
+        return True
+
+    def weight_of(self, update: Update) -> float:
+        """Return β."""
+        return staleness.poly(update.staleness)
+
+    def kl_weight(self, version: int) -> float:
+        """Return α̃ at a version (Eq. 8)."""
+        chosen = self.settings
+        return chosen.alpha_min + (chosen.alpha_max - chosen.alpha_min) * min(1.0, version / chosen.alpha_versions)
+
+    def client_model(self, update: Update) -> Tensor:
+        """Return the client's model, distilled from the global one if it is stale."""
+        model = super().client_model(update)
+        if update.staleness <= self.settings.tau_kd or self.distill_lr == 0 or self.settings.kd_rounds == 0:
+            return model
+        return self.distilled(model, update.buffers)
+
+    @property
+    def distill_lr(self) -> float:
+        """The distillation's rate at this version."""
+        return self.context.client_lr(self.version) if self.settings.kd_lr is None else self.settings.kd_lr
+
+    def distilled(self, student: Tensor, buffers: Tensor | None) -> Tensor:
+        """Return ``(d,)`` the student after its passes over the labelled set, with the global model as teacher."""
+        chosen, context = self.settings, self.context
+        inputs, labels = context.labelled
+        teacher = context.model.outputs(self.x, inputs, self.buffers)
+        weight = self.kl_weight(self.version)
+        for _ in range(chosen.kd_rounds):
+            order = torch.from_numpy(context.rng.permutation(len(inputs))).to(inputs.device)
+            for batch in order.split(chosen.kd_batch_size):
+                student = student - self.distill_lr * self._gradient(student, buffers, batch, teacher[batch], weight)
+        return student
+
+    def _gradient(
+        self, student: Tensor, buffers: Tensor | None, batch: Tensor, teacher: Tensor, weight: float
+    ) -> Tensor:
+        chosen, (inputs, labels) = self.settings, self.context.labelled
+        _, gradient = self.context.model.gradient(
+            student,
+            inputs[batch],
+            lambda logits: labelled_distillation_loss(
+                logits,
+                teacher,
+                labels[batch],
+                weight,
+                temperature=chosen.kd_temperature,
+                direction=chosen.kl_dir,
+                times_t2=chosen.kd_t2,
+            ),
+            buffers,
+        )
+        return gradient

@@ -1,0 +1,71 @@
+"""FedASMU: mixing weights that fall with staleness and time, and clients that merge a newer model half-way.
+
+Liu et al., "FedASMU: Efficient Asynchronous Federated Learning with Dynamic Staleness-Aware Model Update", AAAI
+2024. The paper was not read: re-implemented from secondary sources (specification §8), with constants where the
+paper learns them. Do not publish comparisons from this definition without reading the paper.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import Field
+
+from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.fedasync import FedAsync
+from asyncfl_lite.jobs import Midway
+from asyncfl_lite.registry import Settings
+
+
+@ALGORITHMS.register("fedasmu")
+class FedASMU(FedAsync):
+    """Staleness- and time-aware mixing; clients merge a newer model half-way (Liu et al. 2024; secondary sources).
+
+    ``α = μ ξ / (1 + μ ξ)`` with ``ξ = λ / (√t s^σ) + ι``, where t counts versions and s staleness, both from 1.
+    Half-way a client that started from version o merges the newest version g:
+    ``w ← (1 - β) w + β x_g`` with ``β = μ φ / (1 + μ φ)`` and ``φ = γ / √g · (1 - υ / √(g - o + 1))``.
+    """
+
+    title = "FedASMU"
+    paper = "Liu et al. 2024 (re-implemented from secondary sources)"
+    colour = "#9a9a00"
+    client_work = "a second download half-way, merged into the local model"
+
+    class Settings(Settings):
+        """Switches of FedASMU; the paper learns what is constant here."""
+
+        mu: float = Field(1.0, ge=0)
+        lambda_: float = Field(1.0, ge=0)
+        iota: float = Field(0.5, ge=0)
+        sigma: float = Field(0.5, ge=0)
+        gamma: float = Field(1.0, ge=0)
+        upsilon: float = Field(1.0, ge=0)
+        """υ; above 1 it keeps clients from merging models that are hardly newer."""
+        merge_at: float | None = Field(0.5, ge=0, lt=1)
+        """How far through a job its client merges a newer model; none for never."""
+
+    @property
+    def proximal(self) -> float:
+        """No proximal term."""
+        return 0.0
+
+    @property
+    def midway(self) -> float | None:
+        """When clients get a newer model."""
+        return self.settings.merge_at
+
+    def weight_of(self, update: Update) -> float:
+        """Return α for an update."""
+        chosen = self.settings
+        staleness = update.staleness + 1
+        freshness = chosen.lambda_ / (math.sqrt(self.version + 1) * staleness**chosen.sigma) + chosen.iota
+        return chosen.mu * freshness / (1 + chosen.mu * freshness)
+
+    def midway_model(self, start_version: int) -> Midway | None:
+        """Return the newest model and β, or None where it is not newer than what the client has."""
+        chosen, newest = self.settings, self.version
+        if newest == start_version:
+            return None
+        newer = 1 - chosen.upsilon / math.sqrt(newest - start_version + 1)
+        freshness = chosen.gamma / math.sqrt(newest) * max(newer, 0.0)
+        return Midway(self.x, chosen.mu * freshness / (1 + chosen.mu * freshness))

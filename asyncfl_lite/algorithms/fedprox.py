@@ -1,0 +1,32 @@
+"""FedProx: clients are held near the model that they were sent.
+
+Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, Algorithm 2 and Eq. 2. Specification §1.4.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.fedavg import FedAvg
+
+
+@ALGORITHMS.register("fedprox")
+class FedProx(FedAvg):
+    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2)."""
+
+    title = "FedProx"
+    paper = "Li et al. 2020, Alg. 2, Eq. 2"
+    colour = "#7a7a7a"
+    client_work = "a proximal term in the loss"
+
+    class Settings(FedAvg.Settings):
+        """Switches of FedProx."""
+
+        mu: float = Field(0.1, ge=0)
+        """μ; 0 gives FedAvg. The paper tries 0.001, 0.01, 0.1 and 1; FLGo's default is 0.1."""
+
+    @property
+    def proximal(self) -> float:
+        """Weight of the proximal term in the clients' objective."""
+        return self.settings.mu

@@ -1,0 +1,136 @@
+"""KUIPER: bursts of waiting clients, averaged by size and training accuracy, then mixed in.
+
+"KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
+Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (whether the weights are renormalised, T₀, how
+staleness counts) is a switch, with specification §12 as default. Its teacher chain is an initialiser
+(:mod:`asyncfl_lite.initial.teacher_chain`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.registry import Settings
+
+
+@ALGORITHMS.register("kuiper")
+class KUIPER(Algorithm):
+    """Bursts of M waiting clients, weighted by size and accuracy, mixed by mean staleness (KUIPER Alg. 1).
+
+    ``c_i = n_i / Σ n_j · e_i`` with ``e_i = 1 - acc_i`` (Eq. 2), ``β_t = β (1 + τ̄)^-α`` with the burst's mean
+    staleness τ̄ (Eq. 3), ``w ← (1 - β_t) w + β_t Σ c_i w_i`` (Eq. 4). Literally, the coefficients sum to less
+    than 1 and the model shrinks towards zero; ``renorm`` divides by their sum.
+    """
+
+    title = "KUIPER"
+    paper = "KUIPER, §3.1, Alg. 1, Eqs. 2-4"
+    colour = "#a51c30"
+    redispatch = "burst"
+    uses_server_lr = False
+    models_stored = "2"
+    client_work = "its training accuracy; waits until its burst is full"
+    state_names = (*Algorithm.state_names, "_models", "_buffer_sum", "_sizes", "_kept", "_staleness", "filled")
+
+    class Settings(Settings):
+        """Switches of KUIPER."""
+
+        mixing: float = Field(0.7, ge=0, le=1)
+        """The paper's β."""
+        poly_a: float = Field(0.5, ge=0)
+        """The paper's α, exponent of the staleness penalty."""
+        kuiper_norm: Literal["renorm", "literal", "delta"] = "renorm"
+        """Divide the coefficients by their sum, take Eq. 2 as printed, or put them on ``w_i - w``."""
+        t0_mode: Literal["iteration", "latency"] = "iteration"
+        """T₀ as an aggregation count below which accuracy counts (Eq. 2), or as a latency below which it does."""
+        t0: float | None = Field(None, ge=0)
+        """T₀; none: accuracy always counts. 0: never."""
+        staleness_offset: Literal[0, 1] = 0
+        """Staleness of a fresh model; 1 if Alg. 1 is read literally."""
+        acc: Literal["last_epoch", "post_eval"] = "last_epoch"
+        """Training accuracy: over the last local epoch as it went, or of the trained model."""
+
+    @property
+    def client_reports(self) -> frozenset[str]:
+        """The trained model's accuracy where that is what counts."""
+        return frozenset({"trained_accuracy"} if self.settings.acc == "post_eval" else ())
+
+    @property
+    def moves_by_itself(self) -> bool:
+        """As printed, the model shrinks though every client returns it unchanged."""
+        return self.settings.kuiper_norm == "literal"
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 with an empty burst."""
+        super().start(x0, context, **options)
+        self._empty()
+
+    def _empty(self) -> None:
+        self._models = torch.zeros_like(self.x)
+        self._buffer_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
+        self._sizes = self._kept = 0.0
+        self._staleness = self.filled = 0
+
+    def accuracy_factor(self, update: Update) -> float:
+        """Return e_i.
+
+        Raises:
+            ConfigError: where the update comes without the accuracy that is asked for.
+        """
+        chosen = self.settings
+        now = self.version if chosen.t0_mode == "iteration" else update.duration
+        if chosen.t0 is not None and not now < chosen.t0:
+            return 1.0
+        name = "trained_accuracy" if chosen.acc == "post_eval" else "train_accuracy"
+        accuracy = getattr(update, name)
+        if math.isnan(accuracy):
+            raise ConfigError(f"{name}: KUIPER weighs updates by it; client {update.client} sent none")
+        return 1.0 - accuracy
+
+    def on_receive(self, update: Update) -> bool:
+        """Take the client's model into the burst; close it when M have come."""
+        weight = update.num_samples * self.accuracy_factor(update)
+        self._models = self._models + weight * (self.start_of(update) + update.delta)
+        if self._buffer_sum is not None and update.buffers is not None:
+            base = update.start_buffers if self.bn_mode == "delta" else 0.0
+            self._buffer_sum = self._buffer_sum + weight * (update.buffers - base)
+        self._sizes += update.num_samples
+        self._kept += weight
+        self._staleness += update.staleness + self.settings.staleness_offset
+        self.filled += 1
+        return self.filled == self.buffer_size and self.flush()
+
+    def mixing_weight(self, mean_staleness: float) -> float:
+        """Return β_t."""
+        return self.settings.mixing * staleness.poly(mean_staleness, self.settings.poly_a)
+
+    def flush(self) -> bool:
+        """Mix the burst in."""
+        if not self.filled:
+            return False
+        rate = self.mixing_weight(self._staleness / self.filled)
+        x = self._mixed(self.x, self._models, rate)
+        if self._buffer_sum is not None:
+            if self.bn_mode == "delta":
+                self.set_buffers(self.buffers + rate * self._buffer_sum / (self._kept or 1.0))
+            else:
+                self.set_buffers(self._mixed(self.buffers, self._buffer_sum, rate))
+        self._empty()
+        return self.new_version(x)
+
+    def _mixed(self, old: Tensor, weighted_sum: Tensor, rate: float) -> Tensor:
+        """Return ``old`` mixed with the burst's ``Σ n_i e_i w_i``."""
+        if self.settings.kuiper_norm == "renorm":
+            # a burst whose members are all perfect on their own data has no weight left: nothing to mix
+            return (1 - rate) * old + rate * (weighted_sum / self._kept) if self._kept else old
+        share = weighted_sum / self._sizes
+        if self.settings.kuiper_norm == "delta":
+            return old + rate * (share - self._kept / self._sizes * old)
+        return (1 - rate) * old + rate * share

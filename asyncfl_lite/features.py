@@ -1,0 +1,151 @@
+"""Statistics of a model's inner features φ, by which made-up inputs are told from real ones.
+
+FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
+φ is a mean and a variance for every channel of
+
+1. the inputs of the BatchNorm layers, where a model has any that keep running statistics: what real data gave
+   is then stored in the model itself;
+2. otherwise the inputs of its other normalisation layers;
+3. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
+
+Embedding layers do not count: made-up text enters a model behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from asyncfl_lite.vectors import VectorModel
+
+NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
+WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.RMSNorm)
+
+
+def _statistics_keepers(module: nn.Module) -> dict[str, nn.Module]:
+    """Return the BatchNorm layers that keep running statistics, by name, in the module's order."""
+    named = module.named_modules()
+    return {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and layer.track_running_stats}
+
+
+def _layers(module: nn.Module) -> tuple[list[nn.Module], bool]:
+    """Return the layers that φ looks at, in the module's order, and whether it does at their inputs."""
+    if keepers := list(_statistics_keepers(module).values()):
+        return keepers, True
+    if others := [layer for layer in module.modules() if isinstance(layer, NORMALISATIONS)]:
+        return others, True
+    return [layer for layer in module.modules() if isinstance(layer, WEIGHTED)], False
+
+
+def _moments(features: Tensor, layer: nn.Module) -> Tensor:
+    """Return the ``(2, channels)`` means and biased variances over samples and positions."""
+    channel_axis = -1 if isinstance(layer, CHANNELS_LAST) else 1
+    rows = features.movedim(channel_axis, -1).flatten(0, -2)
+    variance, mean = torch.var_mean(rows, dim=0, correction=0)
+    return torch.stack([mean, variance])
+
+
+@contextmanager
+def _watched(module: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
+    """Collect the moments of each layer of φ in a forward pass inside; the hooks are gone afterwards."""
+    layers, of_inputs = _layers(module)
+    seen: dict[nn.Module, Tensor] = {}
+
+    def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        seen.pop(layer, None)  # a layer that is called again moves to the end
+        seen[layer] = _moments(inputs[0] if of_inputs else output, layer)
+
+    handles = [layer.register_forward_hook(note) for layer in layers]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def keeps_statistics(model: VectorModel) -> bool:
+    """Whether the model's own running statistics are its φ̄: it has BatchNorm that keeps some."""
+    return bool(_statistics_keepers(model._module))
+
+
+def outputs_and_statistics(
+    model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None
+) -> tuple[Tensor, list[Tensor]]:
+    """Return a batch's outputs and its φ, both differentiable in ``inputs`` and ``x``; evaluation mode.
+
+    Args:
+        model: the model.
+        x: ``(d,)`` its parameters.
+        inputs: ``(n, …)`` a batch.
+        buffers: ``(b,)`` its running statistics.
+
+    Returns:
+        ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
+    """
+    module = model._module  # VectorModel shows no module; hooks have to sit on the one that it calls
+    with _watched(module) as seen:
+        outputs = model(x, inputs, buffers)
+    layers, of_inputs = _layers(module)
+    if seen and not of_inputs:
+        seen.popitem()  # the layer that was called last gives the logits
+    return outputs, [seen[layer] for layer in layers if layer in seen]
+
+
+def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
+    """Return the running statistics of a model's BatchNorm layers, in the order of its φ.
+
+    Args:
+        model: a model with BatchNorm.
+        buffers: ``(b,)`` its floating buffers.
+
+    Returns:
+        ``(2, F)`` means and variances.
+    """
+    parts = {slot.name: buffers[slot.start : slot.stop] for slot in model.buffer_slots}
+    names = list(_statistics_keepers(model._module))
+    rows = [torch.cat([parts[f"{name}.running_{what}"] for name in names]) for what in ("mean", "var")]
+    return torch.stack(rows)
+
+
+@torch.no_grad()
+def feature_statistics(
+    model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500
+) -> Tensor:
+    """Return φ̄, what a trained model's features are on its client's samples.
+
+    A model with BatchNorm has it in its running statistics, which costs nothing; any other takes one forward
+    pass, batch by batch.
+
+    Args:
+        model: the model.
+        x: ``(d,)`` its trained parameters.
+        inputs: ``(n, …)`` the client's samples.
+        buffers: ``(b,)`` its running statistics after training; needed with BatchNorm.
+        batch_size: samples in one forward pass.
+
+    Returns:
+        ``(2, F)`` means and variances of all channels of all layers, without gradient; F may be 0.
+
+    Raises:
+        ValueError: for a model with BatchNorm without ``buffers``.
+    """
+    if keeps_statistics(model):
+        if buffers is None:
+            raise ValueError("buffers: the features of a model with BatchNorm are its running statistics")
+        return stored_statistics(model, buffers)
+    batches = inputs.split(batch_size)
+    per_batch = [outputs_and_statistics(model, x, batch)[1] for batch in batches]
+    means, variances = torch.stack([_joined(parts, like=x) for parts in per_batch]).unbind(1)
+    share = torch.tensor([len(batch) / len(inputs) for batch in batches]).to(x)[:, None]
+    mean = (share * means).sum(0)
+    return torch.stack([mean, (share * (variances + (means - mean).square())).sum(0)])
+
+
+def _joined(parts: list[Tensor], like: Tensor) -> Tensor:
+    """Return the layers' ``(2, channels)`` as one ``(2, F)``."""
+    return torch.cat(parts, dim=-1) if parts else like.new_zeros(2, 0)

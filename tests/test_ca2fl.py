@@ -1,0 +1,109 @@
+"""CA²FL: worked numbers and identities of specification §4, and what it is for (§17, T6)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from asyncfl_lite.algorithms import ServerContext, make_algorithm
+from asyncfl_lite.jobs import Outcome
+from asyncfl_lite.scheduling import Continuous
+from asyncfl_lite.selection import SameClient
+from asyncfl_lite.simulator import Simulation
+from conftest import Fixed, update, vector
+
+
+def started(name="ca2fl", x0=(1.0, 0.0), clients=3, **settings):
+    method = make_algorithm(name, **settings)
+    method.start(vector(*x0), ServerContext(None, clients, np.random.default_rng(0), lambda name, count: None))
+    return method
+
+
+ROUNDS = [
+    ([(0, (0.4, 0)), (1, (0, 0.8))], (0.2, 0.4), (1.2, 0.4), (0.1333333333, 0.2666666667)),
+    ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], (0.3333333333, 0.1666666667), (1.5333333333, 0.5666666667), (0.2666666667, 0.2)),
+    ([(1, (0.2, 0.4)), (2, (0, 0))], (0.0666666667, 0.2), (1.6, 0.7666666667), (0.1333333333, 0.2)),
+]  # fmt: skip
+
+
+def test_worked_rounds():
+    method = started(buffer_size=2)
+    for entries, step, x, cached in ROUNDS:
+        before = method.x
+        for client, delta in entries:
+            method.receive(update(delta, method.version, client))
+        torch.testing.assert_close(method.x - before, vector(*step), rtol=1e-7, atol=1e-9)
+        torch.testing.assert_close(method.x, vector(*x), rtol=1e-7, atol=1e-10)
+        torch.testing.assert_close(method.cached_mean(), vector(*cached), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_first_aggregation_and_no_cache_are_fedbuff_to_the_last_bit(off):
+    ours = started(buffer_size=2, cache=not off, server_lr=0.7)
+    fedbuff = started("fedbuff", buffer_size=2, server_lr=0.7)
+    for entries, *_ in ROUNDS[: 3 if off else 1]:
+        for client, delta in entries:
+            for method in (ours, fedbuff):
+                method.receive(update(delta, method.version, client))
+    assert torch.equal(ours.x, fedbuff.x)
+
+
+def test_everyone_once_a_round_cancels_the_cache():
+    ours, fedbuff = started(buffer_size=3), started("fedbuff", buffer_size=3)
+    for number in range(4):
+        for client in range(3):
+            for method in (ours, fedbuff):
+                method.receive(update((0.3 * client - number, 0.1 * client**2), method.version, client))
+    torch.testing.assert_close(ours.x, fedbuff.x, rtol=1e-12, atol=1e-12)
+
+
+def test_reports_equal_to_the_cache_leave_the_cached_mean():
+    method = started(buffer_size=3)
+    deltas = [(0.5, 0), (0, 1), (-1, -1)]
+    for _ in range(2):
+        before, cached = method.x, method.cached_mean() if method.cache else None
+        for client, delta in enumerate(deltas):
+            method.receive(update(delta, method.version, client))
+    torch.testing.assert_close(method.x - before, cached)
+
+
+@pytest.mark.parametrize(("commit", "expected"), [("at_agg", (3 + 1) / 2), ("at_receive", (3 + 1 - 3) / 2)])
+def test_a_client_twice_in_a_buffer(commit, expected):
+    """Both corrections use the round's old entry, or the second one the first; the last write stays."""
+    method = started(x0=(0,), clients=1, buffer_size=2, cache_commit=commit)
+    method.receive(update((3,)))
+    method.receive(update((1,)))
+    torch.testing.assert_close(method.x, vector(expected))
+    assert method.cache[0].item() == 1
+
+
+@pytest.mark.parametrize(("mean", "expected"), [("all", 0.2), ("seen", 0.6)])
+def test_never_heard_clients_count_as_zero_or_not(mean, expected):
+    method = started(x0=(0,), buffer_size=1, cache_mean=mean)
+    method.receive(update((0.6,), client=1))
+    assert method.cached_mean().item() == pytest.approx(expected)
+
+
+def quadratic_run(name, durations=(1.0, 10.0), centres=(1.0, -1.0), x0=0.0, rate=0.1, rounds=4000, **settings):
+    """Two clients with F_i = ½(x - c_i)², one gradient step a job, one update a version; returns the path."""
+    method = started(name, x0=(x0,), clients=2, **settings)
+    path = []
+    simulation = Simulation(
+        method,
+        Continuous(2, 1, redispatch=method.redispatch),
+        Fixed(*durations),
+        [0, 1],
+        rounds=rounds,
+        selection=SameClient(),
+        observers=[lambda simulation, arrival: path.append(method.x.item())],
+    )
+    simulation.run(lambda jobs: [Outcome(-rate * (job.start - centres[job.client])) for job in jobs])
+    return np.array(path)
+
+
+def test_it_removes_the_bias_of_fast_clients():
+    """§17, T6: arrivals 10:1 drag FedBuff to 9/11; CA²FL ends at the uniform optimum, from elsewhere too."""
+    assert quadratic_run("fedbuff", rate=0.01, rounds=8000)[-1100:].mean() == pytest.approx(9 / 11, abs=2e-3)
+    for x0 in (0.0, 2.0):
+        assert abs(quadratic_run("ca2fl", x0=x0)[-110:]).max() < 1e-6

@@ -1,0 +1,117 @@
+"""FADAS: worked numbers, identities and counter-examples of specification §5."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite.algorithms import FADAS, make_algorithm
+from conftest import update, vector
+
+PATHS = {
+    "paper": ({}, [(1.09999995, 0.099999975), (1.1359209943, 0.2257236582), (1.206669917, 0.3586665631)]),
+    "bias correction": (
+        {"bias_correction": True},
+        [(1.099999995, 0.0999999975), (1.1266699362, 0.1933447947), (1.1716620321, 0.277888541)],
+    ),
+    "authors' code": (
+        {"bias_correction": True, "da_rule": "divide"},
+        [(1.099999995, 0.0999999975), (1.1266699362, 0.1933447947), (1.1379179602, 0.2144807313)],
+    ),
+}
+
+
+def started(x0=(1.0, 0.0), **settings):
+    method = make_algorithm("fadas", **settings)
+    method.start(vector(*x0))
+    return method
+
+
+@pytest.mark.parametrize("which", PATHS)
+def test_worked_paths(which):
+    """Mean updates (.2, .4), (-.1, .2), (.1, .1), of staleness 0, 1, 4."""
+    settings, path = PATHS[which]
+    method = started(server_lr=0.1, delay_adaptive=True, **settings)
+    method.version = 10  # so that stale versions exist; bias correction counts from the start
+    reports = [((0.2, 0.4), 0), ((-0.1, 0.2), 1), ((0.1, 0.1), 4)]
+    for number, ((delta, staleness), x) in enumerate(zip(reports, path, strict=True)):
+        if settings.get("bias_correction"):
+            method.version = number
+            method.on_receive(dataclasses.replace(update(delta), staleness=staleness))
+        else:
+            method.receive(update(delta, method.version - staleness))
+        torch.testing.assert_close(method.x, vector(*x), rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(method.largest_square, vector(0.00059104, 0.00206416), rtol=1e-7, atol=0)
+
+
+def test_min_inv_is_inert_at_small_rates_and_divide_is_not():
+    """Under FedEcho's rate of 1e-4 the paper's rule needs a staleness above 10,000; the code's fires at 2."""
+    paper = started(server_lr=1e-4, delay_adaptive=True)
+    code = started(server_lr=1e-4, delay_adaptive=True, da_rule="divide")
+    assert [paper.step_size(t) for t in (0, 1, 2, 150, 10_000)] == [1e-4] * 5
+    assert paper.step_size(20_000) == pytest.approx(5e-5)
+    assert [code.step_size(t) for t in (0, 1, 2, 100)] == pytest.approx([1e-4, 1e-4, 5e-5, 1e-6])
+    assert started(server_lr=1e-4).step_size(500) == 1e-4
+
+
+class Pinned(FADAS):
+    """FADAS whose v̂ stays at 4."""
+
+    def average(self, direction):
+        super().average(direction)
+        self.largest_square = self.square = torch.full_like(self.x, 4.0)
+
+
+def test_with_a_pinned_denominator_it_is_fedbuff():
+    ours = Pinned(buffer_size=2, server_lr=0.5, beta1=0.0, eps=0.0)
+    fedbuff = make_algorithm("fedbuff", buffer_size=2, server_lr=0.25)
+    for method in (ours, fedbuff):
+        method.start(vector(1, 0))
+        for delta in ((0.1, 0.2), (0.4, -0.3), (1, 1), (-2, 0.5)):
+            method.receive(update(delta))
+    torch.testing.assert_close(ours.x, fedbuff.x, rtol=1e-12, atol=1e-12)
+
+
+@given(st.lists(st.floats(-5, 5).filter(lambda v: abs(v) > 0.01), min_size=1, max_size=6), st.floats(0.1, 100))
+def test_scale_invariant_without_epsilon_only(deltas, scale):
+    for eps, same in ((0.0, True), (1.0, False)):
+        small, large = (started(x0=(0,), eps=eps) for _ in range(2))
+        for delta in deltas:
+            small.receive(update((delta,)))
+            large.receive(update((scale * delta,)))
+        if same:
+            torch.testing.assert_close(small.x, large.x, rtol=1e-9, atol=1e-12)
+        elif abs(scale - 1) > 0.5 and len(deltas) == 1:
+            assert not torch.allclose(small.x, large.x)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=6))
+def test_the_denominator_never_falls(deltas):
+    method = started(x0=(0,))
+    largest = 0.0
+    for delta in deltas:
+        method.receive(update((delta,)))
+        assert method.largest_square.item() >= largest
+        largest = method.largest_square.item()
+
+
+def test_bias_correction_shows_from_the_second_step_on():
+    """For (0.9, 0.99) the first steps agree: (1 - β₁)/√(1 - β₂) = 1."""
+    plain, corrected = started(eps=0.0), started(eps=0.0, bias_correction=True)
+    for number, same in enumerate((True, False)):
+        for method in (plain, corrected):
+            method.receive(update((0.3, -0.2), number))
+        assert torch.allclose(plain.x, corrected.x, rtol=1e-12) == same
+
+
+def test_the_stalest_entry_counts_and_is_forgotten():
+    method = started(server_lr=0.1, delay_adaptive=True, da_rule="divide", buffer_size=2)
+    method.version = 8
+    method.receive(update((0.1, 0.1), 0))
+    assert method._stalest == 8
+    method.receive(update((0.1, 0.1), 8))
+    assert method._stalest == 0

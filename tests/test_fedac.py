@@ -1,0 +1,133 @@
+"""FedAC: worked numbers, identities and control variates of specification §6."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import FedAC, ServerContext, make_algorithm
+from asyncfl_lite.runner import Run
+from conftest import update, vector
+
+exactly = {"rtol": 1e-7, "atol": 0}
+
+
+def started(x0=(1.0, 0.0), lr=0.5, cls=FedAC, **settings):
+    method = cls(**settings)
+    context = ServerContext(None, 4, np.random.default_rng(0), lambda name, count: None, client_lr=lambda version: lr)
+    method.start(vector(*x0), context)
+    return method
+
+
+def test_worked_step():
+    method = started(buffer_size=2, server_lr=0.1, correction="off")
+    method.new_version(vector(1.5, 0.5))
+    first, second = update((0.5, 0.5), 0), update((-1, 0), 0, client=1)
+    assert [method.agreement(sent) for sent in (first, second)] == pytest.approx([1, 0.1], rel=1e-7)
+    method.receive(first)
+    method.receive(second)
+    torch.testing.assert_close(method.mean, vector(0.1454545455, 0.1818181818), **exactly)
+    torch.testing.assert_close(method.square, vector(0.0132231405, 0.020661157), **exactly)
+    torch.testing.assert_close(method.x, vector(1.7023857527, 0.7023857562), **exactly)
+
+
+def test_worked_control_variate():
+    """From (1, 0) to (1.6, .4) in two steps of .5, no controls before: Ĉ = (-.6, -.4)."""
+    method = started()
+    method.receive(update((0.6, 0.4), client=3, num_steps=2, correction=vector(0, 0)))
+    torch.testing.assert_close(method.controls[3], vector(-0.6, -0.4), **exactly)
+    torch.testing.assert_close(method.control, vector(-0.6, -0.4), **exactly)
+    torch.testing.assert_close(method.correction_for(3), vector(0, 0))
+    torch.testing.assert_close(method.correction_for(0), vector(-0.6, -0.4))
+
+
+def test_a_client_that_repeats_its_gradient_keeps_its_control():
+    """What it bore as correction is taken out again: the same gradients give the same Ĉ."""
+    method = started(lr=0.5)
+    gradient, num_steps = vector(1.0, -2.0), 3
+    for version in range(4):
+        correction = method.correction_for(1)
+        delta = -0.5 * num_steps * (gradient + correction)
+        method.receive(update(delta.tolist(), version, client=1, num_steps=num_steps, correction=correction))
+        torch.testing.assert_close(method.controls[1], gradient)
+
+
+@pytest.mark.parametrize(("fresh", "expected"), [("one", 1.0), ("floor", 0.1), ("cos_x", 0.6)])
+def test_fresh_updates(fresh, expected):
+    method = started(fedac_fresh=fresh)
+    assert method.agreement(update((0.6, 0.8), 0)) == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=5))
+def test_weights_are_floored_and_make_a_convex_mean(deltas):
+    method = started(buffer_size=len(deltas), correction="off", beta1=0.0)
+    method.new_version(vector(1.5, 0.5))
+    agreements = [method.agreement(update(delta, 0)) for delta in deltas]
+    assert all(0.1 <= value <= 1 + 1e-9 for value in agreements)
+    for delta in deltas:
+        method.receive(update(delta, 0))
+    lowest, highest = vector(*np.min(deltas, 0)), vector(*np.max(deltas, 0))
+    assert (method.mean >= lowest - 1e-9).all() and (method.mean <= highest + 1e-9).all()
+
+
+class Pinned(FedAC):
+    """FedAC whose v stays at 4."""
+
+    def average(self, direction):
+        super().average(direction)
+        self.square = torch.full_like(self.x, 4.0)
+
+
+def test_equal_agreement_and_a_pinned_denominator_give_fedbuff():
+    ours = started(cls=Pinned, buffer_size=2, server_lr=0.5, beta1=0.0, eps=0.0, correction="off")
+    fedbuff = make_algorithm("fedbuff", buffer_size=2, server_lr=0.25)
+    fedbuff.start(vector(1, 0))
+    for delta in ((0.1, 0.2), (0.4, -0.3), (1, 1), (-2, 0.5)):
+        for method in (ours, fedbuff):
+            method.receive(update(delta, method.version))
+    torch.testing.assert_close(ours.x, fedbuff.x, rtol=1e-12, atol=1e-12)
+
+
+@given(st.floats(0.1, 50))
+def test_scale_invariant_without_epsilon(scale):
+    small, large = (started(correction="off", eps=0.0) for _ in range(2))
+    for delta in ((0.3, 0.4), (-0.2, 0.1), (0.5, 0.5)):
+        small.receive(update(delta, 0))
+        large.receive(update((scale * vector(*delta)).tolist(), 0))
+    torch.testing.assert_close(small.x, large.x, rtol=1e-9, atol=1e-12)
+
+
+SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 5, "eval_every": 5, "client_lr": 0.1, "server_lr": 0.01}  # fmt: skip
+
+
+def final(**settings):
+    run = Run(Config(algorithm="fedac", settings=settings, **SMALL))
+    return run.finish(), run
+
+
+def test_clients_bear_their_corrections_in_a_real_run():
+    ends = {how: final(correction=how)[0].summary["weights_sha256"] for how in ("per_step", "once", "off")}
+    assert len(set(ends.values())) == 3
+
+
+def test_the_servers_control_is_the_sum_of_the_clients():
+    """C grows by Σ w_i dC_i; with one entry a version that is the sum of all C_i."""
+    run = Run(Config(algorithm="fedac", **{**SMALL, "buffer_size": 1, "rounds": 12}))
+    run.finish()
+    method = run.algorithm
+    assert len(method.controls) >= 4 and method.control.abs().max() > 0
+    torch.testing.assert_close(method.control, sum(method.controls.values()), rtol=1e-4, atol=1e-5)
+
+
+def test_cohort_and_one_by_one_agree_with_corrections():
+    for how in ("per_step", "once"):
+        ends = []
+        for cohort in ("on", "off"):
+            run = Run(Config(algorithm="fedac", settings={"correction": how}, cohort=cohort, **SMALL))
+            run.finish()
+            ends.append(run.algorithm.x)
+        torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)

@@ -1,0 +1,125 @@
+"""FedFa and FedASMU: worked numbers and identities of specification §7 and §8."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.runner import Run
+from conftest import update, vector
+
+
+def started(name, x0=(0.0, 0.0), **settings):
+    method = make_algorithm(name, **settings)
+    method.start(vector(*x0))
+    return method
+
+
+def models(method, *values):
+    """Send client models that started from version 0; return the global models after each."""
+    seen = []
+    for value in values:
+        method.receive(update((vector(*value) - method.start_of(update((0, 0)))).tolist()))
+        seen.append(tuple(method.x.tolist()))
+    return seen
+
+
+def test_fedfa_worked_window():
+    assert models(started("fedfa", queue_length=2), (2, 2), (0, 4), (4, 0)) == [(2, 2), (1, 3), (2, 2)]
+
+
+def test_fedfa_can_wait_until_the_queue_is_full():
+    method = started("fedfa", queue_length=3, warmup="wait")
+    assert models(method, (3, 0), (6, 0), (0, 3)) == [(0, 0), (0, 0), (3, 1)]
+    assert method.version == 1
+
+
+def test_fedfa_of_deltas_uses_each_several_times():
+    method = started("fedfa", queue="delta", queue_length=2)
+    assert models(method, (2, 0), (0, 4), (0, 0)) == [(2, 0), (3, 2), (3, 4)]
+
+
+def test_fedfa_incremental_form():
+    """Full queue: x + (x_i - oldest)/M."""
+    method = started("fedfa", queue_length=3)
+    models(method, (1, 2), (5, -1), (0, 4))
+    oldest, before = method.entries[0], method.x
+    models(method, (7, 7))
+    torch.testing.assert_close(method.x, before + (vector(7, 7) - oldest) / 3)
+
+
+@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), min_size=1, max_size=6))
+def test_fedfa_with_a_queue_of_one_is_fedasync_of_full_weight(values):
+    fedfa = started("fedfa", x0=(1, 0), queue_length=1)
+    fedasync = started("fedasync", x0=(1, 0), mixing=1.0, staleness_function="constant")
+    for value in values:
+        for method in (fedfa, fedasync):
+            method.receive(update(value, 0))
+        assert torch.equal(fedfa.x, fedasync.x)
+
+
+def test_fedfa_of_equal_models_is_that_model():
+    assert models(started("fedfa", queue_length=4), *[(3, -1)] * 6)[-1] == (3, -1)
+
+
+def test_fedasmu_worked_weights():
+    """μ = λ = 1, ι = σ = .5: α = .6 for t = 1, s = 1 and .4604957132 for t = 4, s = 2."""
+    method = started("fedasmu")
+    assert method.weight_of(update((0, 0))) == pytest.approx(0.6, rel=1e-7)
+    method.version = 3
+    method.receive(update((1, 0), 2, start=vector(0, 0)))
+    assert method.x[0].item() == pytest.approx(0.4604957132, rel=1e-7)
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.floats(0.01, 10), st.floats(0.01, 10))
+def test_fedasmu_weight_lies_strictly_between_nothing_and_all(version, stale, mu, lam):
+    method = started("fedasmu", mu=mu, lambda_=lam)
+    method.version = version
+    sent = dataclasses.replace(update((0, 0)), staleness=min(stale, version))
+    assert 0 < method.weight_of(sent) < 1
+
+
+def test_fedasmu_merges_only_what_is_newer():
+    method = started("fedasmu", x0=(5, 5))
+    assert method.midway_model(0) is None
+    method.new_version(vector(1, 1))
+    merged = method.midway_model(0)
+    phi = 1 - 1 / 2**0.5
+    assert merged.weight == pytest.approx(phi / (1 + phi))
+    assert torch.equal(merged.model, method.x)
+    assert started_and_moved(upsilon=9.0).midway_model(0).weight == 0
+
+
+def started_and_moved(**settings):
+    method = started("fedasmu", **settings)
+    method.new_version(vector(1, 1))
+    return method
+
+
+SMALL = {"task": "digits", "clients": 8, "concurrency": 4, "horizon": 8.0, "eval_every": 50, "client_lr": 0.1}
+
+
+def test_fedasmu_clients_merge_half_way_in_a_real_run():
+    ends, schedules = {}, {}
+    for merge_at in (None, 0.0, 0.5):
+        result = Run(Config(algorithm="fedasmu", settings={"merge_at": merge_at}, **SMALL)).finish()
+        ends[merge_at] = result.summary["weights_sha256"]
+        schedules[merge_at] = result.updates[["client", "arrived_at", "staleness"]]
+    assert len(set(ends.values())) == 2  # merging at once merges what was just sent: nothing
+    assert ends[None] == ends[0.0]
+    assert schedules[None].equals(schedules[0.5])
+
+
+def test_fedasmu_trained_one_by_one_is_the_same():
+    ends = []
+    for cohort in ("on", "off"):
+        run = Run(Config(algorithm="fedasmu", cohort=cohort, **SMALL))
+        run.finish()
+        ends.append(run.algorithm.x)
+    torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)

@@ -1,0 +1,121 @@
+"""FedAvgM, FedAdam and FedProx: worked numbers and identities of specification §1.2 to §1.4."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.client import ClientData, LocalTraining, Trainer
+from asyncfl_lite.jobs import Job
+from asyncfl_lite.runner import Run
+from asyncfl_lite.vectors import VectorModel
+from conftest import update, vector
+
+exactly = {"rtol": 1e-7, "atol": 0}
+
+
+def started(name, x0=(1.0, 0.0), **settings):
+    method = make_algorithm(name, **settings)
+    method.start(vector(*x0))
+    return method
+
+
+def test_fedavgm_worked_path():
+    """Rounds whose FedAvg results are (.5, .5) and (0, 1)."""
+    method = started("fedavgm", buffer_size=1)
+    for mean, velocity, x in (((0.5, 0.5), (-0.5, 0.5), (0.5, 0.5)), ((0, 1), (-0.95, 0.95), (-0.45, 1.45))):
+        method.receive(update((vector(*mean) - method.x).tolist(), method.version))
+        torch.testing.assert_close(method.velocity, vector(*velocity), **exactly)
+        torch.testing.assert_close(method.x, vector(*x), **exactly)
+
+
+def test_fedadam_worked_path():
+    method = started("fedadam", buffer_size=1, server_lr=0.1)
+    for delta, x in (((-0.5, 0.5), (0.9019607843, 0.0980392157)), ((-0.2, 0.1), (0.7829546354, 0.2043307922))):
+        method.receive(update(delta, method.version))
+        torch.testing.assert_close(method.x, vector(*x), rtol=1e-7, atol=1e-10)
+
+
+def test_fedadam_can_start_at_epsilon_squared():
+    method = started("fedadam", v0="eps_squared", eps=0.01, beta1=0.0, beta2=0.5)
+    method.receive(update((0.0, 0.1)))
+    expected = 0.1 / ((0.5 * 0.01**2 + 0.5 * 0.1**2) ** 0.5 + 0.01)
+    torch.testing.assert_close(method.x, vector(1, expected), **exactly)
+
+
+def test_without_momentum_fedavgm_is_fedavg():
+    methods = [
+        started("fedavgm", fedavgm_beta=0.0, server_lr=1.4, buffer_size=2),
+        started("fedavg", server_lr=1.4, buffer_size=2),
+    ]
+    for _ in range(3):
+        for method in methods:
+            method.receive(update((0.3, -0.1), method.version, num_samples=3))
+            method.receive(update((-0.2, 0.4), method.version, num_samples=9))
+    assert torch.equal(methods[0].x, methods[1].x)
+
+
+@given(st.lists(st.floats(0.01, 5), min_size=1, max_size=5), st.floats(0.1, 100))
+def test_fedadam_is_scale_invariant_without_epsilon(deltas, scale):
+    small, large = (started("fedadam", x0=(0,), eps=0.0) for _ in range(2))
+    for delta in deltas:
+        small.receive(update((delta,)))
+        large.receive(update((scale * delta,)))
+    torch.testing.assert_close(small.x, large.x, rtol=1e-9, atol=1e-12)
+
+
+def test_fedprox_worked_steps():
+    """F = ½‖w - (3, 1)‖² from x = (1, 0), η_l = .5, μ = .1: (2, .5), then (2.45, .725)."""
+    model = VectorModel(Quadratic())
+    target = torch.tensor([[3.0, 1.0]], dtype=torch.float64)
+    data = ClientData(
+        torch.zeros(1, 1), target, [torch.zeros(1, dtype=torch.int64).numpy()], losses, lambda o, t: o.sum(-1) * 0
+    )
+    for steps, expected in ((1, (2, 0.5)), (2, (2.45, 0.725))):
+        for cohort in (False, True):
+            training = LocalTraining(lr=0.5, batch_size=1, steps=steps, proximal=0.1)
+            trainer = Trainer(model, data, training, seed=0, cohort=cohort)
+            job = Job(1.0, 0, 0, 0, 0, 0.0, vector(1, 0))
+            (outcome,) = trainer([job])
+            torch.testing.assert_close(job.start + outcome.delta, vector(*expected), **exactly)
+
+
+class Quadratic(torch.nn.Module):
+    """A model whose output is its two weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(vector(1, 0))
+
+    def forward(self, inputs):
+        return self.w.expand(len(inputs), 2)
+
+
+def losses(outputs, targets):
+    return 0.5 * (outputs - targets).square().sum(-1)
+
+
+@pytest.mark.parametrize("equal", [{"mu": 0.0}, {"mu": 0.5}])
+def test_fedprox_without_its_term_is_fedavg(equal):
+    base = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 3}
+    prox = Run(Config(algorithm="fedprox", settings=equal, client_lr=0.1, **base)).finish()
+    plain = Run(Config(algorithm="fedavg", client_lr=0.1, **base)).finish()
+    same = prox.summary["weights_sha256"] == plain.summary["weights_sha256"]
+    assert same == (equal["mu"] == 0)
+
+
+def test_permuting_clients_leaves_synchronous_methods_unchanged():
+    """Specification §17, T12 (iii)."""
+    reports = [((0.1, 0.2), 5), ((-1, 0.3), 2), ((2, 2), 9)]
+    for name in ("fedavg", "fedavgm", "fedadam", "fedprox"):
+        ends = []
+        for names in ((0, 1, 2), (2, 0, 1)):
+            method = started(name, buffer_size=3)
+            for client, (delta, size) in zip(names, reports, strict=True):
+                method.receive(update(delta, client=client, num_samples=size))
+            ends.append(method.x)
+        assert torch.equal(*ends)

@@ -1,0 +1,175 @@
+"""KUIPER: worked numbers, identities and traps of specification §12."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.runner import Run
+from conftest import update, vector
+
+exactly = {"rtol": 1e-7, "atol": 1e-12}
+
+
+def started(x0=(1.0, 0.0), **settings):
+    method = make_algorithm("kuiper", **settings)
+    method.start(vector(*x0))
+    return method
+
+
+def burst(method, entries):
+    """Receive ``(model, size, accuracy, staleness)`` entries, as from version 10."""
+    method.version = 10
+    for client, (model, size, accuracy, stale) in enumerate(entries):
+        sent = update(model, 10 - stale, client, size, start=torch.zeros_like(method.x), train_accuracy=accuracy)
+        method.receive(sent)
+
+
+EXAMPLE = [((2, 2), 100, 0.6, 0), ((4, -2), 300, 0.2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"kuiper_norm": "literal"}, (1.7919595949, -0.4949747468)),
+        ({"kuiper_norm": "renorm"}, (2.3435028843, -0.7071067812)),
+        ({"t0": 0}, (2.2374368671, -0.4949747468)),
+        ({"kuiper_norm": "delta"}, (1.940452019, -0.4949747468)),
+    ],
+)
+def test_worked_burst(settings, expected):
+    method = started(buffer_size=2, **settings)
+    burst(method, EXAMPLE)
+    assert method.mixing_weight(1) == pytest.approx(0.4949747468, rel=1e-7)
+    torch.testing.assert_close(method.x, vector(*expected), rtol=1e-7, atol=1e-9)
+
+
+entries = st.lists(
+    st.tuples(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), st.integers(1, 50), st.floats(0, 0.95), st.integers(0, 9)),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(entries)
+def test_size_weighted_mean_when_all_is_off(reports):
+    method = started(buffer_size=len(reports), poly_a=0.0, mixing=1.0, t0=0)
+    burst(method, reports)
+    total = sum(size for _, size, _, _ in reports)
+    expected = sum(size * vector(*model) for model, size, _, _ in reports) / total
+    torch.testing.assert_close(method.x, expected, rtol=1e-12, atol=1e-12)
+
+
+@given(entries, st.floats(0, 0.9))
+def test_equal_accuracies_are_no_accuracies_when_renormalised(reports, accuracy):
+    with_accuracy, without = started(buffer_size=len(reports)), started(buffer_size=len(reports), t0=0)
+    same = [(model, size, accuracy, stale) for model, size, _, stale in reports]
+    burst(with_accuracy, same)
+    burst(without, same)
+    torch.testing.assert_close(with_accuracy.x, without.x, rtol=1e-9, atol=1e-9)
+
+
+@given(entries)
+def test_clients_that_return_the_global_model(reports):
+    """Renormalised and delta leave it; literally it shrinks by 1 - β_t (1 - Σ c_i)."""
+    unmoved = [((1.0, 2.0), *rest) for _, *rest in reports]
+    for norm in ("renorm", "delta", "literal"):
+        method = started(x0=(1, 2), buffer_size=len(reports), kuiper_norm=norm)
+        burst(method, unmoved)
+        total = sum(size for _, size, _, _ in reports)
+        kept = sum(size * (1 - accuracy) for _, size, accuracy, _ in reports) / total
+        rate = method.mixing_weight(sum(stale for *_, stale in reports) / len(reports))
+        factor = 1 - rate * (1 - kept) if norm == "literal" else 1
+        torch.testing.assert_close(method.x, factor * vector(1, 2), **exactly)
+
+
+def test_worked_shrinking():
+    method = started(x0=(1, 2), buffer_size=2, kuiper_norm="literal")
+    burst(method, [((1, 2), 100, 0.6, 0), ((1, 2), 300, 0.2, 2)])
+    torch.testing.assert_close(method.x, 0.8515075758 * vector(1, 2), rtol=1e-7, atol=0)
+
+
+def test_literal_is_not_translation_equivariant_and_renormalised_is():
+    """§17, T12 (ii): the test that finds the shrinking."""
+    for norm, same in (("renorm", True), ("delta", True), ("literal", False)):
+        ends = []
+        for shift in (0.0, 3.0):
+            method = started(x0=(1 + shift, shift), buffer_size=2, kuiper_norm=norm)
+            burst(method, [((x + shift, y + shift), *rest) for (x, y), *rest in EXAMPLE])
+            ends.append(method.x - shift)
+        assert torch.allclose(*ends) == same
+
+
+def test_a_perfect_client_has_no_weight_and_a_perfect_burst_changes_nothing():
+    alone, together = started(buffer_size=2), started(buffer_size=2)
+    burst(alone, [((2, 2), 100, 0.5, 0), ((2, 2), 1, 0.5, 0)])
+    burst(together, [((2, 2), 100, 0.5, 0), ((-9, 7), 500, 1.0, 0)])
+    torch.testing.assert_close(alone.x, together.x)
+    perfect = started(buffer_size=2)
+    burst(perfect, [((2, 2), 100, 1.0, 0), ((-9, 7), 500, 1.0, 0)])
+    assert torch.equal(perfect.x, vector(1, 0)) and perfect.version == 11
+
+
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=6))
+def test_a_burst_of_one_without_accuracy_is_fedasync(deltas):
+    ours = started(t0=0, mixing=0.7, poly_a=0.5)
+    fedasync = make_algorithm("fedasync", mixing=0.7, poly_a=0.5)
+    fedasync.start(vector(1, 0))
+    for version, delta in enumerate(deltas):
+        for method in (ours, fedasync):
+            method.receive(update(delta, version // 2))
+    torch.testing.assert_close(ours.x, fedasync.x, rtol=1e-12, atol=1e-12)
+
+
+def test_both_readings_of_t0():
+    count = started(t0=3, t0_mode="iteration")
+    latency = started(t0=3.0, t0_mode="latency")
+    sent = dataclasses.replace(update((0, 0)), train_accuracy=0.25)
+    assert [count.accuracy_factor(sent), setattr(count, "version", 3), count.accuracy_factor(sent)] == [0.75, None, 1.0]
+    factors = [latency.accuracy_factor(dataclasses.replace(sent, duration=time)) for time in (2.9, 3.0)]
+    assert factors == [0.75, 1.0]
+
+
+def test_staleness_offset_and_which_accuracy():
+    method = started(staleness_offset=1, acc="post_eval")
+    assert method.client_reports == {"trained_accuracy"}
+    method.receive(update((1, 0), 0, start=vector(0, 0), train_accuracy=0.9, trained_accuracy=0.0))
+    rate = 0.7 / 2**0.5
+    torch.testing.assert_close(method.x, vector(1 - rate + rate, 0))
+    with pytest.raises(ConfigError, match="^trained_accuracy: KUIPER weighs updates by it; client 0 sent none$"):
+        method.receive(update((1, 0), 0))
+
+
+SMALL = {"task": "digits", "clients": 8, "buffer_size": 4, "rounds": 6, "eval_every": 6, "client_lr": 0.1}
+
+
+def test_a_real_run_blocks_reporters_until_their_burst_closes():
+    result = Run(Config(algorithm="kuiper", **SMALL)).finish()
+    assert result.config.concurrency == result.config.clients
+    by_version = result.updates[result.updates["version"] > result.updates["version"].shift(fill_value=0)]
+    closing = dict(zip(by_version["version"], by_version["arrived_at"], strict=True))
+    later = result.updates[result.updates["start_version"] > 0]
+    assert len(later) and all(row.dispatched_at == closing[row.start_version] for row in later.itertuples())
+
+
+@pytest.mark.parametrize("switch", [{"acc": "post_eval"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}, {"staleness_offset": 1}])  # fmt: skip
+def test_every_switch_switches(switch):
+    base = Run(Config(algorithm="kuiper", **SMALL)).finish()
+    other = Run(Config(algorithm="kuiper", settings=switch, **SMALL)).finish()
+    assert base.summary["weights_sha256"] != other.summary["weights_sha256"]
+
+
+def test_literal_shrinks_running_statistics_too():
+    def mean_of_buffers(norm):
+        run = Run(Config(algorithm="kuiper", model="cnn", model_settings={"norm": "batch"}, settings={"kuiper_norm": norm}, **SMALL))  # fmt: skip
+        run.finish()
+        return run.algorithm.buffers.abs().mean()
+
+    assert mean_of_buffers("literal") < 0.7 * mean_of_buffers("renorm")
