@@ -7,11 +7,17 @@ once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run th
 from __future__ import annotations
 
 import argparse
+import itertools
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.errors import AsyncFLError, ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
 
@@ -61,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     report.set_defaults(command=_report)
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
+    listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
     listing.set_defaults(command=_list)
     return parser
 
@@ -130,11 +137,18 @@ def _report(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     from asyncfl_lite.algorithms import ALGORITHMS
     from asyncfl_lite.delays import DELAYS
+    from asyncfl_lite.initial import INITIALISERS
     from asyncfl_lite.models import MODELS
     from asyncfl_lite.partitions import PARTITIONS
     from asyncfl_lite.scheduling import SCHEDULING
+    from asyncfl_lite.selection import SELECTIONS
     from asyncfl_lite.tasks import TASKS
 
+    if options.methods:
+        from asyncfl_lite.methods import method_table
+
+        print(_wrapped(method_table(), shutil.get_terminal_size((160, 24)).columns))
+        return 0
     registries = {
         "methods": ALGORITHMS,
         "tasks": TASKS,
@@ -142,12 +156,32 @@ def _list(options: argparse.Namespace) -> int:
         "delay laws": DELAYS,
         "partitions": PARTITIONS,
         "redispatch (when a slot gets new work)": SCHEDULING,
+        "selection (who gets it)": SELECTIONS,
+        "initial (first weights)": INITIALISERS,
     }
     for title, registry in registries.items():
         print(title)
         for name, line in registry.describe().items():
             print(f"  {name:18} {line}")
     return 0
+
+
+def _wrapped(table: pd.DataFrame, width: int) -> str:
+    """Return a table whose texts are broken into lines, so that a row is at most ``width`` wide."""
+    shares = {"name": 13, "paper": 24, "family": 12, "server stores": 28, "extra client work": 24}
+    left = max(30, width - sum(shares.values()) - 2 * len(shares))
+    columns = {column: shares.get(column, left) for column in table.columns}
+    lines = [_row_of({name: name for name in columns}, columns)]
+    lines += [_row_of(row, columns) for row in table.to_dict("records")]
+    return "\n\n".join(lines)
+
+
+def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
+    cells = [textwrap.wrap(row[name], size, break_on_hyphens=False) or [""] for name, size in columns.items()]
+    return "\n".join(
+        "  ".join(text.ljust(size) for text, size in zip(texts, columns.values(), strict=True)).rstrip()
+        for texts in itertools.zip_longest(*cells, fillvalue="")
+    )
 
 
 if __name__ == "__main__":

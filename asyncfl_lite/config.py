@@ -102,9 +102,9 @@ class Config(Settings):
         method = ALGORITHMS.get(algorithm)
         TASKS.get(task)
         base = defaults(task, algorithm)
-        for one, other in (("rounds", "horizon"), ("local_epochs", "local_steps")):
+        for one, other in (("rounds", "horizon"), ("local_epochs", "local_steps"), ("local_steps", "local_epochs")):
             if given.get(other) is not None and one not in given:
-                base.pop(one)
+                base.pop(one, None)
         for group in GROUPS:
             base.setdefault(group, {})
         base["redispatch"] = method.redispatch

@@ -125,7 +125,7 @@ def plot_gantt(
     Args:
         updates: a result's table of updates.
         until: last virtual time to draw.
-        in_flight: jobs that had not arrived: client, dispatched_at; hatched.
+        in_flight: jobs that had not arrived: client, dispatched_at, and called_off_at where some were; hatched.
         unit: what a unit of virtual time means.
         axes: where to draw.
     """
@@ -144,9 +144,10 @@ def plot_gantt(
     )
     if in_flight is not None:
         still = in_flight[in_flight["dispatched_at"] < until]
+        ended = still.get("called_off_at", pd.Series(until, still.index)).fillna(until).clip(upper=until)
         axes.barh(
             still["client"],
-            until - still["dispatched_at"],
+            ended - still["dispatched_at"],
             left=still["dispatched_at"],
             height=0.8,
             facecolor="#e5e7eb",

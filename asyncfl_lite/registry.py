@@ -77,6 +77,10 @@ class Registry(Generic[T]):
 
         return file
 
+    def remove(self, name: str) -> None:
+        """Forget a name, such as that of a method which a test made up."""
+        del self._entries[name]
+
     def get(self, name: str) -> type[T]:
         """Return the class filed under ``name``.
 

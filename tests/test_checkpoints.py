@@ -42,7 +42,8 @@ def equal(left, right):
 
 def configs(algorithm):
     base = {**SMALL, "algorithm": algorithm, "rounds": 8, "checkpoint_every": 1}
-    if algorithm in ("fedbuff", "fedecho"):
+    method = ALGORITHMS.get(algorithm)
+    if method.buffered and method.redispatch != "rounds":
         base["buffer_size"] = 3
     if algorithm == "fedecho":
         base["settings"] = {"distill_samples": 60, "adam_state": "persist"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from asyncfl_lite.client import ClientData, LocalTraining, Trainer
+from asyncfl_lite.jobs import Job, Midway
 from asyncfl_lite.models import CNN, MLP
 from asyncfl_lite.optimisers import make_optimiser
-from asyncfl_lite.simulator import Job
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.vectors import VectorModel
 
@@ -164,3 +166,69 @@ def test_long_lists_are_cut_into_cohorts(monkeypatch):
     jobs = [job(client, x) for client in range(7)]
     for left, right in zip(cohort(jobs), single(jobs), strict=True):
         torch.testing.assert_close(left.delta, right.delta, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.parametrize("once", [True, False])
+def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once):
+    """Corrections, a newer model half-way, rates that differ between jobs, extra reports."""
+    training = LocalTraining(
+        optimiser=optimiser, lr=0.02, batch_size=8, epochs=2, lr_decay=0.9, weight_decay=1e-3, correction_once=once,
+        midway=0.5, reports=frozenset({"trained_accuracy", "features", "label_counts"}),
+    )  # fmt: skip
+    model, trained = trainers(training, MLP(), [3, 40, 17, 8, 1, 25])
+    for trainer in trained:
+        trainer.data = dataclasses.replace(trainer.data, num_classes=10)
+    x, _ = model.flatten()
+    generator = torch.Generator().manual_seed(1)
+    jobs = []
+    for version, client in enumerate((4, 1, 5, 0, 2, 3)):
+        one = job(client, x)
+        one.start_version = version
+        one.correction = 0.05 * torch.randn(len(x), dtype=x.dtype, generator=generator)
+        one.midway = None if client == 2 else Midway(x + 0.1 * version, 0.3)
+        jobs.append(one)
+    for left, right in zip(trained[0](jobs), trained[1](jobs), strict=True):
+        torch.testing.assert_close(left.delta, right.delta, rtol=1e-7, atol=1e-10)
+        torch.testing.assert_close(left.features, right.features, rtol=1e-6, atol=1e-9)
+        assert left.num_steps == right.num_steps == 2 * -(-left.num_samples // 8)
+        assert left.mean_square_loss == pytest.approx(right.mean_square_loss, rel=1e-9)
+        assert left.trained_accuracy == right.trained_accuracy
+        assert left.label_counts.tolist() == right.label_counts.tolist()
+        assert left.label_counts.sum() == left.num_samples
+
+
+@pytest.mark.parametrize("cohort", [True, False])
+def test_what_methods_ask_for_on_a_quadratic(cohort):
+    """F = ½ (x - .5)² from x = 2, rate .1 · .5 at version 1: by hand."""
+    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
+    x, push = torch.tensor([2.0], dtype=torch.float64), torch.tensor([3.0], dtype=torch.float64)
+
+    def end(correction=None, midway=None, **settings):
+        training = LocalTraining(lr=0.1, lr_decay=0.5, batch_size=1, steps=2, **settings)
+        trainer = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)
+        jobs = [job(0, x), job(1, x)]
+        jobs[0].start_version = 1
+        for one in jobs:
+            one.correction, one.midway = correction, midway
+        return [2 + outcome.delta.item() for outcome in trainer(jobs)]
+
+    assert end() == pytest.approx([0.5 + 1.5 * 0.95**2, 0.5 + 1.5 * 0.9**2], rel=1e-12)
+    by_step = [2 - 0.05 * 4.5, 2 - 0.1 * 4.5]
+    by_step = [v - rate * (v - 0.5 + 3) for v, rate in zip(by_step, (0.05, 0.1), strict=True)]
+    assert end(push) == pytest.approx(by_step, rel=1e-12)
+    once = [0.5 + 1.5 * 0.95**2 - 0.05 * 3, 0.5 + 1.5 * 0.9**2 - 0.1 * 3]
+    assert end(push, correction_once=True) == pytest.approx(once, rel=1e-12)
+    halves = [0.5 + 1.5 * (1 - rate) for rate in (0.05, 0.1)]
+    merged = [v + 0.25 * (10 - v) for v in halves]
+    expected = [v - rate * (v - 0.5) for v, rate in zip(merged, (0.05, 0.1), strict=True)]
+    assert end(midway=Midway(torch.tensor([10.0], dtype=torch.float64), 0.25)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_squared_losses_are_of_the_last_epoch():
+    """One sample, two epochs: losses ½ 1.5² and, after a step of .1, ½ 1.35²."""
+    model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
+    trainer = Trainer(model, quadratic([0.5]), LocalTraining(lr=0.1, batch_size=1, epochs=2), seed=0, cohort=True)
+    (outcome,) = trainer([job(0, torch.tensor([2.0], dtype=torch.float64))])
+    assert outcome.train_loss == pytest.approx(0.5 * 1.35**2)
+    assert outcome.mean_square_loss == pytest.approx((0.5 * 1.35**2) ** 2)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from asyncfl_lite.algorithms import Algorithm, make_algorithm
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import SimulationError
+from asyncfl_lite.jobs import Midway
 from asyncfl_lite.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
-from asyncfl_lite.selection import IdleClients, SameClient
+from asyncfl_lite.selection import IdleClients, SameClient, Uniform
 from asyncfl_lite.simulator import Outcome, Simulation
 from conftest import Fixed
 
@@ -277,3 +278,49 @@ def test_idle_clients_are_a_set_with_random_choice(commands, seed):
             model.add(client)
         assert set(idle.as_list()) == model and len(idle) == len(model)
         assert not model or idle.draw(rng) in model
+
+
+class Inviting(Uniform):
+    """Uniform, one and a half times as many as wanted."""
+
+    overcommit = 1.5
+
+
+def test_an_overcommitted_round_ends_with_the_first_reports_and_calls_the_rest_off():
+    simulation = simulate(Rounds(4, 4), Fixed(1, 2, 3, 4, 50, 60), 6, rounds=3, selection=Inviting())
+    assert simulation.clock == 12
+    assert [arrival.client for arrival in simulation.arrivals] == [0, 1, 2, 3] * 3
+    assert [(client, ended) for client, _, _, ended in simulation.called_off] == [(4, 4), (5, 4), (4, 8), (5, 8)]
+    assert sorted(simulation.idle.as_list()) == [0, 1, 2, 3]
+
+
+def test_a_round_invites_as_many_as_there_are():
+    simulation = simulate(Rounds(4, 4), Fixed(1, 2, 3, 4, 50), 5, rounds=2, selection=Inviting())
+    assert [client for client, *_ in simulation.called_off] == [4]
+
+
+class Merging(Counting):
+    """Sends every client the newest version at half time."""
+
+    midway = 0.5
+
+    def midway_model(self, start_version):
+        return Midway(torch.full((1,), float(self.version)), 1.0)
+
+    def on_receive(self, update) -> bool:
+        return self.new_version(torch.full((1,), float(self.version + 1)))
+
+
+def test_half_way_models_are_those_of_that_time_and_jobs_train_after_it():
+    """Client 0 reports at 1, 2, 3, …; client 1 needs 5: half-way, at 2.5, the version is 2."""
+    seen = {}
+
+    def train(jobs):
+        for job in jobs:
+            seen[job.client, job.number] = (job.midway.model.item(), job.start_version)
+        return [NOTHING] * len(jobs)
+
+    simulate(Continuous(2, 1, redispatch="after_agg"), Fixed(1, 5), 2, method=Merging(), train=train,
+             horizon=5.0, selection=SameClient())  # fmt: skip
+    assert seen[1, 0] == (2, 0)
+    assert [seen[0, number] for number in range(4)] == [(number, number) for number in range(4)]

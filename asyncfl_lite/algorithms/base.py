@@ -50,7 +50,7 @@ class Algorithm(ABC):
     redispatch: ClassVar[str] = "before_agg"
     """Name of the scheduling policy that the method's paper uses."""
     buffered: ClassVar[bool] = True
-    """Whether ``buffer_size`` means something; without, every update makes a version."""
+    """Whether ``buffer_size`` means something; without, every update makes a version (unless a switch says else)."""
     uses_server_lr: ClassVar[bool] = True
     """Whether ``server_lr`` means something."""
     proximal: float = 0.0

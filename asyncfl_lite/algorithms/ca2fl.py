@@ -31,7 +31,7 @@ class CA2FL(FedBuff):
     title = "CA²FL"
     paper = "Wang et al. 2024 (CA²FL), Alg. 1"
     colour = "#d55e00"
-    models_stored = "N + M + 3"
+    models_stored = "N + M + 2"
     state_names = (*FedBuff.state_names, "cache", "cache_sum", "_waiting")
 
     class Settings(FedBuff.Settings):

@@ -7,6 +7,7 @@ probabilities, Adam's state) is a switch, with the specification's §10 as defau
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Iterator
@@ -43,7 +44,6 @@ class FedEcho(FedBuff):
     models_stored = "2"
     keeps_versions = True
     logits_stored = "N * U"
-    moves_by_itself = True
     state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
@@ -70,6 +70,11 @@ class FedEcho(FedBuff):
         clip: float | None = Field(5.0, gt=0)
         """ν, the largest global L2 norm of a distillation gradient; none for no clipping."""
 
+    @property
+    def moves_by_itself(self) -> bool:
+        """Distillation moves the model though every update is zero."""
+        return self.settings.distill_lr > 0 and self.settings.distill_q > 0
+
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
         """Begin at version 0 with no logits stored."""
         super().start(x0, context, **options)
@@ -81,13 +86,14 @@ class FedEcho(FedBuff):
     def on_receive(self, update: Update) -> bool:
         """Store what this client predicts, then go on as FedBuff."""
         client_model = self.start_of(update) + update.delta
-        self.logits[update.client] = self.context.model.outputs(client_model, self._inputs, update.buffers)
+        logits = self.context.model.outputs(client_model, self._inputs, update.buffers)
+        self.logits = {**self.logits, update.client: logits}  # a new one, so that a saved state stays as it was
         return super().on_receive(update)
 
     def after_step(self, x: Tensor) -> Tensor:
         """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
         chosen = self.settings
-        if chosen.distill_lr == 0 or chosen.distill_q == 0:
+        if not self.moves_by_itself:
             return x
         stored = torch.stack([self.logits[client] for client in sorted(self.logits)])
         teacher = mean_teacher(stored, chosen.teacher_avg)
@@ -97,7 +103,7 @@ class FedEcho(FedBuff):
             student.grad = self._gradient(student, batch, teacher[batch])
             optimiser.step()
         if chosen.adam_state == "persist":
-            self._adam = optimiser.state_dict()
+            self._adam = copy.deepcopy(optimiser.state_dict())  # Adam steps its averages in place
         return student.detach()
 
     def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> Tensor:
@@ -130,5 +136,5 @@ class FedEcho(FedBuff):
             return torch.optim.SGD([student], lr=self.settings.distill_lr)
         optimiser = torch.optim.Adam([student], lr=self.settings.distill_lr)
         if self._adam is not None:
-            optimiser.load_state_dict(self._adam)
+            optimiser.load_state_dict(copy.deepcopy(self._adam))
         return optimiser

@@ -41,7 +41,7 @@ class TeacherChain(Initialiser):
     teachers: tuple[dict[str, Any], ...] = ()
     """For each model before the clients', largest first, what differs from ``model_settings``; none given,
     relatives of the clients' model: twice as large (ResNet-34 for ResNet-18), then evenly down."""
-    teaching_assistants: int = Field(1, ge=0, le=8)
+    teaching_assistants: int = Field(1, ge=0)
     """Models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers`` it is theirs."""
     epochs: int = Field(200, ge=1)
     """Passes over the server's samples, each model (Table 3)."""
@@ -64,8 +64,10 @@ class TeacherChain(Initialiser):
     @classmethod
     def _count(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Let the teachers that are given say how many assistants there are."""
-        counted = max(0, len(given.get("teachers") or ()) - 1)
-        return {"teaching_assistants": counted, **given} if given.get("teachers") else given
+        teachers = given.get("teachers")
+        if not teachers or not isinstance(teachers, (list, tuple)):
+            return given
+        return {"teaching_assistants": len(teachers) - 1, **given}
 
     @model_validator(mode="after")
     def _agree(self) -> TeacherChain:
@@ -109,7 +111,8 @@ class TeacherChain(Initialiser):
             student = _fresh(spec, task, seed, inputs)
             self._train(student, task, labelled, teacher, rng)
         if self.reinitialise_last:
-            _copy_last_layer(_fresh(spec, task, seed, inputs), student)
+            fresh = _last_linear(_fresh(spec, task, seed, inputs))
+            _last_linear(student).load_state_dict(fresh.state_dict())
         return student
 
     def chain(self, spec: ModelSpec) -> list[ModelSpec]:
@@ -144,7 +147,7 @@ class TeacherChain(Initialiser):
         module.train()
         for _ in range(self.epochs):
             order = torch.from_numpy(rng.permutation(len(inputs))).to(inputs.device)
-            for batch in order.tensor_split(math.ceil(len(order) / self.batch_size)):  # none of one sample
+            for batch in order.tensor_split(math.ceil(len(order) / self.batch_size)):  # of even size
                 outputs = module(inputs[batch])
                 loss = task.losses(outputs, labels[batch]).mean()
                 if teacher is not None:
@@ -169,7 +172,9 @@ def _logits(module: nn.Module, inputs: Tensor) -> Tensor:
     return torch.cat([module(batch) for batch in inputs.split(500)])
 
 
-def _copy_last_layer(source: nn.Module, target: nn.Module) -> None:
-    """Copy the last linear layer of one model into another of the same kind."""
-    linear = [[m for m in module.modules() if isinstance(m, nn.Linear)] for module in (source, target)]
-    linear[1][-1].load_state_dict(linear[0][-1].state_dict())
+def _last_linear(module: nn.Module) -> nn.Linear:
+    """Return the layer that makes the logits."""
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    if not layers:
+        raise ConfigError("reinitialise_last: must be False for a model without a linear layer, got True")
+    return layers[-1]

@@ -1,0 +1,94 @@
+"""What every method is and needs, as a table, and what its server really holds, measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+from torch import Tensor
+
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+
+
+class Stored(NamedTuple):
+    """What a server holds for its method.
+
+    Attributes:
+        models: ``(d,)`` vectors, the global model included.
+        logits: samples whose logits are stored, over all clients.
+        other_bytes: size of everything else.
+    """
+
+    models: int
+    logits: int
+    other_bytes: int = 0
+
+
+def method_table() -> pd.DataFrame:
+    """Return a row a method: name, paper, family, what the server stores, clients' extra work, switches."""
+    return pd.DataFrame([_row(name, ALGORITHMS.get(name)) for name in ALGORITHMS])
+
+
+def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
+    fields = method.Settings.model_fields.items()
+    return {
+        "name": name,
+        "paper": method.paper,
+        "family": method.family,
+        "server stores": storage_claim(method),
+        "extra client work": method.client_work,
+        "switches": ", ".join(f"{key}={json.dumps(field.default)}" for key, field in fields).replace('"', ""),
+    }
+
+
+def storage_claim(method: type[Algorithm]) -> str:
+    """Return in words what a method's server stores; N clients, M_c in flight, buffer of M, U unlabelled samples."""
+    parts = [f"{method.models_stored} model" + ("" if method.models_stored == "1" else "s")]
+    if method.keeps_versions:
+        parts.append("versions in flight (≤ M_c)")
+    if method.logits_stored != "0":
+        parts.append(f"logits of {method.logits_stored} samples")
+    if method.also_stored:
+        parts.append(method.also_stored)
+    return ", ".join(parts)
+
+
+def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
+    """Return the most that a method says it stores, for N clients and U unlabelled samples."""
+    known = {**method.settings.model_dump(), "N": clients, "M": method.buffer_size, "U": unlabelled}
+    return Stored(*(_value(text, known) for text in (method.models_stored, method.logits_stored)))
+
+
+def _value(expression: str, known: dict[str, Any]) -> int:
+    """Evaluate a class's own sum of products, such as ``N + M + 2``."""
+    return int(eval(expression, {"__builtins__": {}}, known))  # the text is the package's own
+
+
+def measured(method: Algorithm) -> Stored:
+    """Return what a method's state holds now; what clients would hold is left out."""
+    models, other, seen = 0, 0, set()
+    state = {key: value for key, value in method.state().items() if key not in method.on_clients}
+    logits = sum(len(rows) for rows in state.pop("logits", {}).values())
+    for tensor in _tensors(state):
+        where = (tensor.data_ptr(), tensor.numel())
+        if where in seen:
+            continue
+        seen.add(where)
+        if tensor.shape[-1:] == method.x.shape:
+            models += tensor.numel() // method.x.numel()
+        else:
+            other += tensor.numel() * tensor.element_size()
+    return Stored(models, logits, other)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _tensors(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _tensors(part)

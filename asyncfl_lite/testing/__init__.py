@@ -1,0 +1,93 @@
+"""Whether a new method keeps the rules that every method must keep.
+
+After the model of scikit-learn's ``check_estimator``. A method's author calls it in a test::
+
+    from asyncfl_lite.testing import check_algorithm
+
+    def test_it_keeps_the_rules():
+        check_algorithm(Mine)  # with its defaults and a buffer of three
+        check_algorithm(Mine(buffer_size=5, my_switch="other"))  # with these settings
+
+The rules are one small function each, in :mod:`asyncfl_lite.testing.checks`; a new one goes into its list
+``CHECKS``. What they put a method into, a tiny run on made-up data, is in :mod:`asyncfl_lite.testing.candidate`.
+"""
+
+from __future__ import annotations
+
+import traceback
+
+from asyncfl_lite.algorithms.base import Algorithm
+from asyncfl_lite.runner import torch_threads
+from asyncfl_lite.testing.candidate import Candidate, Check, RuleBroken, registered, untouched_generators
+from asyncfl_lite.testing.checks import CHECKS
+
+__all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm"]
+
+
+class AlgorithmCheckError(AssertionError):
+    """A method that breaks rules; the message has a line for each.
+
+    Attributes:
+        failures: name of the check -> what was expected, why, and what was found.
+    """
+
+    def __init__(self, failures: dict[str, str]) -> None:
+        super().__init__("\n".join(f"{name}: {sentence}" for name, sentence in failures.items()))
+        self.failures = failures
+
+
+def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
+    """Check that a method keeps the rules that every method must keep.
+
+    Every check is made, also when earlier ones failed. torch's, NumPy's and Python's global random generators
+    are left as they were.
+
+    Args:
+        algorithm: a class, which is checked with its defaults (but for a buffer of three, where it has one, and
+            less to distil on); or an instance, which is checked with its settings and is itself left alone.
+
+    Returns:
+        The names of the checks, all of which passed.
+
+    Raises:
+        AlgorithmCheckError: with a line for every check that failed. An exception that the method throws is a
+            failure of the check that met it, told with the line of the method's code.
+        ConfigError: for what is no method.
+    """
+    failures: dict[str, str] = {}
+    with registered(algorithm) as make, torch_threads(1):
+        for check in CHECKS:
+            if failure := _failure(check, make):
+                failures[name_of(check)] = failure
+    if failures:
+        raise AlgorithmCheckError(failures)
+    return [name_of(check) for check in CHECKS]
+
+
+def name_of(check: Check) -> str:
+    """Return a check's name: its function's, without ``check_``."""
+    return check.__name__.removeprefix("check_")
+
+
+def _failure(check: Check, make: Candidate) -> str | None:
+    """Return what a check found wrong, in one line."""
+    try:
+        with untouched_generators():
+            check(make)
+    except RuleBroken as broken:
+        return str(broken)
+    except Exception as error:
+        message = " ".join(str(error).split())
+        return f"the method must get through this without an exception; {_place(error, make)} {message}"
+    return None
+
+
+def _place(error: Exception, make: Candidate) -> str:
+    """Return the kind of an exception, and where in the method's own code it arose, if it did."""
+    kind = type(error).__name__
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in make.source_files]
+    if not own:
+        return f"{kind}:"
+    last = own[-1]
+    code = f" ({last.line})" if last.line else ""
+    return f"{kind} in line {last.lineno} of {last.filename}, in {last.name}{code}:"

@@ -1,0 +1,239 @@
+"""A method under check, and the small things that checks do with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.config import Config
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.runner import Run
+from asyncfl_lite.simulator import Train
+from asyncfl_lite.streams import stream
+from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.base import UnlabelledSet
+
+INPUT_SHAPE = (1, 8, 8)
+NUM_CLASSES = 4
+SMALL: dict[str, Any] = {
+    "partition": "iid",
+    "delay": "exponential",
+    "model": "mlp",
+    "model_settings": {"hidden": (16,)},
+    "local_steps": 2,
+    "batch_size": 8,
+    "client_lr": 0.1,
+    "client_clip": 1.0,
+    "cohort": "on",
+    "eval_every": 1000,
+    "seed": 1,
+}
+"""The run that methods are checked in, but for its buffer, concurrency and length."""
+
+LESS_WORK = {"distill_samples": 100}
+"""Settings that a class is checked with in place of its defaults, so that its server does not work for long."""
+
+
+class RuleBroken(AssertionError):
+    """What a check found: what was expected, why it matters, and what is."""
+
+
+def expect(kept: bool, sentence: str) -> None:
+    """Raise :class:`RuleBroken` with ``sentence`` unless the rule is kept."""
+    if not kept:
+        raise RuleBroken(sentence)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The method under check; called, it makes a fresh instance with the settings to check it with.
+
+    Attributes:
+        cls: the method's class.
+        name: what it is registered as while it is checked.
+        buffer_size, server_lr, bn_mode, settings: what it is checked with.
+    """
+
+    cls: type[Algorithm]
+    name: str
+    buffer_size: int = 1
+    server_lr: float = 1.0
+    bn_mode: str = "avg"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, **changes: Any) -> Algorithm:
+        """Return a fresh instance, not yet started."""
+        given = {"buffer_size": self.buffer_size, "server_lr": self.server_lr, "bn_mode": self.bn_mode}
+        return self.cls(**{**given, **self.settings, **changes})
+
+    def run(self, **changes: Any) -> Run:
+        """Return a small run whose method is started: three versions, or six where each update makes one.
+
+        Args:
+            changes: settings of :class:`Config` in place of the usual ones.
+        """
+        buffer_size = changes.get("buffer_size", self.buffer_size)
+        concurrency = buffer_size if self.cls.redispatch == "rounds" else max(4, buffer_size)
+        usual = {
+            **SMALL,
+            "algorithm": self.name,
+            "buffer_size": buffer_size,
+            "server_lr": self.server_lr,
+            "bn_mode": self.bn_mode,
+            "settings": self.settings,
+            "concurrency": concurrency,
+            "clients": concurrency + 2,
+            "rounds": 3 if buffer_size > 1 else 6,
+        }
+        config = Config(**{**usual, **changes})
+        return Run(config, small_task(max(240, 4 * config.clients)))
+
+    @property
+    def at_least_two(self) -> int:
+        """A buffer that takes more than one update, or 1 for a method without buffer."""
+        return max(2, self.buffer_size) if self.cls.buffered else 1
+
+    @property
+    def source_files(self) -> set[str]:
+        """The files that hold the method's own code, the base class's not counted."""
+        classes = [part for part in self.cls.__mro__ if issubclass(part, Algorithm) and part is not Algorithm]
+        members = [getattr(member, "fget", member) for part in classes for member in vars(part).values()]
+        return {member.__code__.co_filename for member in members if hasattr(member, "__code__")}
+
+
+Check = Callable[[Candidate], None]
+
+
+@contextmanager
+def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
+    """Give a method a name inside, by which configurations find it."""
+    cls = algorithm if isinstance(algorithm, type) else type(algorithm)
+    if not issubclass(cls, Algorithm):
+        raise ConfigError(f"algorithm: must be a subclass of Algorithm or an instance of one, got {algorithm!r}")
+    name = f"{cls.__name__} (under check)"
+    if isinstance(algorithm, Algorithm):
+        settings = algorithm.settings.model_dump()
+        make = Candidate(cls, name, algorithm.buffer_size, algorithm.server_lr, algorithm.bn_mode, settings)
+    else:
+        fields = getattr(cls.Settings, "model_fields", {})
+        less = {setting: value for setting, value in LESS_WORK.items() if setting in fields}
+        make = Candidate(cls, name, 3 if cls.buffered else 1, settings=less)
+    ALGORITHMS.register(name)(cls)
+    try:
+        yield make
+    finally:
+        ALGORITHMS.remove(name)
+
+
+@contextmanager
+def untouched_generators() -> Iterator[None]:
+    """Put the global random generators back afterwards."""
+    before = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+
+
+class _EverySet(dict[str, UnlabelledSet]):
+    """Unlabelled sets under every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> UnlabelledSet:
+        return lambda count, rng: torch.from_numpy(rng.random((count, *INPUT_SHAPE)))
+
+
+@lru_cache(maxsize=2)
+def small_task(num_samples: int) -> Task:
+    """Return images of noise around one image a class, values in [0, 1], with unlabelled sets of every name."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(num_samples) % NUM_CLASSES
+    images = (rng.random((NUM_CLASSES, *INPUT_SHAPE))[labels] + rng.random((num_samples, *INPUT_SHAPE))) / 2
+    inputs, labels = torch.from_numpy(images).float(), torch.from_numpy(labels)
+    task = Task.from_tensors(inputs, labels, inputs[:40], labels[:40], name="small")
+    return dataclasses.replace(task, unlabelled=_EverySet())
+
+
+Watch = Callable[[Update, Callable[[Update], bool]], bool]
+"""``(update, receive) -> receive's answer``: stands between the clock and the method."""
+
+
+def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -> Algorithm:
+    """Run to the end and return the method.
+
+    Args:
+        run: a run that has not begun.
+        watch: what every update passes through.
+        train: what turns jobs into outcomes, in place of the run's own training.
+    """
+    method = run.algorithm
+    receive = method.receive
+    if watch is not None:
+        method.receive = lambda update: watch(update, receive)
+    try:
+        run.simulation.run(train or run.train)
+    finally:
+        vars(method).pop("receive", None)
+    return method
+
+
+def reports(make: Candidate, count: int) -> list[Update]:
+    """Return the first updates of ``count`` different clients, trained from version 0; no method took them in."""
+    many = max(count, make.buffer_size)
+    run = make.run(delay="constant", clients=many, concurrency=many, rounds=None, horizon=1.5)
+    updates: list[Update] = []
+    simulate(run, lambda update, receive: updates.append(update) or False)
+    return updates[:count]
+
+
+def restart(
+    run: Run, *, method: Algorithm | None = None, dtype: torch.dtype = torch.float32, **options: Any
+) -> Algorithm:
+    """Start a method anew at the first model of ``run``, the server's random stream at its beginning.
+
+    Args:
+        run: whose model and context it gets.
+        method: by default the run's own.
+        dtype: of its parameters and of the server's data.
+        options: what ``start`` takes beyond that.
+    """
+    x0, _ = run.model.flatten()
+    context = dataclasses.replace(run.algorithm.context, rng=stream(run.config.seed, "server"))
+    method = method or run.algorithm
+    method.start(x0.to(dtype), in_dtype(context, dtype), **{"keep_versions": False, **options})
+    return method
+
+
+def in_dtype(given: Any, dtype: torch.dtype) -> Any:
+    """Return an update, or a server's context, with its real-valued tensors in ``dtype``."""
+    if isinstance(given, ServerContext):
+        unlabelled, labelled = given.unlabelled, given.labelled
+        return dataclasses.replace(
+            given,
+            unlabelled=lambda name, count: unlabelled(name, count).to(dtype),
+            labelled=labelled and (labelled[0].to(dtype), labelled[1]),
+        )
+    values = {part.name: getattr(given, part.name) for part in dataclasses.fields(given)}
+    real = {name: value for name, value in values.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    return dataclasses.replace(given, **{name: value.to(dtype) for name, value in real.items()})
+
+
+def feed(method: Algorithm, updates: Sequence[Update]) -> Algorithm:
+    """Give the method all updates, one after another; return it."""
+    for update in updates:
+        method.receive(update)
+    return method

@@ -1,0 +1,117 @@
+"""The rules by which a run can be repeated, and gone on with where it stopped: saving, seeds, random numbers."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from asyncfl_lite.algorithms.base import Algorithm, Update
+from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
+from asyncfl_lite.history import who_did_what
+from asyncfl_lite.runner import Run
+from asyncfl_lite.testing.candidate import Candidate, expect, simulate, untouched_generators
+from asyncfl_lite.testing.values import copied, difference
+
+
+def check_saved_state(make: Candidate) -> None:
+    """Nothing that ``state()`` handed out is changed later on."""
+    run, states = make.run(), []
+
+    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+        answer = receive(update)
+        state = {name: value for name, value in run.algorithm.state().items() if name not in ("x", "buffers")}
+        states.append((state, copied(state)))  # check_in_place sees to the model
+        return answer
+
+    simulate(run, watch)
+    found = next((place for state, before in states if (place := difference(before, state, "state"))), None)
+    expect(
+        found is None,
+        "a state that was saved must stay what it is while the method goes on, so replace tensors, mappings and lists "
+        f"and do not write into them; before and now, {found}",
+    )
+
+
+def check_save_and_restore(make: Candidate) -> None:
+    """Killed after any arrival and resumed from its checkpoint, a run ends the same to the last bit."""
+    whole = make.run()
+    with tempfile.TemporaryDirectory() as folder:
+        paths: list[Path] = []
+
+        def save(simulation: object, arrival: object) -> None:
+            paths.append(Path(folder) / f"{len(paths)}.pt")
+            save_checkpoint(whole, paths[-1])
+
+        whole.simulation.observers.append(save)
+        simulate(whole)
+        for number, path in enumerate(paths, start=1):
+            again = make.run()
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", message=".*checkpoint not used")
+                load_checkpoint(again, path)
+            simulate(again)
+            found = difference(_end(whole), _end(again), "run")
+            hint = found and _forgotten(make, whole.algorithm)
+            expect(
+                found is None,
+                "state() must hold all that changes, so that an interrupted run goes on bit for bit; uninterrupted and "
+                f"resumed after arrival {number}, {found}{hint}",
+            )
+
+
+def _end(run: Run) -> dict[str, Any]:
+    """Return what is to be the same at the end of a run."""
+    return {
+        "state": run.algorithm.state(),
+        "rng": run.server_rng.bit_generator.state,
+        "updates": who_did_what(run.simulation, run.parts).updates.astype(float).to_numpy().tolist(),
+    }
+
+
+def _forgotten(make: Candidate, end: Algorithm) -> str:
+    """Return a hint at attributes that changed in a run and are not saved."""
+    begun, saved = vars(make.run().algorithm), {*end.state_names, "rejections", "_context"}
+    names = [name for name in sorted(vars(end)) if name not in saved]
+    changed = [name for name in names if name not in begun or difference(begun[name], vars(end)[name], "")]
+    return f"; changed, and not in state_names: {', '.join(changed)}" if changed else ""
+
+
+def check_same_seed(make: Candidate) -> None:
+    """The same seed gives the same bits."""
+    found = difference(_end(_simulated(make)), _end(_simulated(make)), "run")
+    expect(
+        found is None,
+        f"two runs of one seed must end the same, or nothing can be reproduced; in one and the other, {found}",
+    )
+
+
+def _simulated(make: Candidate) -> Run:
+    with untouched_generators():  # so that every run finds them alike; check_randomness sees to these
+        run = make.run()
+        simulate(run)
+    return run
+
+
+def check_randomness(make: Candidate) -> None:
+    """Random numbers come from ``context.rng`` alone; the global generators stay as they are."""
+    before = _global_generators()
+    simulate(make.run())
+    touched = [name for name, state in _global_generators().items() if difference(state, before[name], name)]
+    expect(
+        not touched,
+        "random numbers must come from context.rng, or a run does not follow from its seed; drawn from: "
+        + ", ".join(touched),
+    )
+
+
+def _global_generators() -> dict[str, Any]:
+    """Return the states of torch's, NumPy's and Python's generators, by name."""
+    _, keys, *rest = np.random.get_state()
+    return {"torch's": torch.get_rng_state(), "numpy.random": [keys.tolist(), *rest], "random": random.getstate()}

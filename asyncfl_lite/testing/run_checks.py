@@ -1,0 +1,159 @@
+"""The rules that a small run shows: versions, nothing changed in place, standing still, who trains when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms.base import Update
+from asyncfl_lite.history import who_did_what
+from asyncfl_lite.jobs import Job, Outcome
+from asyncfl_lite.runner import Run, make_simulation
+from asyncfl_lite.simulator import Train
+from asyncfl_lite.testing.candidate import Candidate, expect, simulate
+from asyncfl_lite.testing.values import Kept, difference
+
+PLAN = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
+BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batch"}, "cohort": "off", "rounds": 2}
+
+
+def check_versions(make: Candidate) -> None:
+    """``receive`` returns True exactly when it made the next version; the model keeps its kind and stays finite."""
+    run = make.run()
+    method, first = run.algorithm, run.algorithm.x
+
+    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+        before = method.version
+        answer = receive(update)
+        made = method.version - before
+        expect(
+            made in (0, 1) and answer is bool(made),
+            "receive must return True exactly when it made one version, since scheduling and the clock go by it; "
+            f"it returned {answer!r} when the version went from {before} to {method.version}",
+        )
+        _expect_like(method.x, first, "x")
+        return answer
+
+    simulate(run, watch)
+
+
+def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
+    """Expect a vector to be one that clients can start from."""
+    for what in ("shape", "dtype", "device", "requires_grad"):
+        is_now, was = getattr(now, what), getattr(first, what)
+        expect(is_now == was, f"{name} must keep its {what}, since clients start from it; it was {was} and is {is_now}")
+    expect(bool(torch.isfinite(now).all()), f"{name} must stay finite, since clients start from it; it did not")
+
+
+def check_in_place(make: Candidate) -> None:
+    """Neither an earlier global model nor anything in an update is changed in place."""
+    run, kept = make.run(), Kept()
+    method = run.algorithm
+    kept.add(method.x, "x of version 0")
+
+    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+        kept.add(update, "update")
+        answer = receive(update)
+        kept.add(method.x, f"x of version {method.version}")
+        return answer
+
+    simulate(run, watch)
+    found = kept.changed()
+    expect(
+        found is None,
+        "models and updates must not be changed in place, since clients in flight, the record of versions and other "
+        f"methods hold the same tensors; {found} was",
+    )
+
+
+def check_standing_still(make: Candidate) -> None:
+    """Updates of zero, fresh or stale, leave the model where it is; so do clients that are at their optimum.
+
+    Specification T12 (iv) and (v). A method that moves all the same declares ``moves_by_itself``; of it only a
+    finite model is asked.
+    """
+    resting = make.run(client_lr=0.0)
+    _expect_at_rest(resting, resting.train, "zero updates must leave the model where it is")
+    quadratic = make.run(local_steps=3)
+    centre, lr = quadratic.algorithm.x, quadratic.config.client_lr
+
+    def train(jobs: list[Job]) -> list[Outcome]:
+        outcomes = quadratic.train(jobs)
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            outcome.delta = _pull(job, centre, lr, steps=3)
+        return outcomes
+
+    _expect_at_rest(quadratic, train, "clients whose common optimum is the model must leave it there")
+
+
+def _pull(job: Job, centre: Tensor, lr: float, steps: int) -> Tensor:
+    """Return the delta of gradient steps on ½‖x - centre‖² from the job's start, its correction added."""
+    x = job.start
+    for _ in range(steps):
+        x = x - lr * (x - centre if job.correction is None else x - centre + job.correction)
+    return x - job.start
+
+
+def _expect_at_rest(run: Run, train: Train, why: str) -> None:
+    method, first = run.algorithm, run.algorithm.x
+
+    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+        answer = receive(update)
+        _expect_like(method.x, first, "x")
+        return answer
+
+    simulate(run, watch, train)
+    moved = float((method.x - first).abs().max())
+    expect(
+        method.moves_by_itself or moved <= 1e-6 * max(1.0, float(first.abs().max())),
+        f"{why}, since nothing asks it to move (or the method declares moves_by_itself); it moved by {moved:.2g}",
+    )
+
+
+def check_schedule(make: Candidate) -> None:
+    """Who trains when is the plan: that of a server without a model, under the same configuration."""
+    run = make.run()
+    simulate(run)
+    server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
+    server.start(torch.zeros(1), keep_versions=False)
+    plan = make_simulation(run.config, run.parts, server)
+    plan.run(lambda jobs: [Outcome(torch.zeros(1), len(run.parts[job.client])) for job in jobs])
+    expected, found = (who_did_what(clock, run.parts).updates[PLAN] for clock in (plan, run.simulation))
+    expect(
+        expected.equals(found),
+        "who trains when must not depend on the method, so that methods are compared on the same arrivals; "
+        + _first_row_apart(expected, found),
+    )
+
+
+def _first_row_apart(expected: pd.DataFrame, found: pd.DataFrame) -> str:
+    both = min(len(expected), len(found))
+    apart = (expected[:both] != found[:both]).any(axis=1).to_numpy().nonzero()[0]
+    if not len(apart):
+        return f"{len(expected)} arrivals were planned and {len(found)} came"
+    row = int(apart[0])
+    planned, came = (", ".join(f"{key} {table[key][row]:g}" for key in PLAN) for table in (expected, found))
+    return f"arrival {row + 1} was planned as {planned} and came as {came}"
+
+
+def check_running_statistics(make: Candidate) -> None:
+    """Running statistics of BatchNorm stay finite, variances positive; ``bn_mode="freeze"`` leaves them alone."""
+    for mode in (make.bn_mode, "freeze"):
+        run = make.run(**BATCH_NORM, bn_mode=mode)
+        method, first = run.algorithm, run.algorithm.buffers
+        simulate(run)
+        _expect_like(method.buffers, first, "buffers")
+        variances = method.buffers[run.model.variance_mask]
+        expect(
+            bool((variances > 0).all()),
+            "running variances must stay positive, since BatchNorm divides by their roots; the least is "
+            f"{float(variances.min()):.2g}",
+        )
+    found = difference(first, method.buffers, "buffers")
+    expect(
+        found is None, f"bn_mode='freeze' must leave running statistics alone, as it says; before and after, {found}"
+    )

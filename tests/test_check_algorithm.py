@@ -1,0 +1,513 @@
+"""``check_algorithm``: every method passes, and each check finds the one thing that is wrong."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ConfigDict
+from test_readme import fedmedian  # noqa: F401 - a fixture
+
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.algorithms.fedasync import FedAsync
+from asyncfl_lite.algorithms.fedbuff import FedBuff
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.registry import Settings
+from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm
+from asyncfl_lite.testing.candidate import RuleBroken, registered
+from asyncfl_lite.testing.values import Kept, copied, difference
+
+NAMES = [check.__name__.removeprefix("check_") for check in CHECKS]
+
+
+def failures(algorithm) -> dict[str, str]:
+    with pytest.raises(AlgorithmCheckError) as caught:
+        check_algorithm(algorithm)
+    assert str(caught.value).split("\n") == [f"{name}: {why}" for name, why in caught.value.failures.items()]
+    return caught.value.failures
+
+
+def rule_broken(name: str, algorithm) -> str:
+    """What one check alone finds."""
+    with registered(algorithm) as make, pytest.raises(RuleBroken) as caught:
+        CHECKS[NAMES.index(name)](make)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_every_method_keeps_the_rules(name):
+    assert check_algorithm(ALGORITHMS.get(name)) == NAMES
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        FedBuff(buffer_size=1),
+        FedBuff(buffer_size=7, server_lr=0.3, bn_mode="delta", staleness_weight="poly_norm"),
+        FedBuff(buffer_size=2, bn_mode="freeze", buffer_weight="samples"),
+        FedAsync(staleness_function="hinge", rho=0.1),
+        ALGORITHMS.get("fedavg")(buffer_size=6),
+        ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30, distill_bn="train"),
+    ],
+    ids=lambda method: f"{method.title} {method.buffer_size}",
+)
+def test_other_settings_too(method):
+    assert check_algorithm(method) == NAMES
+
+
+def test_the_readmes_example_keeps_the_rules(fedmedian):  # noqa: F811
+    assert check_algorithm(fedmedian) == NAMES
+
+
+class Untold(FedBuff):
+    """Belongs to no known family."""
+
+    family = "fast"
+
+
+class Lenient(FedBuff):
+    """Takes any setting."""
+
+    class Settings(FedBuff.Settings):
+        """Ignores what it does not know."""
+
+        model_config = ConfigDict(extra="ignore")
+
+
+class Pairs(FedBuff):
+    """Waits for two updates though the buffer takes one."""
+
+    def on_receive(self, update):
+        self.accumulate(update)
+        return self.filled >= max(2, self.buffer_size) and self.flush()
+
+
+class Crowd(FedBuff):
+    """Divides by the number of clients less one."""
+
+    state_names = (*FedBuff.state_names, "clients")
+
+    def start(self, x0, context=None, **options):
+        super().start(x0, context, **options)
+        self.clients = []
+
+    def accumulate(self, update):
+        super().accumulate(update)
+        self.clients = [*self.clients, update.client]
+
+    def after_step(self, x):
+        few = len(self.clients) > 1 and len(set(self.clients)) == 1
+        self.clients = []
+        return x / 0.0 if few else x
+
+
+class LatestCounts(FedBuff):
+    """Weighs later entries more."""
+
+    def entry(self, update):
+        return (1 + self.filled) * update.delta
+
+
+class Trusting(FedBuff):
+    """Refuses nothing."""
+
+    def _fault(self, update):
+        return None
+
+
+class Eager(FedBuff):
+    """Makes a version of an empty buffer."""
+
+    def flush(self):
+        x = self.x + self._sum / max(self._divisor, 1)
+        self._empty()
+        return self.new_version(x)
+
+
+class NeedsStart(FedBuff):
+    """Takes for granted that an update brings its start."""
+
+    def entry(self, update):
+        return (update.start + update.delta) - update.start
+
+
+class Remembers(FedBuff):
+    """Keeps its momentum from one run to the next."""
+
+    state_names = (*FedBuff.state_names, "momentum")
+    momentum = 0.0
+
+    def step(self, mean):
+        self.momentum = 0.9 * self.momentum + mean
+        return self.x + self.momentum
+
+
+class SaysYes(FedBuff):
+    """Says that every update made a version."""
+
+    def on_receive(self, update):
+        super().on_receive(update)
+        return True
+
+
+class InPlace(FedBuff):
+    """Steps in place."""
+
+    def step(self, mean):
+        self.x += mean
+        return self.x
+
+
+class Decays(FedBuff):
+    """Decays its weights."""
+
+    def after_step(self, x):
+        return 0.99 * x
+
+
+class DropsLate(FedBuff):
+    """Drops late updates and says nothing."""
+
+    def on_receive(self, update):
+        return update.staleness < 2 and super().on_receive(update)
+
+
+class Thaws(FedBuff):
+    """Moves frozen statistics."""
+
+    def set_buffers(self, buffers):
+        self.buffers = buffers
+
+
+class AddsUpInPlace(FedBuff):
+    """Adds up in place."""
+
+    def accumulate(self, update):
+        self._sum.add_(update.delta)
+        self._divisor += 1
+        self.filled += 1
+
+
+class Forgets(FedBuff):
+    """Has momentum and does not save it."""
+
+    def start(self, x0, context=None, **options):
+        super().start(x0, context, **options)
+        self.velocity = torch.zeros_like(self.x)
+
+    def step(self, mean):
+        self.velocity = 0.9 * self.velocity + mean
+        return self.x + self.velocity
+
+
+class Draws(FedBuff):
+    """Draws from torch's global generator and makes no use of it."""
+
+    def entry(self, update):
+        torch.rand(1)
+        return update.delta
+
+
+BROKEN = {
+    "declarations": (Untold, "family: must be one of synchronous, asynchronous, buffered, distilling, since"),
+    "errors": (Lenient, "staleness_weight_=1 must be a ConfigError of one line that says"),
+    "buffer_size": (Pairs, "with buffer_size=1 there must be 1 versions after 1 updates"),
+    "same_client": (
+        Crowd,
+        "3 updates of one client must count like those of 3, since fast ones report twice; the model is",
+    ),
+    "order": (LatestCounts, "the order inside a buffer must not matter"),
+    "refusals": (Trusting, "an update with a NaN must be refused, since one is enough to ruin the model"),
+    "flush": (Eager, "flush() of an empty buffer must return False and change nothing"),
+    "starts": (NeedsStart, "in entry (return (update.start + update.delta) - update.start): unsupported operand"),
+    "starting_again": (Remembers, "start() must begin anew"),
+    "versions": (SaysYes, "receive must return True exactly when it made one version"),
+    "in_place": (InPlace, "models and updates must not be changed in place"),
+    "standing_still": (Decays, "zero updates must leave the model where it is, since nothing asks it to move"),
+    "schedule": (DropsLate, "who trains when must not depend on the method"),
+    "running_statistics": (Thaws, "bn_mode='freeze' must leave running statistics alone"),
+    "saved_state": (AddsUpInPlace, "a state that was saved must stay what it is"),
+    "save_and_restore": (Forgets, "; changed, and not in state_names: velocity"),
+    "randomness": (
+        Draws,
+        "random numbers must come from context.rng, or a run does not follow from its seed; drawn from: torch's",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_method_fails_exactly_the_check_of_its_rule(name):
+    method, words = BROKEN[name]
+    found = failures(method)
+    assert list(found) == [name]
+    assert words in found[name]
+
+
+def test_no_check_is_without_a_method_that_fails_it():
+    assert {*BROKEN, "same_seed"} == set(NAMES)
+
+
+def test_noise_without_a_seed():
+    class Noisy(FedBuff):
+        """Adds noise of an unseeded generator to its third version."""
+
+        def after_step(self, x):
+            return x + (0.1 * np.random.default_rng().random() if self.version == 2 else 0.0)
+
+    found = failures(Noisy)
+    assert set(found) == {"same_seed", "save_and_restore", "standing_still"}
+    assert found["same_seed"].startswith("two runs of one seed must end the same, or nothing can be reproduced; in one")
+    assert "run['state']['x'] is a tensor of shape (1108,)" in found["same_seed"]
+
+
+@pytest.mark.parametrize(("module", "draw"), [("numpy.random", np.random.rand), ("random", random.random)])
+def test_noise_of_a_global_generator(module, draw):
+    class Noisy(FedBuff):
+        """Adds global noise."""
+
+        def after_step(self, x):
+            return x + 1e-3 * draw()
+
+    assert rule_broken("randomness", Noisy).endswith(f"drawn from: {module}")
+
+
+class Sized(FedBuff):
+    """Is broken with one of its settings, and notes what it was started with."""
+
+    seen: set = set()
+
+    class Settings(FedBuff.Settings):
+        """One switch."""
+
+        drift: float = 0.0
+
+    def start(self, x0, context=None, **options):
+        super().start(x0, context, **options)
+        self.seen.add((self.buffer_size, self.server_lr, self.bn_mode, self.settings.drift))
+
+    def after_step(self, x):
+        return x + self.settings.drift
+
+
+def test_an_instance_is_checked_with_its_settings_and_left_alone():
+    Sized.seen.clear()
+    method = Sized(buffer_size=5, server_lr=0.5, bn_mode="delta", drift=0.01)
+    before = dict(vars(method))
+    assert list(failures(method)) == ["standing_still"]
+    assert vars(method) == before
+    assert {(server_lr, drift) for _, server_lr, _, drift in Sized.seen} == {(0.5, 0.01)}
+    assert {size for size, *_ in Sized.seen} == {5, 1}  # one for the check that a buffer of one acts at once
+    assert {mode for _, _, mode, _ in Sized.seen} == {"delta", "freeze"}
+    assert check_algorithm(Sized) == NAMES
+
+
+def test_a_started_instance_goes_on_as_if_nothing_had_been():
+    method = FedBuff(buffer_size=2)
+    method.start(torch.ones(3))
+    before = copied(method.state())
+    check_algorithm(method)
+    assert difference(before, method.state(), "state") is None
+
+
+def test_all_checks_are_made_though_earlier_ones_fail():
+    class Twice(Untold, Decays):
+        """Is wrong in two ways."""
+
+    assert list(failures(Twice)) == ["declarations", "standing_still"]
+
+
+def test_what_is_declared_is_allowed():
+    declared = [
+        type("Declared", (Decays,), {"__doc__": "Decays.", "moves_by_itself": True}),
+        type("Declared", (LatestCounts,), {"__doc__": "In order.", "order_matters": True}),
+    ]
+    for method in declared:
+        assert check_algorithm(method) == NAMES
+
+
+def test_who_moves_by_itself_stays_finite_all_the_same():
+    class Explodes(FedBuff):
+        """Leaves the finite numbers if it stands still."""
+
+        moves_by_itself = True
+
+        def step(self, mean):
+            return self.x + mean if mean.any() else self.x / 0.0
+
+    assert "x must stay finite, since clients start from it" in rule_broken("standing_still", Explodes)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"title": ""}, "must have a title"),
+        ({"paper": ""}, "must have a paper"),
+        ({"__doc__": None}, "must begin with a line of 1 to 105 characters, which `asyncfl-lite list` shows; it has 0"),
+        ({"__doc__": "x" * 106}, "it has 106"),
+        ({"redispatch": "sometimes"}, "redispatch: must be one of after_agg, before_agg, burst, refill, rounds, since"),
+        ({"state_names": ("x", "version", "filled")}, "they are not saved; ['buffers'] are left out"),
+        ({"state_names": (*FedBuff.state_names, "moment")}, "it is saved; ['moment'] are not"),
+        ({"on_clients": ("controls",)}, "on_clients: must be one of x, version, buffers, _sum"),
+        ({"client_reports": frozenset({"name"})}, "client_reports: must be one of trained_accuracy, features"),
+        ({"Settings": dict}, "Settings must derive from asyncfl_lite.registry.Settings"),
+    ],
+)
+def test_what_a_class_has_to_declare(change, words):
+    assert words in rule_broken("declarations", type("Told", (FedBuff,), {"__doc__": "Says it.", **change}))
+
+
+def test_an_abstract_class_is_told_so():
+    class Unfinished(Algorithm):
+        """Has no on_receive."""
+
+    found = failures(Unfinished)
+    assert found["declarations"] == "Unfinished must define on_receive, or it cannot be made; it is abstract"
+    assert "abstract" in found["versions"]
+
+
+def test_a_buffer_of_none_is_refused():
+    class Lax(FedBuff):
+        """Takes a buffer of none for a buffer of one."""
+
+        def __init__(self, *, buffer_size=1, **settings):
+            super().__init__(buffer_size=max(1, buffer_size), **settings)
+
+    assert rule_broken("errors", Lax) == (
+        "buffer_size=0 must be a ConfigError of one line that says 'buffer_size', since a buffer of none never makes a "
+        "version; it was accepted"
+    )
+
+
+def test_a_method_without_switches_refuses_them_too():
+    class Bare(Algorithm):
+        """Counts versions."""
+
+        title, paper, family, buffered = "Bare", "none", "asynchronous", False
+
+        def on_receive(self, update):
+            self.mix_buffers(update, 0.5)
+            return self.new_version(self.x + update.delta)
+
+    class Open(Bare):
+        """Takes any setting."""
+
+        class Settings(Settings):
+            """Ignores what it does not know."""
+
+            model_config = ConfigDict(extra="ignore")
+
+    assert check_algorithm(Bare) == NAMES
+    assert list(failures(Open)) == ["errors"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken"),
+    [
+        ("an infinite value", lambda update, method: update.delta.isinf().any()),
+        ("a wrong shape", lambda update, method: update.delta.shape != method.x.shape),
+        ("a start version of the future", lambda update, method: update.start_version > method.version),
+        ("a negative start version", lambda update, method: update.start_version < 0),
+    ],
+)
+def test_each_kind_of_unsound_update_is_tried(kind, taken):
+    class Trusts(FedBuff):
+        """Refuses all but one kind."""
+
+        def receive(self, update):
+            return self.on_receive(update) if taken(update, self) else super().receive(update)
+
+    assert f"an update with {kind} must be refused" in rule_broken("refusals", Trusts)
+
+
+def test_refusals_must_leave_the_random_stream_alone():
+    class Nervous(FedBuff):
+        """Draws a number for every update, sound or not."""
+
+        def receive(self, update):
+            self.context.rng.random()
+            return super().receive(update)
+
+    assert "before and after, state['rng']" in rule_broken("refusals", Nervous)
+
+
+def test_a_state_that_cannot_be_loaded_is_named():
+    class Exact(FedBuff):
+        """Keeps an object in its state."""
+
+        state_names = (*FedBuff.state_names, "rate")
+
+        def start(self, x0, context=None, **options):
+            super().start(x0, context, **options)
+            self.rate = Decimal(1)
+
+    found = failures(Exact)
+    assert list(found) == ["save_and_restore"]
+    assert "checkpoint not used" in found["save_and_restore"]
+
+
+def test_an_exception_is_told_with_the_line_of_the_method():
+    class Raises(FedBuff):
+        """Raises in its second version."""
+
+        def step(self, mean):
+            return super().step(mean) if self.version == 0 else self.nothing  # here
+
+    found = failures(Raises)
+    line = Raises.step.__code__.co_firstlineno + 1
+    assert f"AttributeError in line {line} of {__file__}, in step (" in found["versions"]
+    assert "# here): 'Raises' object has no attribute 'nothing'" in found["versions"]
+    assert "same_client" not in found
+
+
+def test_nothing_is_left_behind():
+    names = list(ALGORITHMS)
+    torch.manual_seed(3)
+    np.random.seed(3)
+    random.seed(3)
+    expected = torch.rand(1), np.random.rand(), random.random()
+    for method in (FedBuff, Draws):
+        torch.manual_seed(3)
+        np.random.seed(3)
+        random.seed(3)
+        if method is FedBuff:
+            check_algorithm(method)
+        else:
+            failures(method)
+        assert (torch.rand(1), np.random.rand(), random.random()) == expected
+    assert list(ALGORITHMS) == names
+
+
+@pytest.mark.parametrize("nothing", [Settings, "fedbuff", None])
+def test_what_is_no_method_is_one_line(nothing):
+    with pytest.raises(ConfigError, match="^algorithm: must be a subclass of Algorithm or an instance of one, got"):
+        check_algorithm(nothing)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        ({"a": [1.0, float("nan")]}, {"a": (1.0, float("nan"))}, None),
+        ({"a": torch.tensor([float("nan"), 1])}, {"a": torch.tensor([float("nan"), 1])}, None),
+        ({"a": torch.zeros(2)}, {"a": torch.zeros(3)}, "state['a'] is a tensor of shape (2,)"),
+        ({"a": torch.zeros(2)}, {"a": torch.zeros(2).double()}, "state['a']"),
+        ({"a": torch.zeros(2)}, {"a": None}, "state['a']"),
+        ({"a": 1}, {"a": 1, "b": 2}, "state['b'] is there only once"),
+        ({"a": [1, 2]}, {"a": [1]}, "state['a'][1] is there only once"),
+        ({"a": {3: [0, {"b": 1}]}}, {"a": {3: [0, {"b": 2}]}}, "state['a'][3][1]['b'] is 1 and 2"),
+        ({"a": 1}, {"a": True}, "state['a'] is 1 and True"),
+    ],
+)
+def test_difference_names_the_place(one, other, words):
+    found = difference(one, other, "state")
+    assert found is None if words is None else found.startswith(words)
+
+
+def test_kept_tensors_tell_who_was_written_into():
+    kept, tensor = Kept(), torch.zeros(2)
+    kept.add({"a": [torch.ones(1), tensor]}, "state")
+    assert kept.changed() is None
+    tensor += 1
+    assert kept.changed() == "state['a'][1]"
