@@ -90,7 +90,8 @@ def schedule(config: Config) -> Schedule:
     """Return who trains when under ``config``, without training anything.
 
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
-    update is refused; losses and accuracies are missing.
+    update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
+    by here, so its schedule is another one than the run's.
     """
     parts = deal_out(config, load_task(config.task_settings))
     server = make_algorithm("fedbuff", buffer_size=config.buffer_size)
@@ -163,8 +164,9 @@ class Run:
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
-        module = self.config.initial_settings.build(self.config.model_settings, self.task, self.labelled, weights, rng)
-        return module.to(self.config.device)
+        with torch_threads(self.config.threads):
+            spec, build = self.config.model_settings, self.config.initial_settings.build
+            return build(spec, self.task, self.labelled, weights, rng).to(self.config.device)
 
     def _start_algorithm(self) -> None:
         x0, buffers = self.model.flatten()

@@ -82,6 +82,7 @@ def scores(
     utilities = np.asarray(utilities, dtype=float)
     clip = np.sort(utilities)[min(int(clip_bound * len(utilities)), len(utilities) - 1)]
     low = 0.999 * utilities.min()
+    # the range ends at the clipped maximum, as specified; the authors' code takes the unclipped one
     scaled = (np.minimum(utilities, clip) - low) / max(clip - low, 1e-4)
     return (scaled + temporal_term(last_rounds, now)) * speed_factor(durations, preferred, penalty)
 

@@ -1,0 +1,322 @@
+"""KUIPER's chain of teachers: the loss by hand, the ResNets' depths, and what a run starts from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.initial import TeacherChain
+from asyncfl_lite.initial.teacher_chain import logit_error
+from asyncfl_lite.models import CNN, MLP, ModelSpec, ResNet
+from asyncfl_lite.models.base import initial_model
+from asyncfl_lite.runner import Run, load_task
+from asyncfl_lite.tasks import TASKS, Task
+from conftest import vector
+
+SMALL = {"task": "digits", "clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 4, "eval_every": 2}
+DIGITS = TASKS.get("digits")()
+exactly = {"rtol": 1e-7, "atol": 0}
+
+
+def tiny(count=40, side=14, seed=0):
+    """Images of two classes, the second brighter on the right half, as a task."""
+    rng = np.random.default_rng(seed)
+    labels = torch.from_numpy(rng.integers(0, 2, count))
+    inputs = torch.from_numpy(rng.normal(size=(count, 1, side, side))).float()
+    inputs[labels == 1, :, :, side // 2 :] += 1
+    return Task.from_tensors(inputs, labels, inputs, labels)
+
+
+def built(chain, spec, task=None, labelled=None, seed=1, stream=0):
+    task = task or load_task(DIGITS)
+    labelled = labelled or (task.inputs[:150], task.labels[:150])
+    return chain.build(spec, task, labelled, seed, np.random.default_rng(stream))
+
+
+def same(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
+
+
+def logits_of(module, inputs):
+    with torch.no_grad():
+        return module.eval()(inputs)
+
+
+# the loss
+
+
+def test_worked_logit_error():
+    teacher, student = vector(2, 0, -1, 1, 1, 1).view(2, 3), vector(0, 0, 1, 1, 4, 0).view(2, 3)
+    assert logit_error(student, teacher, "sum").item() == pytest.approx((8 + 10) / 2, rel=1e-7)
+    assert logit_error(student, teacher).item() == pytest.approx(18 / 6, rel=1e-7)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 5), st.integers(2, 7), st.integers(0, 99))
+def test_the_sum_is_the_mean_times_the_number_of_classes(count, classes, seed):
+    generator = torch.Generator().manual_seed(seed)
+    one, other = torch.randn(2, count, classes, dtype=torch.float64, generator=generator)
+    torch.testing.assert_close(logit_error(one, other, "sum"), classes * logit_error(one, other))
+    assert logit_error(one, one) == 0
+
+
+class Constant(ModelSpec):
+    """The same two float64 logits whatever the input; they start at 0."""
+
+    def build(self, input_shape, num_classes):
+        layer = nn.Linear(1, num_classes, dtype=torch.float64)
+        nn.init.zeros_(layer.weight)
+        nn.init.zeros_(layer.bias)
+        return layer
+
+    def larger(self, scale):
+        return self
+
+
+@pytest.mark.parametrize(("over_classes", "part"), [("sum", 1.0), ("mean", 0.5)])
+def test_worked_chain(over_classes, part):
+    """One step each, rate 1, on a sample of class 0 with input 0: only the bias moves, from (0, 0).
+
+    The teacher's step is minus the gradient of its cross-entropy, (σ(0) - 1, σ(0)) = (-.5, .5). The student,
+    with α = .25: .25 (.5, -.5) - .75 · 2 · (0 - .5, 0 + .5) · part.
+    """
+    task = Task.from_tensors(
+        torch.zeros(1, 1, dtype=torch.float64), torch.tensor([0]), torch.zeros(1, 1), torch.tensor([1])
+    )
+    plain = {"epochs": 1, "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "clip": None, "teaching_assistants": 0}
+    chain = TeacherChain(**plain, class_weight=0.25, over_classes=over_classes)
+    student = built(chain, Constant(), task, (task.inputs, task.labels))
+    expected = 0.25 * 0.5 + 0.75 * 2 * 0.5 * part
+    torch.testing.assert_close(student.bias.detach(), vector(expected, -expected), **exactly)
+
+
+@pytest.mark.parametrize(("clip", "length"), [(None, math.sqrt(0.5)), (0.1, 0.1), (5.0, math.sqrt(0.5))])
+def test_gradients_are_clipped(clip, length):
+    task = Task.from_tensors(
+        torch.zeros(1, 1, dtype=torch.float64), torch.tensor([0]), torch.zeros(1, 1), torch.tensor([1])
+    )
+    plain = {"epochs": 1, "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "teaching_assistants": 0}
+    student = built(TeacherChain(**plain, clip=clip, class_weight=1.0), Constant(), task, (task.inputs, task.labels))
+    assert student.bias.norm().item() == pytest.approx(length, rel=1e-5)
+
+
+# the chain
+
+
+def layers(module):
+    """Convolutions and linear layers but for those on shortcuts, as a ResNet's depth is counted."""
+    return sum(
+        isinstance(layer, (nn.Conv2d, nn.Linear)) and "downsample" not in name for name, layer in module.named_modules()
+    )
+
+
+@pytest.mark.parametrize("depth", [18, 26, 34])
+def test_depths_of_the_named_resnets(depth):
+    spec = ResNet(width=2, blocks=f"resnet{depth}")
+    assert layers(spec.build((3, 32, 32), 10)) == depth
+    assert ResNet(**spec.model_dump()) == spec and isinstance(spec.blocks, tuple)
+
+
+@pytest.mark.parametrize(
+    ("assistants", "depths"),
+    [(0, [34, 18]), (1, [34, 26, 18]), (2, [34, 28, 24, 18]), (3, [34, 30, 26, 22, 18])],
+)
+def test_chains_of_the_papers_table_3(assistants, depths):
+    chain = TeacherChain(teaching_assistants=assistants).chain(ResNet(width=4, blocks=(2, 2, 2, 2), norm="batch"))
+    assert [layers(spec.build((1, 14, 14), 10)) for spec in chain] == depths
+    assert chain[0].blocks == (3, 4, 6, 3)
+    assert {(spec.width, spec.norm) for spec in chain} == {(4, "batch")}
+
+
+def test_larger_relatives_of_the_other_models():
+    assert [spec.hidden for spec in TeacherChain().chain(MLP())] == [(128,), (96,), (64,)]
+    assert [spec.channels for spec in TeacherChain().chain(CNN(norm="group"))] == [(16, 32), (12, 24), (8, 16)]
+    assert [spec.blocks for spec in TeacherChain().chain(ResNet())] == [(2, 2, 2), (1, 2, 1), (1, 1, 1)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.floats(1, 3))
+def test_relatives_have_as_many_parts_and_even_widths(sizes, scale):
+    spec = ResNet(blocks=tuple(sizes)).larger(scale)
+    assert len(spec.blocks) == len(sizes) and sum(spec.blocks) == round(scale * sum(sizes)) and min(spec.blocks) >= 1
+    channels = CNN(channels=tuple(sizes)).larger(scale).channels
+    assert len(channels) == len(sizes) and not any(width % 2 for width in channels)
+    assert all(abs(width - scale * size) <= 1 + 1e-9 for width, size in zip(channels, sizes, strict=True))
+
+
+def test_teachers_by_hand():
+    chain = TeacherChain(teachers=[{"hidden": [256, 256]}, {"hidden": (128, 128)}])
+    assert [spec.hidden for spec in chain.chain(MLP(hidden=(32,)))] == [(256, 256), (128, 128), (32,)]
+    assert chain.teaching_assistants == 1
+    config = Config(**SMALL, initial="teacher_chain", initial_settings={"teachers": [{"hidden": [96]}]})
+    assert Config(**config.as_dict()) == config and config.initial_settings.teaching_assistants == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "spec", "message"),
+    [
+        ({"teachers": [{"hiden": [9]}]}, MLP(), "^teachers: 'hiden' is not known; did you mean 'hidden'"),
+        ({"teachers": [{"norm": "layer"}]}, CNN(), "^teachers.norm: must be 'none', 'group' or 'batch', got 'layer'"),
+        ({}, MLP(hidden=()), "^teachers.hidden: a model without hidden layers has no larger relatives"),
+    ],
+)
+def test_teachers_that_cannot_be_are_one_line(settings, spec, message):
+    with pytest.raises(ConfigError, match=message):
+        TeacherChain(**settings).chain(spec)
+
+
+def test_a_model_without_relatives_needs_its_teachers_named():
+    class Alone(ModelSpec):
+        size: int = 3
+
+        def build(self, input_shape, num_classes):
+            return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input_shape), num_classes))
+
+    with pytest.raises(ConfigError, match="^teachers: must be given for Alone"):
+        TeacherChain().chain(Alone())
+    assert [spec.size for spec in TeacherChain(teachers=[{"size": 9}]).chain(Alone())] == [9, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"teachers": [{}], "teaching_assistants": 1}, "^teaching_assistants: must be 0 with 1 teachers, got 1"),
+        ({"fraction": 0.0}, "^fraction: .* got 0.0"),
+        ({"teachers": 3}, "^teachers: .* got 3"),
+        ({"over_classes": "max"}, "^over_classes: must be 'mean' or 'sum', got 'max'"),
+    ],
+)
+def test_impossible_settings_are_one_line(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        TeacherChain(**settings)
+
+
+def test_an_unknown_resnet_is_one_line():
+    with pytest.raises(ConfigError, match="^blocks: 'resnet43' is not known; did you mean 'resnet34'"):
+        ResNet(blocks="resnet43")
+
+
+def test_it_needs_labelled_samples():
+    with pytest.raises(ConfigError, match="^fraction: a chain of teachers needs labelled samples"):
+        TeacherChain().build(MLP(), load_task(DIGITS), None, 0, np.random.default_rng(0))
+
+
+# what it learns
+
+
+def test_the_student_comes_close_to_its_teacher_and_well_above_chance():
+    task = load_task(DIGITS)
+    labelled = task.inputs[:150], task.labels[:150]
+    taught = built(TeacherChain(teaching_assistants=0), MLP(hidden=(16,)))
+    alone = built(TeacherChain(teaching_assistants=0, class_weight=1.0), MLP(hidden=(16,)))
+    # the same stream trains the same teacher, whom the chain does not hand out
+    rng = np.random.default_rng(0)
+    rng.integers(2**63)
+    teacher = initial_model(MLP(hidden=(32,)), task.input_shape, 10, int(rng.integers(2**31)))
+    TeacherChain()._train(teacher, task, labelled, None, rng)
+    target = logits_of(teacher, task.test_inputs)
+    near, far = (logit_error(logits_of(one, task.test_inputs), target) for one in (taught, alone))
+    assert near < 0.3 * far
+    assert task.hits(logits_of(taught, task.test_inputs), task.test_labels).mean() > 0.75
+
+
+class Dropping(ModelSpec):
+    """A model that draws random numbers of torch's whenever it trains."""
+
+    def build(self, input_shape, num_classes):
+        return nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(math.prod(input_shape), num_classes))
+
+    def larger(self, scale):
+        return self
+
+
+def test_the_same_streams_give_the_same_model_and_others_another():
+    chain = TeacherChain(epochs=3)
+    one = built(chain, Dropping())
+    torch.rand(3)
+    before = torch.random.get_rng_state()
+    assert same(one, built(chain, Dropping()))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert not same(one, built(chain, Dropping(), stream=1))
+    assert not same(one, built(chain, Dropping(), seed=2))
+
+
+def test_untrained_it_is_the_random_model():
+    task = load_task(DIGITS)
+    assert same(built(TeacherChain(epochs=1, lr=0), MLP()), initial_model(MLP(), task.input_shape, 10, 1))
+
+
+def test_the_last_layer_can_start_anew():
+    task = load_task(DIGITS)
+    random = initial_model(MLP(), task.input_shape, 10, 1)
+    kept, anew = (built(TeacherChain(epochs=3, reinitialise_last=choice), MLP()) for choice in (False, True))
+    assert torch.equal(anew[1].weight, kept[1].weight) and not torch.equal(anew[1].weight, random[1].weight)
+    assert torch.equal(anew[3].weight, random[3].weight) and torch.equal(anew[3].bias, random[3].bias)
+    assert not torch.equal(kept[3].weight, random[3].weight)
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"fraction": 0.2},
+        {"teachers": [{"hidden": [80]}, {"hidden": [70]}]},
+        {"teaching_assistants": 0},
+        {"teaching_assistants": 2},
+        {"epochs": 3},
+        {"batch_size": 50},
+        {"lr": 0.05},
+        {"momentum": 0.5},
+        {"weight_decay": 0.0},
+        {"clip": None},
+        {"class_weight": 0.1},
+        {"over_classes": "sum"},
+        {"reinitialise_last": True},
+    ],
+)
+def test_every_switch_switches(switch):
+    def start(**settings):
+        return Run(Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 2, **settings})).algorithm.x
+
+    assert not torch.equal(start(), start(**switch))
+
+
+@pytest.mark.parametrize("norm", ["group", "batch"])
+@pytest.mark.parametrize(("count", "side"), [(20, 14), (5, 8)])
+def test_a_small_chain_of_resnets(norm, count, side):
+    """Also where a last minibatch of one sample would leave BatchNorm nothing to measure."""
+    task, spec = tiny(count, side), ResNet(width=2, blocks="resnet18", norm=norm)
+    labelled = task.inputs, task.labels
+    student = built(TeacherChain(epochs=1, batch_size=4), spec, task, labelled)
+    assert layers(student) == 18
+    assert torch.isfinite(logits_of(student, task.inputs)).all()
+    assert not same(student, initial_model(spec, task.input_shape, 2, 1))
+
+
+# runs
+
+
+def test_a_run_starts_ahead_and_no_client_has_the_servers_samples():
+    config = Config(**SMALL, initial="teacher_chain", initial_settings={"epochs": 60})
+    taught, random = Run(config), run(Config(**SMALL))
+    theirs = np.concatenate(taught.parts)
+    held = taught.labelled[0]
+    assert len(held) == 144 and len(theirs) == len(set(theirs)) == 1437 - 144
+    everything = torch.cat([taught.task.inputs[theirs], held]).flatten(1)
+    assert torch.equal(everything.sort(0).values, taught.task.inputs.flatten(1).sort(0).values)
+    result = taught.finish()
+    assert result.curve["accuracy"].iloc[0] > 0.7 > 0.4 > random.curve["accuracy"].iloc[0]
+    assert torch.equal(result.x, run(config).x)
+
+
+def test_random_weights_stay_as_they_are():
+    plain, named = run(Config(**SMALL)), Run(Config(**SMALL, initial="random"))
+    assert named.labelled is None and sum(map(len, named.parts)) == 1437
+    assert named.finish().summary["weights_sha256"] == plain.summary["weights_sha256"]
