@@ -115,8 +115,11 @@ class Config(Settings):
             merged["settings"] = {**base["settings"], **given["settings"]}
         if merged["redispatch"] == "rounds" and "buffer_size" not in given:
             merged["buffer_size"] = merged["concurrency"]
-        if merged["redispatch"] == "burst" and "concurrency" not in given:
-            merged["concurrency"] = merged["clients"]  # who isn't in at the start never comes in
+        if merged["redispatch"] == "burst":
+            if "concurrency" not in given:
+                merged["concurrency"] = merged["clients"]  # who isn't in at the start never comes in
+            if "buffer_size" not in given:
+                merged["buffer_size"] = min(merged["buffer_size"], merged["concurrency"])
         partition = PARTITIONS.get(merged["partition"])
         if "alpha" not in partition.model_fields and "alpha" not in given:
             merged["alpha"] = None

@@ -113,9 +113,9 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     """Return client -> ``(n_i,)`` places of its samples in the task's training set."""
     rng, theirs = stream(config.seed, "partition"), np.arange(len(task.labels))
     theirs = np.setdiff1d(theirs, servers_own(config, task))
-    labels = task.labels.cpu().numpy()[theirs]
+    kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
-    return [theirs[part] for part in config.partition_settings.split(labels, config.clients, rng, owners=owners)]
+    return [theirs[part] for part in config.partition_settings.split(kinds, config.clients, rng, owners=owners)]
 
 
 def make_simulation(
@@ -181,6 +181,9 @@ class Run:
             labelled=self.labelled,
             client_lr=self.config.make_training(self.algorithm).lr_at,
             inputs=self.task.input_spec,
+            predictions=self.task.predictions,
+            answers=self.task.answers,
+            class_logits=self.task.class_logits,
         )
         mask = self.model.variance_mask.to(x0.device)
         self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
@@ -198,14 +201,12 @@ class Run:
                 raise ConfigError("cohort: a model with running statistics trains one by one, got 'on'")
             return False
         if self.config.cohort == "auto":
-            return forward_flop(self.model, self.task.input_shape) <= COHORT_UP_TO_FLOP
+            return forward_flop(self.model, self.task.input_spec) <= COHORT_UP_TO_FLOP
         return self.config.cohort == "on"
 
-    def evaluate(self) -> tuple[float, float]:
-        """Return accuracy and mean loss of the global model on the test set."""
-        outputs = self.model.outputs(self.algorithm.x, self.task.test_inputs, self.algorithm.buffers)
-        hits = self.task.hits(outputs, self.task.test_labels).mean()
-        return float(hits), float(self.task.losses(outputs, self.task.test_labels).mean())
+    def evaluate(self) -> dict[str, float]:
+        """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
+        return self.task.evaluate(lambda inputs: self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers))
 
     def train(self, jobs: list[Job]) -> list[Outcome]:
         """Train jobs, and add up the processor time that it takes."""
@@ -249,23 +250,21 @@ class Run:
             save_checkpoint(self, self.checkpoint)
 
     def _record(self) -> None:
-        accuracy, loss = self.evaluate()
         self.curve_rows.append(
             {
                 "version": self.algorithm.version,
                 "time": self.simulation.clock,
                 "updates": len(self.simulation.arrivals),
-                "accuracy": accuracy,
-                "loss": loss,
+                **self.evaluate(),
             }
         )
 
     def _summary(self, curve: pd.DataFrame, updates: pd.DataFrame) -> dict[str, Any]:
         staleness = updates["staleness"]
         weights = self.algorithm.x.detach().cpu().contiguous()
+        scores = curve.columns[list(curve.columns).index("accuracy") :]
         return {
-            "final_accuracy": float(curve["accuracy"].iloc[-1]),
-            "final_loss": float(curve["loss"].iloc[-1]),
+            **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
             "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
             "best_accuracy": float(curve["accuracy"].max()),
             "virtual_time": float(self.simulation.clock),

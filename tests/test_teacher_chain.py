@@ -220,7 +220,7 @@ def test_the_student_comes_close_to_its_teacher_and_well_above_chance():
     # the same stream trains the same teacher, whom the chain does not hand out
     rng = np.random.default_rng(0)
     rng.integers(2**63)
-    teacher = initial_model(MLP(hidden=(32,)), task.input_shape, 10, int(rng.integers(2**31)))
+    teacher = initial_model(MLP(hidden=(32,)), task.input_spec, int(rng.integers(2**31)))
     TeacherChain()._train(teacher, task, labelled, None, rng)
     target = logits_of(teacher, task.test_inputs)
     near, far = (logit_error(logits_of(one, task.test_inputs), target) for one in (taught, alone))
@@ -251,12 +251,12 @@ def test_the_same_streams_give_the_same_model_and_others_another():
 
 def test_untrained_it_is_the_random_model():
     task = load_task(DIGITS)
-    assert same(built(TeacherChain(epochs=1, lr=0), MLP()), initial_model(MLP(), task.input_shape, 10, 1))
+    assert same(built(TeacherChain(epochs=1, lr=0), MLP()), initial_model(MLP(), task.input_spec, 1))
 
 
 def test_the_last_layer_can_start_anew():
     task = load_task(DIGITS)
-    random = initial_model(MLP(), task.input_shape, 10, 1)
+    random = initial_model(MLP(), task.input_spec, 1)
     kept, anew = (built(TeacherChain(epochs=3, reinitialise_last=choice), MLP()) for choice in (False, True))
     assert torch.equal(anew[1].weight, kept[1].weight) and not torch.equal(anew[1].weight, random[1].weight)
     assert torch.equal(anew[3].weight, random[3].weight) and torch.equal(anew[3].bias, random[3].bias)
@@ -297,7 +297,7 @@ def test_a_small_chain_of_resnets(norm, count, side):
     student = built(TeacherChain(epochs=1, batch_size=4), spec, task, labelled)
     assert layers(student) == 18
     assert torch.isfinite(logits_of(student, task.inputs)).all()
-    assert not same(student, initial_model(spec, task.input_shape, 2, 1))
+    assert not same(student, initial_model(spec, task.input_spec, 1))
 
 
 # runs

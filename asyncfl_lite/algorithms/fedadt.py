@@ -107,14 +107,16 @@ class FedADT(FedAsync):
     def _gradient(
         self, student: Tensor, buffers: Tensor | None, batch: Tensor, teacher: Tensor, weight: float
     ) -> Tensor:
-        chosen, (inputs, labels) = self.settings, self.context.labelled
-        _, gradient = self.context.model.gradient(
+        chosen, context = self.settings, self.context
+        inputs, labels = (part[batch] for part in context.labelled)
+        teacher, right = context.predictions(teacher, inputs), context.answers(labels)
+        _, gradient = context.model.gradient(
             student,
-            inputs[batch],
-            lambda logits: labelled_distillation_loss(
-                logits,
+            inputs,
+            lambda outputs: labelled_distillation_loss(
+                context.predictions(outputs, inputs),
                 teacher,
-                labels[batch],
+                right,
                 weight,
                 temperature=chosen.kd_temperature,
                 direction=chosen.kl_dir,

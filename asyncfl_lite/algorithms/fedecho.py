@@ -108,13 +108,14 @@ class FedEcho(FedBuff):
 
     def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> Tensor:
         """Return the clipped gradient of Eq. 3 on one minibatch."""
-        chosen = self.settings
+        chosen, inputs, rows = self.settings, self._inputs[batch], self.context.predictions
+        teacher = rows(teacher, inputs)
         weight = uncertainty_weight(teacher, chosen.alpha_min, chosen.alpha_max, chosen.alpha_scope)
         self.last_weight = float(weight.mean())
         _, gradient = self.context.model.gradient(
             student,
-            self._inputs[batch],
-            lambda logits: uncertainty_aware_loss(logits, teacher, weight),
+            inputs,
+            lambda outputs: uncertainty_aware_loss(rows(outputs, inputs), teacher, weight),
             self.buffers,
             train=chosen.distill_bn == "train",
         )

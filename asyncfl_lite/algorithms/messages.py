@@ -78,6 +78,9 @@ class ServerContext:
             unless the method asks for one with ``held_out``.
         client_lr: ``version -> learning rate`` that clients dispatched at that version train with.
         inputs: shape and range of the task's inputs, and the number of classes.
+        predictions: ``(outputs, inputs) -> (m, C)`` every prediction in a batch's outputs.
+        answers: ``labels -> (m,)`` the right answers to these.
+        class_logits: ``outputs -> (n, C)`` one row of logits a sample.
     """
 
     model: VectorModel
@@ -87,3 +90,6 @@ class ServerContext:
     labelled: tuple[Tensor, Tensor] | None = None
     client_lr: Callable[[int], float] = lambda version: 0.01
     inputs: InputSpec | None = None
+    predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
+    answers: Callable[[Tensor], Tensor] = lambda labels: labels
+    class_logits: Callable[[Tensor], Tensor] = lambda outputs: outputs

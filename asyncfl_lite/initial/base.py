@@ -45,4 +45,4 @@ class RandomInitial(Initialiser):
         self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
     ) -> nn.Module:
         """Return the model as it is made."""
-        return initial_model(spec, task.input_shape, task.num_classes, seed)
+        return initial_model(spec, task.input_spec, seed)

@@ -162,7 +162,7 @@ class TeacherChain(Initialiser):
 
 def _fresh(spec: ModelSpec, task: Task, seed: int, like: Tensor) -> nn.Module:
     """Return a model with random weights on the device of ``like``."""
-    return initial_model(spec, task.input_shape, task.num_classes, seed).to(like.device)
+    return initial_model(spec, task.input_spec, seed).to(like.device)
 
 
 @torch.no_grad()

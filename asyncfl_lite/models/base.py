@@ -43,18 +43,23 @@ class ModelSpec(Settings):
         Its weights come from torch's global generator; :func:`initial_model` seeds that.
         """
 
+    def build_for(self, inputs: InputSpec) -> nn.Module:
+        """Return a module for a task's inputs; models of token ids take the vocabulary from there."""
+        return self.build(inputs.shape, inputs.num_classes)
 
-def initial_model(spec: ModelSpec, input_shape: tuple[int, ...], num_classes: int, seed: int) -> nn.Module:
+
+def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return spec.build(input_shape, num_classes)
+        return spec.build_for(inputs)
 
 
-def forward_flop(model: VectorModel, input_shape: tuple[int, ...]) -> int:
+def forward_flop(model: VectorModel, inputs: InputSpec) -> int:
     """Return the floating-point operations of one sample's forward pass."""
     x, buffers = model.flatten()
     counter = FlopCounterMode(display=False)
+    kind = {"dtype": x.dtype if inputs.vocabulary is None else torch.int64, "device": x.device}
     with counter, torch.no_grad():
-        model(x, torch.zeros(1, *input_shape, dtype=x.dtype), buffers)
+        model(x, torch.zeros(1, *inputs.shape, **kind), buffers)
     return counter.get_total_flops()

@@ -23,16 +23,24 @@ UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
 
 @dataclass(frozen=True)
 class Task:
-    """A classification task.
+    """A task in which each sample has one class. Subclasses say how other kinds are scored.
 
     Attributes:
         name: as configurations call it.
-        inputs, labels: ``(n, …)`` float and ``(n,)`` int64, all clients' training samples.
+        inputs, labels: ``(n, …)`` float, or int64 for token ids, and ``(n,)`` int64, all clients' training
+            samples.
         test_inputs, test_labels: the same for testing.
         num_classes: C.
-        source: where the data comes from, and on what terms.
+        source: where the data comes from.
         unlabelled: the server's unlabelled sets by name.
-        owners: ``(n,)`` who a sample belongs to by nature, or None.
+        owners: ``(n,)`` int64 who a sample belongs to by nature, or None.
+        kinds: ``(n,)`` int64 by which partitions mix samples unequally, where that is not the label.
+        vocabulary: how many tokens there are where inputs are token ids, else None.
+        class_names: C names, or none.
+        licence: on what terms the data may be used, as far as its authors say.
+        stands_in_for: the data set in whose place it is used; empty for a real benchmark.
+        metric: what ``accuracy`` and the task's other scores measure, in a word.
+        augment: ``(inputs, torch.Generator) -> inputs`` for training batches, or None.
     """
 
     name: str
@@ -44,6 +52,13 @@ class Task:
     source: str = "given by the user"
     unlabelled: Mapping[str, UnlabelledSet] = field(default_factory=dict)
     owners: np.ndarray | None = None
+    kinds: np.ndarray | None = None
+    vocabulary: int | None = None
+    class_names: tuple[str, ...] = ()
+    licence: str = "not stated"
+    stands_in_for: str = ""
+    metric: str = "accuracy"
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
 
     @classmethod
     def from_tensors(
@@ -87,7 +102,8 @@ class Task:
     def input_spec(self) -> InputSpec:
         """Shape, range and classes, for who makes inputs up."""
         if not self.inputs.is_floating_point():
-            return InputSpec(self.input_shape, self.num_classes, vocabulary=int(self.inputs.max()) + 1)
+            vocabulary = self.vocabulary or int(self.inputs.max()) + 1
+            return InputSpec(self.input_shape, self.num_classes, vocabulary=vocabulary)
         low, high = (float(value) for value in self.inputs.aminmax())
         return InputSpec(self.input_shape, self.num_classes, low, high)
 
@@ -98,6 +114,36 @@ class Task:
     def hits(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return ``(n,)`` floats, 1 where the most likely class is the label."""
         return (outputs.argmax(-1) == labels).to(outputs.dtype)
+
+    def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """Return the ``(m, C)`` logits of every prediction in a batch's outputs, for distillation.
+
+        For classification these are the outputs, ``m = n``; a task of sequences has one a token that counts.
+        """
+        return outputs
+
+    def answers(self, labels: Tensor) -> Tensor:
+        """Return the ``(m,)`` right answers that belong to :meth:`predictions`."""
+        return labels
+
+    def class_logits(self, outputs: Tensor) -> Tensor:
+        """Return ``(n, C)`` one row of logits a sample, for methods that sort samples by class."""
+        return outputs
+
+    def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
+        """Return the scores on the test set: ``accuracy``, mean ``loss`` in nats, and the task's own.
+
+        Args:
+            predict: ``(n, …)`` inputs to ``(n, …)`` outputs of the global model, without gradient.
+            batch_size: test samples at a time.
+        """
+        hits, losses = [], []
+        batches = zip(self.test_inputs.split(batch_size), self.test_labels.split(batch_size), strict=True)
+        for inputs, labels in batches:
+            outputs = predict(inputs)
+            hits.append(self.hits(outputs, labels))
+            losses.append(self.losses(outputs, labels))
+        return {"accuracy": float(torch.cat(hits).mean()), "loss": float(torch.cat(losses).mean())}
 
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
         """Return ``(count, …)`` inputs of the server's unlabelled set ``name``.
