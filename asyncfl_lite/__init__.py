@@ -9,10 +9,11 @@
 __version__ = "0.1.0"
 
 from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
+from asyncfl_lite.assembly import schedule
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.results import Result, load_result
-from asyncfl_lite.runner import Run, run, schedule
+from asyncfl_lite.runner import Run, run
 from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.tasks import Task
 

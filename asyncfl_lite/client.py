@@ -7,9 +7,7 @@ rounding: the same minibatches from the same streams, the same optimiser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -18,78 +16,13 @@ from torch.func import grad, vmap
 
 from asyncfl_lite.features import feature_statistics
 from asyncfl_lite.jobs import Job, Outcome
+from asyncfl_lite.local_training import ClientData, LocalTraining
 from asyncfl_lite.optimisers import make_optimiser
 from asyncfl_lite.streams import stream
 from asyncfl_lite.vectors import VectorModel
 
 LARGEST_COHORT = 64
 """Jobs in one vectorised computation; a longer list is cut, most steps first."""
-
-
-@dataclass(frozen=True)
-class LocalTraining:
-    """How a client trains (specification §0.5).
-
-    Attributes:
-        epochs, steps: passes over its samples or minibatch steps; exactly one is given.
-        clip: largest L2 norm of a step's gradient, or None.
-        lr_decay: factor on the learning rate a server version.
-        proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
-        correction_once: apply a job's correction once, after the last step, in place of at every step.
-        midway: how far through its steps a job merges the newer model that it was sent.
-        reports: what else its outcome holds: ``trained_accuracy``, ``features``, ``label_counts``.
-    """
-
-    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
-    lr: float = 0.01
-    batch_size: int = 50
-    epochs: int | None = None
-    steps: int | None = None
-    weight_decay: float = 0.0
-    clip: float | None = None
-    lr_decay: float = 1.0
-    proximal: float = 0.0
-    correction_once: bool = False
-    midway: float = 0.5
-    reports: frozenset[str] = frozenset()
-
-    def lr_at(self, version: int) -> float:
-        """Return the learning rate of a job that starts from ``version``."""
-        return self.lr * self.lr_decay**version
-
-    def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a job's minibatches: ``(steps, batch_size)`` int64 places, -1 where there is none.
-
-        Every epoch is a fresh shuffle cut into batches, the last one shorter. A number of steps cuts
-        as many epochs short as it needs.
-        """
-        a_pass = -(-num_samples // self.batch_size)
-        epochs = self.epochs if self.steps is None else -(-self.steps // a_pass)
-        places = np.full((epochs, a_pass * self.batch_size), -1)
-        for epoch in places:
-            epoch[:num_samples] = rng.permutation(num_samples)
-        return places.reshape(-1, self.batch_size)[: self.steps]
-
-
-@dataclass(frozen=True)
-class ClientData:
-    """All clients' samples as shared tensors; a client is a list of places in them.
-
-    Attributes:
-        inputs: ``(n, …)`` on the device.
-        targets: ``(n, …)`` on the device.
-        parts: client -> ``(n_i,)`` int64 places.
-        losses: ``(outputs, targets) -> (n,)`` loss a sample.
-        hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is right.
-        num_classes: C.
-    """
-
-    inputs: Tensor
-    targets: Tensor
-    parts: Sequence[np.ndarray]
-    losses: Callable[[Tensor, Tensor], Tensor]
-    hits: Callable[[Tensor, Tensor], Tensor]
-    num_classes: int = 0
 
 
 def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
@@ -185,13 +118,15 @@ class Trainer:
         step = make_optimiser(self.training, x, lr)
         sums = x.new_zeros(4)
         counted, midway = self._first_counted(job, plan), self._midway_step(plan)
+        generator = self._generator(job)
         for number, row in enumerate(plan):
             if job.midway is not None and number == midway:
                 x.lerp_(job.midway.model, job.midway.weight)
             places = torch.from_numpy(row[row >= 0]).to(x.device)
+            inputs = self._augmented(self.data.inputs[places], generator)
             targets, here = self.data.targets[places], torch.ones(len(places), device=x.device)
             point = x.detach().requires_grad_()
-            outputs = self.model(point, self.data.inputs[places], buffers, train=True)
+            outputs = self.model(point, inputs, buffers, train=True)
             loss, tally = self._loss(point, job.start, outputs, targets, here)
             (gradient,) = torch.autograd.grad(loss, point)
             if job.correction is not None and not self.training.correction_once:
@@ -202,6 +137,16 @@ class Trainer:
         if job.correction is not None and self.training.correction_once:
             x = x - lr * job.correction
         return self._outcome(job, x - job.start, sums, len(plan), buffers)
+
+    def _generator(self, job: Job) -> torch.Generator | None:
+        """Return what a job's augmentation draws from, which nothing but its client and number decide."""
+        if self.data.augment is None:
+            return None
+        seed = int(stream(self.seed, "augment", job.client, job.number).integers(2**63))
+        return torch.Generator(self.data.inputs.device).manual_seed(seed)
+
+    def _augmented(self, inputs: Tensor, generator: torch.Generator | None) -> Tensor:
+        return inputs if generator is None else self.data.augment(inputs, generator)
 
     def _midway_step(self, plan: np.ndarray) -> int:
         """Return the step before which a job merges the newer model."""
@@ -225,6 +170,8 @@ class Trainer:
             if job.midway is not None
         ]
 
+        generators = [self._generator(job) for job in jobs]
+
         def objective(x: Tensor, start: Tensor, inputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
             return self._loss(x, start, self.model(x, inputs, train=True), targets, here)
 
@@ -236,9 +183,11 @@ class Trainer:
             still = active[number]
             rows = places[:still, number, : widest[number]]
             here, rows = rows >= 0, rows.clamp(min=0)
-            gradient, tally = gradients(
-                x[:still], starts[:still], self.data.inputs[rows], self.data.targets[rows], here
-            )
+            inputs = self.data.inputs[rows]
+            if self.data.augment is not None:  # a job's own samples only, as it would have them alone
+                for row, width in enumerate(widths[:still, number].tolist()):
+                    inputs[row, :width] = self._augmented(inputs[row, :width], generators[row])
+            gradient, tally = gradients(x[:still], starts[:still], inputs, self.data.targets[rows], here)
             if corrections is not None and not self.training.correction_once:
                 gradient = gradient + corrections[:still]
             step(x[:still], gradient)

@@ -12,11 +12,11 @@ from typing import Any, Literal
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
-from asyncfl_lite.client import LocalTraining
 from asyncfl_lite.defaults import COMMON, defaults
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.initial import INITIALISERS
+from asyncfl_lite.local_training import LocalTraining
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.partitions import PARTITIONS
 from asyncfl_lite.registry import Registry, Settings, nested

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from asyncfl_lite.client import LocalTraining
+    from asyncfl_lite.local_training import LocalTraining
 
 Step = Callable[[Tensor, Tensor], None]
 """``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place."""

@@ -4,40 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from asyncfl_lite.algorithms import Algorithm, ServerContext, make_algorithm
+from asyncfl_lite.algorithms import ServerContext
+from asyncfl_lite.assembly import deal_out, load_task, make_simulation, servers_own
 from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
-from asyncfl_lite.client import ClientData, Trainer
+from asyncfl_lite.client import Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.history import Schedule, who_did_what
+from asyncfl_lite.history import who_did_what
 from asyncfl_lite.jobs import Arrival, Job, Outcome
+from asyncfl_lite.local_training import ClientData
 from asyncfl_lite.models.base import forward_flop
 from asyncfl_lite.results import Result, load_complete
-from asyncfl_lite.simulator import Observer, Simulation
+from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.streams import stream
-from asyncfl_lite.tasks import Task, TaskSource
+from asyncfl_lite.tasks import Task
 from asyncfl_lite.vectors import VectorModel
 
 COHORT_UP_TO_FLOP = 1_000_000
 """A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
-
-
-@lru_cache(maxsize=4)
-def load_task(source: TaskSource) -> Task:
-    """Load a task once a process."""
-    return source.load()
 
 
 @contextmanager
@@ -84,58 +78,6 @@ def run_in(folder: str | Path, config: Config, *, progress: bool = False) -> Res
         result.save(folder)
         checkpoint.unlink(missing_ok=True)  # not before the result is safe
     return result
-
-
-def schedule(config: Config) -> Schedule:
-    """Return who trains when under ``config``, without training anything.
-
-    Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
-    update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
-    by here, so its schedule is another one than the run's.
-    """
-    parts = deal_out(config, load_task(config.task_settings))
-    server = make_algorithm("fedbuff", buffer_size=config.buffer_size)
-    server.start(torch.zeros(1), keep_versions=False)
-    simulation = make_simulation(config, parts, server)
-    simulation.run(lambda jobs: [Outcome(torch.zeros(1), len(parts[job.client])) for job in jobs])
-    return who_did_what(simulation, parts)
-
-
-def servers_own(config: Config, task: Task) -> np.ndarray:
-    """Return the ``(k,)`` places of the labelled samples that the server keeps, none of which a client gets."""
-    if config.held_out == 0:
-        return np.zeros(0, dtype=np.int64)
-    count = max(1, round(config.held_out * len(task.labels)))
-    return np.sort(stream(config.seed, "labelled set").permutation(len(task.labels))[:count])
-
-
-def deal_out(config: Config, task: Task) -> list[np.ndarray]:
-    """Return client -> ``(n_i,)`` places of its samples in the task's training set."""
-    rng, theirs = stream(config.seed, "partition"), np.arange(len(task.labels))
-    theirs = np.setdiff1d(theirs, servers_own(config, task))
-    kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
-    owners = None if task.owners is None else task.owners[theirs]
-    return [theirs[part] for part in config.partition_settings.split(kinds, config.clients, rng, owners=owners)]
-
-
-def make_simulation(
-    config: Config, parts: Sequence[np.ndarray], algorithm: Algorithm, observers: Sequence[Observer] = ()
-) -> Simulation:
-    """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
-    sizes = np.array([len(part) for part in parts])
-    return Simulation(
-        algorithm,
-        config.make_scheduling(),
-        config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
-        np.flatnonzero(sizes).tolist(),
-        seed=config.seed,
-        rounds=config.rounds,
-        horizon=config.horizon,
-        server_time=config.server_time,
-        selection=config.make_selection(),
-        num_samples=dict(enumerate(sizes.tolist())),
-        observers=observers,
-    )
 
 
 class Run:
@@ -190,15 +132,18 @@ class Run:
 
     def _make_trainer(self) -> Trainer:
         task = self.task
-        data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes)
+        data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes, task.augment)
         training = self.config.make_training(self.algorithm)
         return Trainer(self.model, data, training, self.config.seed, cohort=self._cohort())
 
     def _cohort(self) -> bool:
         """Whether to vectorise over clients: decided by the configuration alone."""
-        if self.model.num_buffers:
+        reason = "with running statistics" if self.model.num_buffers else ""
+        if not self.config.model_settings.vectorises:
+            reason = "of this kind"
+        if reason:
             if self.config.cohort == "on":
-                raise ConfigError("cohort: a model with running statistics trains one by one, got 'on'")
+                raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
             return False
         if self.config.cohort == "auto":
             return forward_flop(self.model, self.task.input_spec) <= COHORT_UP_TO_FLOP

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from asyncfl_lite.client import ClientData, LocalTraining, Trainer
+from asyncfl_lite.client import Trainer
 from asyncfl_lite.jobs import Job, Midway
+from asyncfl_lite.local_training import ClientData, LocalTraining
 from asyncfl_lite.models import CNN, MLP
 from asyncfl_lite.optimisers import make_optimiser
 from asyncfl_lite.tasks import Task
@@ -232,3 +233,22 @@ def test_squared_losses_are_of_the_last_epoch():
     (outcome,) = trainer([job(0, torch.tensor([2.0], dtype=torch.float64))])
     assert outcome.train_loss == pytest.approx(0.5 * 1.35**2)
     assert outcome.mean_square_loss == pytest.approx((0.5 * 1.35**2) ** 2)
+
+
+def test_a_jobs_augmentation_is_its_own():
+    """The same as a cohort and one by one, whoever else trains; another job's is another."""
+
+    def noisy(inputs, generator):
+        return inputs + torch.randn(inputs.shape, generator=generator, dtype=inputs.dtype)
+
+    model, trained = trainers(LocalTraining(lr=0.05, batch_size=8, epochs=2), MLP(), [3, 40, 17])
+    x, _ = model.flatten()
+    plain = trained[0]([job(1, x)])[0].delta
+    for trainer in trained:
+        trainer.data = dataclasses.replace(trainer.data, augment=noisy)
+    together = trained[0]([job(client, x) for client in range(3)])
+    for client, outcome in enumerate(together):
+        (alone,) = trained[1]([job(client, x)])
+        torch.testing.assert_close(outcome.delta, alone.delta, rtol=1e-7, atol=1e-10)
+    assert not torch.allclose(together[1].delta, plain)
+    assert not torch.allclose(trained[1]([job(1, x, number=1)])[0].delta, together[1].delta)

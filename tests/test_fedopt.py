@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.client import ClientData, LocalTraining, Trainer
+from asyncfl_lite.client import Trainer
 from asyncfl_lite.jobs import Job
+from asyncfl_lite.local_training import ClientData, LocalTraining
 from asyncfl_lite.runner import Run
 from asyncfl_lite.vectors import VectorModel
 from conftest import update, vector

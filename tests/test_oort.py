@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from test_checkpoints import equal, interrupt_after
 
 from asyncfl_lite import Config, run
+from asyncfl_lite.assembly import schedule
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.runner import schedule
 from asyncfl_lite.selection import IdleClients
 from asyncfl_lite.selection.oort import (
     Oort,

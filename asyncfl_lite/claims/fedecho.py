@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from asyncfl_lite.assembly import schedule
 from asyncfl_lite.claims.base import (
     FAILS,
     HOLDS,
@@ -24,7 +25,6 @@ from asyncfl_lite.claims.base import (
 from asyncfl_lite.config import Config
 from asyncfl_lite.delays import DELAYS
 from asyncfl_lite.published import hyperparameters
-from asyncfl_lite.runner import schedule
 
 COLUMNS = ("large-dir0.1", "large-dir0.3", "mild-dir0.1", "mild-dir0.3")
 SETS = ("cross", "natural", "synthetic")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -35,6 +36,9 @@ class InputSpec:
 
 class ModelSpec(Settings):
     """A model's settings."""
+
+    vectorises: ClassVar[bool] = True
+    """Whether several clients' models can be trained as one computation (``torch.func.vmap``)."""
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
