@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.jobs import Job
+
 
 @dataclass(frozen=True)
 class LocalTraining:
@@ -77,3 +79,58 @@ class ClientData:
     hits: Callable[[Tensor, Tensor], Tensor]
     num_classes: int = 0
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """A job with what it takes to train it.
+
+    Attributes:
+        places: ``(steps, batch_size)`` int64 its minibatches' places in the data, -1 where there is none.
+        counted: first step of its last epoch, over which losses and hits are averaged.
+        midway: step before which it merges a newer model, if it was sent one.
+        lr: its learning rate.
+        generator: what its augmentation draws from, or None.
+    """
+
+    job: Job
+    places: np.ndarray
+    counted: int
+    midway: int
+    lr: float
+    generator: torch.Generator | None = None
+
+    def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
+        """Return a training batch as this job sees it."""
+        return inputs if self.generator is None else data.augment(inputs, self.generator)
+
+
+def minibatch_loss(
+    data: ClientData,
+    training: LocalTraining,
+    x: Tensor,
+    start: Tensor,
+    outputs: Tensor,
+    targets: Tensor,
+    here: Tensor,
+    counting: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Return the objective of one minibatch, and its sums of losses, hits, squared losses, and samples.
+
+    Args:
+        data, training: the loss, and what is added to it.
+        x, start: ``(d,)`` parameters now and at dispatch.
+        outputs, targets: of ``(B, …)`` samples.
+        here: ``(B,)`` bool, which of them are real and not padding.
+        counting: whether the sums are wanted; zeros otherwise.
+    """
+    losses = data.losses(outputs, targets) * here
+    count = here.sum()
+    loss = losses.sum() / count
+    if training.proximal:
+        loss = loss + 0.5 * training.proximal * (x - start).square().sum()
+    if not counting:
+        return loss, loss.new_zeros(4)
+    losses = losses.detach()
+    hits = (data.hits(outputs.detach(), targets) * here).sum()
+    return loss, torch.stack([losses.sum(), hits.to(losses), losses.square().sum(), count.to(losses)])

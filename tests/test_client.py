@@ -150,7 +150,7 @@ def test_against_a_plain_loop():
     module = CNN(norm="batch").build((1, 8, 8), 10).double()
     model.load(module, x, buffers)
     optimiser = torch.optim.SGD(module.parameters(), lr=0.05, weight_decay=1e-2)
-    for row in single._plan(job(1, x)):
+    for row in single.plan(job(1, x)).places:
         places = torch.from_numpy(row[row >= 0])
         optimiser.zero_grad()
         nn.functional.cross_entropy(module(single.data.inputs[places]), single.data.targets[places]).backward()
