@@ -65,6 +65,7 @@ TASKS: dict[str, dict[str, Any]] = {
 # clients' rates (on mnist5k 0.05, 0.1, 0.2) and distillation rates of 1e-5 to 3e-4 (on mnist5k 3e-5 and 1e-4, natural
 # set): as in the paper (0.03 against FedBuff's 0.01) its clients bear a larger rate, and the paper's distillation rate
 # of 3e-6, which moves a ResNet-18 by a hundredth in a round, is too small for models of this size.
+_LIKE_OTHERS: dict[str, Any] = {"client_optimizer": "sgd", "weight_decay": 1e-4, "local_epochs": 2, "client_lr": 0.2}
 _OURS: dict[tuple[str, str], dict[str, Any]] = {
     ("fedavg", "digits"): {"client_lr": 0.5},
     ("fedavgm", "digits"): {"client_lr": 0.2, "server_lr": 0.3},
@@ -78,6 +79,24 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
     ("fedac", "digits"): {"client_lr": 0.1, "server_lr": 0.002},
     ("kuiper", "digits"): {"client_lr": 0.2},
     ("fedadt", "digits"): {"client_lr": 0.3, "settings": {"kd_fraction": 0.05}},  # 0.005 would be 7 samples
+    ("afl_dw", "digits"): {**_LIKE_OTHERS, "server_lr": 0.4, "settings": {"s_max": 30.0}},
+    ("dd_fedrevive", "digits"): {**_LIKE_OTHERS, "server_lr": 0.6, "settings": {"kd_lr": 0.003}},
+    ("fedrevive", "digits"): {
+        **_LIKE_OTHERS,
+        "server_lr": 0.4,
+        "settings": {
+            "s_max": 30.0,
+            "freeze_rounds": 20,
+            "synthesis_only_rounds": 50,
+            "nz": 32,
+            "ngf": 16,
+            "generator_lr": 0.01,
+            "latent_lr": 0.3,
+            "k_synth": 5,
+            "kd_lr": 2e-3,
+            "alpha_feat": 0.1,
+        },
+    },
     ("fedecho", "digits"): {"client_lr": 0.2, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
     ("fedecho", "mnist5k"): {"client_lr": 0.1, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
 }

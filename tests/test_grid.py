@@ -196,7 +196,7 @@ def test_the_projects_own_grids_are_sound(tier):
     cells = expand_grid(ROOT / f"experiments/{tier}.yaml")
     assert len({cell.name for cell in cells}) == len(cells) >= 18
     assert all(len(cell.seeds) >= 3 for cell in cells)
-    assert all((c.config.clients, c.config.concurrency) == (50, 25) for c in cells)
+    assert all((c.config.clients, c.config.concurrency) == (50, 50 if c.config.redispatch == "burst" else 25) for c in cells)
 
 
 def test_every_published_row_that_a_cell_names_exists():

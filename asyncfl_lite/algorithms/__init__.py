@@ -1,7 +1,9 @@
 """The methods, one file each; importing this package registers them all."""
 
+from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update, make_algorithm
 from asyncfl_lite.algorithms.ca2fl import CA2FL
+from asyncfl_lite.algorithms.dd_fedrevive import DDFedRevive
 from asyncfl_lite.algorithms.fadas import FADAS
 from asyncfl_lite.algorithms.fedac import FedAC
 from asyncfl_lite.algorithms.fedadt import FedADT
@@ -13,12 +15,15 @@ from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.algorithms.fedfa import FedFa
 from asyncfl_lite.algorithms.fedopt import FedAdam, FedAvgM
 from asyncfl_lite.algorithms.fedprox import FedProx
+from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.algorithms.kuiper import KUIPER
 
 __all__ = [
+    "AFLDW",
     "ALGORITHMS",
     "CA2FL",
     "FADAS",
+    "DDFedRevive",
     "KUIPER",
     "Algorithm",
     "FedAC",
@@ -32,6 +37,7 @@ __all__ = [
     "FedEcho",
     "FedFa",
     "FedProx",
+    "FedRevive",
     "ServerContext",
     "Update",
     "make_algorithm",

@@ -1,6 +1,7 @@
 """Models by name; importing this package registers them all."""
 
 from asyncfl_lite.models.base import MODELS, ModelSpec
+from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.models.vision import CNN, MLP, ResNet
 
-__all__ = ["CNN", "MLP", "MODELS", "ModelSpec", "ResNet"]
+__all__ = ["CNN", "MLP", "MODELS", "ModelSpec", "ResNet", "TextTransformer"]

@@ -1,0 +1,77 @@
+"""AFL-DW: asynchronous updates, weighted down by staleness; and the schedule β that FedRevive shares with it.
+
+"Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning" (FedRevive),
+§3.1 and Appendix I.1. The paper draws its schedules without formulas; those here are of its authors' code.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Update
+from asyncfl_lite.registry import Settings
+
+
+@ALGORITHMS.register("afl_dw")
+class AFLDW(Algorithm):
+    """Every update is added with a weight 1 - β that falls with its staleness (FedRevive §3.1, AFL-DW).
+
+    ``x ← x + η (1 - β(τ)) Δ``. With β = 0 it is vanilla asynchronous federated learning (FedRevive Eq. 1), which
+    is FedBuff with a buffer of one.
+    """
+
+    title = "AFL-DW"
+    paper = "FedRevive, §3.1, AFL-DW"
+    colour = "#ca9161"
+    redispatch = "after_agg"
+    buffered = False
+    family = "asynchronous"
+
+    class Settings(Settings):
+        """Switches of AFL-DW: the schedule β."""
+
+        beta_family: Literal["cosine", "linear", "exponential", "stepwise", "constant"] = "cosine"
+        """``cosine``: ½ (1 - cos(π τ / 2 s_max)), then 1; ``linear``: r τ, at most 1; ``exponential``: 1 - e^(-r τ);
+        ``stepwise``: a quarter more at each quarter of the span; ``constant``: always the same."""
+        s_max: float = Field(75.0, gt=0)
+        """Staleness at which the cosine is ½; it is 1 at twice that."""
+        beta_rate: float = Field(0.005, ge=0)
+        """r of the linear and the exponential schedule."""
+        beta_span: float = Field(150.0, gt=0)
+        """Staleness at which the stepwise schedule is 1; the authors' code takes 1.5 M_c / M."""
+        beta_constant: float = Field(0.5, ge=0, le=1)
+
+    def beta(self, tau: int) -> float:
+        """Return β of an update of staleness ``tau``, 0 to 1."""
+        chosen = self.settings
+        if chosen.beta_family == "constant":
+            return chosen.beta_constant
+        if chosen.beta_family == "linear":
+            return min(1.0, chosen.beta_rate * tau)
+        if chosen.beta_family == "exponential":
+            return 1.0 - math.exp(-chosen.beta_rate * tau)
+        if chosen.beta_family == "stepwise":
+            return min(4, math.floor(4 * tau / chosen.beta_span)) / 4
+        return 0.5 * (1.0 - math.cos(math.pi * min(1.0, tau / (2 * chosen.s_max))))
+
+    def weight_of(self, update: Update) -> float:
+        """Return β for an update."""
+        return self.beta(update.staleness)
+
+    def distilled_update(self) -> Tensor | None:
+        """Return the ``(d,)`` update Δ^KD that takes the damped part's place; AFL-DW has none."""
+        return None
+
+    def on_receive(self, update: Update) -> bool:
+        """Add the damped update, and what was distilled in place of the rest (FedRevive Eq. 3)."""
+        beta = self.weight_of(update)
+        step = (1.0 - beta) * update.delta
+        distilled = self.distilled_update() if beta > 0 else None
+        if distilled is not None:
+            step = step + beta * distilled
+        self.mix_buffers(update, self.server_lr * (1.0 - beta))
+        return self.new_version(self.x + self.server_lr * step)

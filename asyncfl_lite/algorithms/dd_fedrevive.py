@@ -1,0 +1,53 @@
+"""DD-FedRevive: FedRevive with real data on the server, as a bound on what made-up data can do.
+
+FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §3.1, Appendix I, Table 5.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from asyncfl_lite.algorithms.base import ALGORITHMS
+from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.synthesis import ClassProxies, Pool
+
+
+@ALGORITHMS.register("dd_fedrevive")
+class DDFedRevive(MultiTeacher):
+    """FedRevive on real data that the server has, with true class proportions (FedRevive §3.1, DD-FedRevive).
+
+    Half of every update is the client's, half what 8 client models teach on data that no client has.
+    """
+
+    title = "DD-FedRevive"
+    paper = "FedRevive, §3.1, Eq. 3, Table 5"
+    colour = "#fbafe4"
+    also_stored = "the labelled set, class proportions"
+    client_work = "counts its samples of each class"
+    client_reports = frozenset({"label_counts"})
+
+    class Settings(MultiTeacher.Settings):
+        """Switches of DD-FedRevive; Table 5's values for CIFAR-10."""
+
+        beta_family: Literal["cosine", "linear", "exponential", "stepwise", "constant"] = "constant"
+        kd_lr: float = Field(3e-4, ge=0)
+        kd_temperature: float = Field(2.0, gt=0)
+        auxiliary: float = Field(1 / 6, gt=0, lt=1)
+        """Share of the training samples that the server keeps; 16.7% in the paper."""
+
+    @property
+    def held_out(self) -> float:
+        """Share of the training samples that the server keeps."""
+        return self.settings.auxiliary
+
+    def begin(self) -> tuple[ClassProxies, Pool]:
+        """Return proxies that take true proportions, and the server's labelled set as the pool."""
+        if self.context.labelled is None:
+            raise ConfigError("labelled: DD-FedRevive needs the server's labelled set; put it in the context")
+        inputs, labels = self.context.labelled
+        pool = Pool(len(labels))
+        pool.add(inputs, labels)
+        return ClassProxies(self.spec.num_classes, uploads=1), pool

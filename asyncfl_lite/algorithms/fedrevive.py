@@ -1,0 +1,197 @@
+"""FedRevive: part of a stale update is replaced by what the latest client models teach on made-up data.
+
+"Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning", §2, Eqs. 3 and 4,
+Appendices B and I. What the paper leaves open (λ, probes, latents, s_max, warm-up) is a switch, with the values
+of its authors' code, mostly those for CIFAR-10, as defaults. The made-up data is the work of
+:mod:`asyncfl_lite.synthesis`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.multi_teacher import MultiTeacher, Teacher
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.features import keeps_statistics, outputs_and_statistics, stored_statistics
+from asyncfl_lite.synthesis import (
+    ClassProxies,
+    GeneratedInputs,
+    InputMaker,
+    Pool,
+    SoftPrompts,
+    Synthesiser,
+    TeacherAnswers,
+    probe_inputs,
+    probed_proportions,
+    synthesis_loss,
+    teacher_weights,
+)
+
+
+@ALGORITHMS.register("fedrevive")
+class FedRevive(MultiTeacher):
+    """Stale updates give way to what 8 client models teach on made-up data (FedRevive §2, Eqs. 3-4).
+
+    Every ``t_gen`` updates a generator makes up a batch that the teachers recognise as the classes asked for,
+    whose features look like real ones, and on which teacher and global model differ. The batch joins the pool.
+    The staler an update, the more of it is replaced by ten steps of distillation on the pool.
+
+    Attributes:
+        synthesiser: the generator, or the soft prompts, and its meta-learning.
+    """
+
+    title = "FedRevive"
+    paper = "FedRevive, §2, Eqs. 3-4"
+    colour = "#cc78bc"
+    also_stored = "generator, pool of at most 16,000 inputs, class proxies"
+    client_work = "one forward pass over its samples for feature statistics, none with BatchNorm"
+    state_parts = ("proxies", "pool", "synthesiser")
+
+    class Settings(MultiTeacher.Settings):
+        """Switches of FedRevive; the values of its Tables 4 and 6 for CIFAR-10 and of the authors' code."""
+
+        proxy: Literal["estimated", "true"] = "estimated"
+        """The paper's proxies from probes, or clients' true class proportions (its Appendix B ablation)."""
+        t_est: int = Field(2, ge=1)
+        """How many of a client's uploads are probed."""
+        t_probe: float = Field(0.8, gt=0)
+        """Temperature of a probe's softmax."""
+        probes: int = Field(64, ge=1)
+        t_gen: int = Field(10, ge=1)
+        """Synthesise at every so many updates; the authors' code does so at each."""
+        k_synth: int = Field(2, ge=1)
+        synth_batch_size: int = Field(64, ge=2)
+        generator_lr: float = Field(3e-3, ge=0)
+        latent_lr: float = Field(1e-3, ge=0)
+        nz: int = Field(256, ge=1)
+        """Length of a latent."""
+        ngf: int = Field(128, ge=1)
+        """Width of the generator."""
+        class_weight: float = Field(0.2, ge=0)
+        """Weight of a class's embedding beside the noise."""
+        prompt_length: int = Field(4, ge=1)
+        """Text: soft prompt vectors, in the generator's place."""
+        snippets: str | None = None
+        """Text: the task's unlabelled set whose texts are started from; random tokens if none is named."""
+        snippet_count: int = Field(1000, ge=1)
+        alpha_target: float = Field(1.0, ge=0)
+        alpha_feat: float = Field(0.003, ge=0)
+        alpha_adv: float = Field(0.1, ge=0)
+        feat_norm: Literal["l2", "l2sq"] = "l2"
+        """The authors' code's norms, or the paper's square."""
+        label_draw: Literal["uniform", "proxy"] = "uniform"
+        """Classes asked for: all alike, or as the teachers' proportions are on average."""
+        meta: Literal["sgd", "adam"] = "sgd"
+        """The paper's Reptile step, or the authors' code's Adam."""
+        meta_rate: float = Field(0.2, ge=0, le=1)
+        """λ of the Reptile step; the paper gives none."""
+        pool_size: int = Field(16_000, ge=1)
+        freeze_rounds: int = Field(50, ge=0)
+        """First updates at which nothing is made up."""
+        synthesis_only_rounds: int = Field(100, ge=0)
+        """First updates at which nothing is distilled, and the synthesis goes without its adversarial term."""
+        warmup_mode: Literal["damp", "pass"] = "damp"
+        """What becomes of those updates: as in AFL-DW, or as with β = 0."""
+
+    @property
+    def client_reports(self) -> frozenset[str]:
+        """Feature statistics, where the feature term counts, and class counts for true proportions."""
+        wanted = {"features": self.settings.alpha_feat > 0, "label_counts": self.settings.proxy == "true"}
+        return frozenset(name for name, needed in wanted.items() if needed)
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether it is too early to distil."""
+        return self.version < self.settings.synthesis_only_rounds
+
+    def begin(self) -> tuple[ClassProxies, Pool]:
+        """Return empty proxies and an empty pool; also make the synthesiser."""
+        chosen = self.settings
+        self.synthesiser = Synthesiser(
+            self._maker(),
+            steps=chosen.k_synth,
+            generator_lr=chosen.generator_lr,
+            latent_lr=chosen.latent_lr,
+            meta=chosen.meta,
+            meta_rate=chosen.meta_rate,
+        )
+        uploads = chosen.t_est if chosen.proxy == "estimated" else 1
+        return ClassProxies(self.spec.num_classes, uploads), Pool(chosen.pool_size)
+
+    def _maker(self) -> InputMaker:
+        """Return soft prompts for text, a generator for anything else."""
+        chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
+        if self.spec.vocabulary is None:
+            return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, chosen.class_weight, seed, like=self.x)
+        snippets = None if chosen.snippets is None else context.unlabelled(chosen.snippets, chosen.snippet_count)
+        return SoftPrompts(self.spec, context.model, chosen.prompt_length, seed, self.x, snippets)
+
+    def weight_of(self, update: Update) -> float:
+        """Return β, 0 in a warm-up that passes updates through."""
+        if self.warming_up and self.settings.warmup_mode == "pass":
+            return 0.0
+        return super().weight_of(update)
+
+    def features_of(self, update: Update) -> Tensor | None:
+        """Return what the client reported of its features, or else its running statistics."""
+        if not self.settings.alpha_feat or update.features is not None:
+            return update.features
+        if update.buffers is not None and keeps_statistics(self.context.model):
+            return stored_statistics(self.context.model, update.buffers)
+        raise ConfigError("features: FedRevive with alpha_feat above 0 needs every update to bring its statistics")
+
+    def learn_proportions(self, update: Update, teacher: Teacher) -> None:
+        """Probe the client's model, if its proxy is not final yet."""
+        if self.settings.proxy == "true":
+            super().learn_proportions(update, teacher)
+        elif not self.proxies.complete(update.client):
+            probes = probe_inputs(self.spec, self.settings.probes, self.context.rng, like=self.x)
+            logits = self.context.model.outputs(teacher.x, probes, teacher.buffers)
+            self.proxies.add(update.client, probed_proportions(logits, self.settings.t_probe))
+
+    def renew_pool(self) -> None:
+        """Make a batch up at every ``t_gen``-th update and put it into the pool (§2.2, steps 2 and 3)."""
+        if self.version < self.settings.freeze_rounds or self.version % self.settings.t_gen:
+            return
+        proportions = self.proportions()
+        labels, weights = self._labels(proportions).to(self.x.device), teacher_weights(proportions).to(self.x)
+        latents = self.synthesiser.maker.latents(labels, self.x, self.context.rng)
+        made = self.synthesiser.synthesise(partial(self._loss, labels=labels, weights=weights), latents, labels)
+        if made is not None:
+            self.pool.add(made, labels)
+
+    def _labels(self, proportions: Tensor) -> Tensor:
+        """Return the ``(B,)`` classes to ask for."""
+        uniform = self.settings.label_draw == "uniform"
+        shares = None if uniform else (proportions.mean(0) / proportions.mean(0).sum()).numpy()
+        return torch.from_numpy(
+            self.context.rng.choice(self.spec.num_classes, size=self.settings.synth_batch_size, p=shares)
+        )
+
+    def _loss(self, inputs: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        """Return L_synth of made-up inputs (Eq. 4); the student is the global model."""
+        chosen, model = self.settings, self.context.model
+        answers = [outputs_and_statistics(model, teacher.x, inputs, teacher.buffers) for teacher in self.teachers]
+        logits, statistics = zip(*answers, strict=True)
+        stored = [teacher.features for teacher in self.teachers]
+        adversarial = 0.0 if self.warming_up else chosen.alpha_adv
+        return synthesis_loss(
+            TeacherAnswers(torch.stack(logits), list(statistics), stored),
+            model(self.x, inputs, self.buffers) if adversarial else None,
+            labels,
+            weights,
+            alpha_target=chosen.alpha_target,
+            alpha_feat=chosen.alpha_feat,
+            alpha_adv=adversarial,
+            feat_norm=chosen.feat_norm,
+        )
+
+    def distilled_update(self) -> Tensor | None:
+        """Return Δ^KD, None while warming up."""
+        return None if self.warming_up else super().distilled_update()

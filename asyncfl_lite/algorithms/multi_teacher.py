@@ -1,0 +1,184 @@
+"""Distillation from several teachers, which FedRevive and DD-FedRevive share.
+
+FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §2.2, steps 1 and 4, and Eq. 3.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.algorithms.afl_dw import AFLDW
+from asyncfl_lite.algorithms.base import ServerContext, Update
+from asyncfl_lite.distillation import multi_teacher_loss
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.synthesis import ClassProxies, Pool
+
+SPIKE, WINDOW, ENOUGH = 3.0, 20, 10
+"""A distillation loss of 3 times the mean of the latest 20, once there are 10, is a spike (the authors' code)."""
+
+
+class Teacher(NamedTuple):
+    """One of the latest client models.
+
+    Attributes:
+        client: whose.
+        x: ``(d,)`` its parameters.
+        buffers: ``(b,)`` its running statistics, or None.
+        features: ``(2, F)`` its features' statistics φ̄ on its client's data, or None.
+    """
+
+    client: int
+    x: Tensor
+    buffers: Tensor | None
+    features: Tensor | None
+
+
+class MultiTeacher(AFLDW):
+    """AFL-DW whose damped part is replaced by what the latest client models teach (FedRevive Eq. 3).
+
+    ``x ← x + η ((1 - β) Δ + β Δ^KD)``. What it distils on is a subclass's affair.
+
+    Attributes:
+        teachers: the latest client models, oldest first.
+        proxies: clients' class proportions, estimated or true.
+        pool: the labelled inputs that are distilled on.
+        kd_losses: the latest distillation losses, for ``spike_guard``.
+    """
+
+    family = "distilling"
+    models_stored = "1 + 8"
+    moves_by_itself = True
+    state_names = (*AFLDW.state_names, "teachers", "kd_losses")
+    state_parts: ClassVar[tuple[str, ...]] = ("proxies",)
+    """Attributes with a ``state()`` of their own."""
+
+    class Settings(AFLDW.Settings):
+        """Switches of distillation from several teachers."""
+
+        num_teachers: int = Field(8, ge=1)
+        """c, how many client models are kept; the oldest leaves."""
+        k_kd: int = Field(10, ge=0)
+        """Steps of one distillation; 0 gives AFL-DW."""
+        kd_batch_size: int = Field(32, ge=1)
+        """Inputs that each teacher gets in each step."""
+        kd_lr: float = Field(1e-4, ge=0)
+        kd_opt: Literal["adam", "sgd"] = "adam"
+        """The authors' code's Adam, or the paper's plain step."""
+        kd_weight_decay: float = Field(1e-5, ge=0)
+        """Adam's."""
+        kd_temperature: float = Field(1.0, gt=0)
+        kd_bn: Literal["train", "frozen"] = "train"
+        """Whether the student's BatchNorm goes by its batches or by the global model's running statistics."""
+        spike_guard: bool = False
+        """Take no gradient from a loss of 3 times the mean of the latest."""
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+        """Begin at version 0 without teachers."""
+        super().start(x0, context, **options)
+        self.teachers: list[Teacher] = []
+        self.kd_losses: list[float] = []
+        self.proxies, self.pool = self.begin()
+
+    @abstractmethod
+    def begin(self) -> tuple[ClassProxies, Pool]:
+        """Return the class proxies and the pool that a run begins with."""
+
+    @property
+    def spec(self) -> InputSpec:
+        """What the task's inputs look like.
+
+        Raises:
+            ConfigError: if the context does not say.
+        """
+        if self.context.inputs is None:
+            raise ConfigError(
+                f"inputs: {type(self).__name__} needs to know what inputs look like; put it in the context"
+            )
+        return self.context.inputs
+
+    def on_receive(self, update: Update) -> bool:
+        """Take the client's model among the teachers, then act on its update."""
+        teacher = Teacher(update.client, self.start_of(update) + update.delta, update.buffers, self.features_of(update))
+        self.teachers = [*self.teachers, teacher][-self.settings.num_teachers :]
+        self.learn_proportions(update, teacher)
+        self.renew_pool()
+        return super().on_receive(update)
+
+    def features_of(self, update: Update) -> Tensor | None:
+        """Return the ``(2, F)`` φ̄ to keep for a client's model, or None where it is not used."""
+        return None
+
+    def learn_proportions(self, update: Update, teacher: Teacher) -> None:
+        """Note the client's true class proportions."""
+        if update.label_counts is None:
+            raise ConfigError("label_counts: true class proportions need every update to bring its class counts")
+        self.proxies.add(update.client, update.label_counts.double().cpu() / update.label_counts.sum().cpu())
+
+    def renew_pool(self) -> None:
+        """Make up more data if it is time; real data stays as it is."""
+
+    def proportions(self) -> Tensor:
+        """Return the ``(K, C)`` class proportions of the teachers' clients."""
+        return self.proxies.of([teacher.client for teacher in self.teachers])
+
+    def distilled_update(self) -> Tensor | None:
+        """Return Δ^KD: K_KD steps of the global model towards its teachers, each on its own minibatches."""
+        chosen, pool = self.settings, self.pool
+        if not (len(pool) and chosen.k_kd and chosen.kd_lr):
+            return None
+        size, model = chosen.kd_batch_size, self.context.model
+        places = pool.draw(self.proportions(), chosen.k_kd * size, self.context.rng).to(self.x.device)
+        answers = [
+            model.outputs(teacher.x, pool.inputs[row], teacher.buffers).unflatten(0, (chosen.k_kd, size))
+            for teacher, row in zip(self.teachers, places, strict=True)
+        ]
+        steps = places.unflatten(1, (chosen.k_kd, size)).unbind(1)
+        student, buffers = self.x.clone().requires_grad_(), None if self.buffers is None else self.buffers.clone()
+        optimiser = self._optimiser(student)
+        for step, answer in zip(steps, torch.stack(answers).unbind(1), strict=True):
+            student.grad = self._gradient(student, buffers, pool.inputs[step.flatten()], answer)
+            optimiser.step()
+        delta = student.detach() - self.x
+        return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
+
+    def _gradient(self, student: Tensor, buffers: Tensor | None, inputs: Tensor, answers: Tensor) -> Tensor:
+        """Return the ``(d,)`` gradient of L_KD in one step."""
+        loss, gradient = self.context.model.gradient(
+            student,
+            inputs,
+            lambda logits: multi_teacher_loss(logits.view_as(answers), answers, self.settings.kd_temperature),
+            buffers,
+            train=self.settings.kd_bn == "train",
+        )
+        return torch.zeros_like(gradient) if self.settings.spike_guard and self._spikes(float(loss)) else gradient
+
+    def _spikes(self, loss: float) -> bool:
+        """Whether a loss is far above the latest ones; if not, count it among them."""
+        if len(self.kd_losses) >= ENOUGH and loss > SPIKE * sum(self.kd_losses) / len(self.kd_losses):
+            return True
+        self.kd_losses = [*self.kd_losses, loss][-WINDOW:]
+        return False
+
+    def _optimiser(self, student: Tensor) -> torch.optim.Optimizer:
+        chosen = self.settings
+        if chosen.kd_opt == "sgd":
+            return torch.optim.SGD([student], lr=chosen.kd_lr)
+        return torch.optim.Adam([student], lr=chosen.kd_lr, weight_decay=chosen.kd_weight_decay)
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs."""
+        parts = {name: getattr(self, name).state() for name in self.state_parts}
+        return {**super().state(), "teachers": [tuple(teacher) for teacher in self.teachers], **parts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up a saved state."""
+        super().restore(state)
+        self.teachers = [Teacher(*teacher) for teacher in state["teachers"]]
+        for name in self.state_parts:
+            getattr(self, name).restore(state[name])

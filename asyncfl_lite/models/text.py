@@ -1,0 +1,76 @@
+"""Models for text: inputs ``(n, length)`` token ids, or ``(n, length, width)`` embeddings in their place."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from asyncfl_lite.models.base import MODELS, ModelSpec
+
+
+class _Block(nn.Module):
+    """One pre-norm encoder layer; attention is spelt out so that a cohort can be vectorised over it."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.attention_norm = nn.LayerNorm(width)
+        self.queries_keys_values = nn.Linear(width, 3 * width)
+        self.attention_out = nn.Linear(width, width)
+        self.mlp_norm = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return ``(n, length, width)`` for the same."""
+        hidden = hidden + self._attend(self.attention_norm(hidden))
+        return hidden + self.mlp(self.mlp_norm(hidden))
+
+    def _attend(self, hidden: Tensor) -> Tensor:
+        count, length, width = hidden.shape
+        split = self.queries_keys_values(hidden).view(count, length, 3, self.heads, width // self.heads)
+        queries, keys, values = split.permute(2, 0, 3, 1, 4)
+        weights = (queries @ keys.transpose(-1, -2) / (width // self.heads) ** 0.5).softmax(-1)
+        return self.attention_out((weights @ values).transpose(1, 2).reshape(count, length, width))
+
+
+class _TextTransformer(nn.Module):
+    """Encoder that reads its answer off a prediction token of its own, put before the text."""
+
+    def __init__(self, length: int, num_classes: int, vocabulary: int, width: int, layers: int, heads: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.prediction_token = nn.Parameter(torch.randn(width))
+        self.positions = nn.Parameter(0.1 * torch.randn(length + 1, width))
+        self.blocks = nn.Sequential(*(_Block(width, heads) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, num_classes)`` logits of token ids, two axes, or of embeddings, three."""
+        embedded = inputs if inputs.dim() == 3 else self.embedding(inputs.long())
+        first = self.prediction_token.expand(len(embedded), 1, -1)
+        hidden = torch.cat([first, embedded], dim=1) + self.positions
+        return self.head(self.norm(self.blocks(hidden))[:, 0])
+
+
+@MODELS.register("text_transformer")
+class TextTransformer(ModelSpec):
+    """Small transformer encoder that classifies token ids, or embeddings in their place."""
+
+    vocabulary: int = Field(1000, ge=2)
+    """Number of tokens; ids are below it."""
+    width: int = Field(32, ge=1)
+    layers: int = Field(2, ge=1)
+    heads: int = Field(4, ge=1)
+
+    @model_validator(mode="after")
+    def _divides(self) -> TextTransformer:
+        if self.width % self.heads:
+            raise ValueError(f"width: must be a multiple of heads ({self.heads}), got {self.width}")
+        return self
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
+        (length,) = input_shape
+        return _TextTransformer(length, num_classes, self.vocabulary, self.width, self.layers, self.heads)

@@ -1,0 +1,68 @@
+"""The set D_KD that a server distils on: labelled inputs, oldest out first (FedRevive §2.2, steps 2 and 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Pool:
+    """Labelled inputs, at most ``capacity`` of them.
+
+    Args:
+        capacity: how many are kept.
+
+    Attributes:
+        inputs: ``(n, …)``, oldest first, or None while there are none.
+        labels: ``(n,)`` int64.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.inputs: Tensor | None = None
+        self.labels = torch.zeros(0, dtype=torch.int64)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def add(self, inputs: Tensor, labels: Tensor) -> None:
+        """Append ``(B, …)`` inputs with ``(B,)`` labels, and drop the oldest that no longer fit."""
+        kept = max(0, self.capacity - len(labels))
+        first = max(0, len(self) - kept)
+        inputs, labels = inputs[-self.capacity :], labels[-self.capacity :]
+        self.inputs = inputs.clone() if self.inputs is None else torch.cat([self.inputs[first:], inputs])
+        self.labels = torch.cat([self.labels[first:], labels.cpu()])
+
+    def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+        """Draw each teacher's minibatches: a label by its proportions, then any input of that label.
+
+        Labels that the pool does not hold are drawn again, so that the others keep their proportions. A
+        teacher all of whose classes are missing gets all labels alike.
+
+        Args:
+            proportions: ``(K, C)`` the teachers' class proportions.
+            count: how many inputs a teacher gets, with replacement.
+            rng: the server's stream.
+
+        Returns:
+            ``(K, count)`` int64 places in the pool.
+        """
+        labels, num_classes = self.labels.numpy(), proportions.shape[-1]
+        held = np.bincount(labels, minlength=num_classes)
+        by_label, first = np.argsort(labels, kind="stable"), np.cumsum(held) - held
+        places = np.empty((len(proportions), count), dtype=np.int64)
+        for row, shares in zip(places, proportions.double().cpu().numpy(), strict=True):
+            possible = np.where(held > 0, shares, 0.0)
+            possible = possible if possible.sum() > 0 else (held > 0).astype(float)
+            drawn = rng.choice(num_classes, size=count, p=possible / possible.sum())
+            row[:] = by_label[first[drawn] + rng.integers(held[drawn])]
+        return torch.from_numpy(places)
+
+    def state(self) -> dict[str, Tensor | None]:
+        """Return what :meth:`restore` needs."""
+        return {"inputs": self.inputs, "labels": self.labels}
+
+    def restore(self, state: dict[str, Tensor | None]) -> None:
+        """Take up a saved state."""
+        self.inputs, self.labels = state["inputs"], state["labels"].cpu()

@@ -1,0 +1,103 @@
+"""What classes a client seems to have, told from its first uploads (FedRevive §2.1 and Appendix B).
+
+A model answers noise with the classes that it was trained on most. Its mean answer is the client's proxy π̂ of
+class proportions; the teachers' proxies give each teacher's weight ω̂ for each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.models.base import InputSpec
+
+
+def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Tensor) -> Tensor:
+    """Return ``(count, *shape)`` inputs that mean nothing: standard normal values, or random tokens.
+
+    Args:
+        spec: what the task's inputs look like.
+        count: how many.
+        rng: the server's stream.
+        like: a tensor of the dtype and device that the model works in.
+
+    Returns:
+        Values of the dtype of ``like``, or int64 tokens.
+    """
+    shape = (count, *spec.shape)
+    if spec.vocabulary is not None:
+        return torch.from_numpy(rng.integers(spec.vocabulary, size=shape)).to(like.device)
+    return torch.from_numpy(rng.standard_normal(shape)).to(like)
+
+
+def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
+    """Return the mean of ``softmax(logits / temperature)`` over probes.
+
+    Args:
+        logits: ``(n, C)`` an uploaded model's answers.
+        temperature: T_probe.
+
+    Returns:
+        ``(C,)`` float64 probabilities, on the CPU.
+    """
+    return (logits.double() / temperature).softmax(-1).mean(0).cpu()
+
+
+def teacher_weights(proportions: Tensor) -> Tensor:
+    """Return ω̂: how much of each class's weight each teacher has.
+
+    Args:
+        proportions: ``(K, C)`` the teachers' class proportions.
+
+    Returns:
+        ``(K, C)``; each class's column sums to 1. A class that no teacher has is shared equally.
+    """
+    total = proportions.sum(0)
+    return torch.where(total > 0, proportions / torch.where(total > 0, total, 1.0), 1 / len(proportions))
+
+
+class ClassProxies:
+    """Every client's class proportions, as far as known.
+
+    Args:
+        num_classes: C.
+        uploads: T_est, how many of a client's uploads count; later ones change nothing.
+
+    Attributes:
+        sums: client -> ``(C,)`` float64 sum of what its uploads gave.
+        counts: client -> how many uploads that were.
+    """
+
+    def __init__(self, num_classes: int, uploads: int = 2) -> None:
+        self.num_classes = num_classes
+        self.uploads = uploads
+        self.sums: dict[int, Tensor] = {}
+        self.counts: dict[int, int] = {}
+
+    def complete(self, client: int) -> bool:
+        """Whether the client's proxy is final."""
+        return self.counts.get(client, 0) >= self.uploads
+
+    def add(self, client: int, proportions: Tensor) -> None:
+        """Count one more upload, with ``(C,)`` proportions; one that is not finite is passed over."""
+        if not self.complete(client) and torch.isfinite(proportions).all():
+            self.sums[client] = self.sums.get(client, 0.0) + proportions
+            self.counts[client] = self.counts.get(client, 0) + 1
+
+    def of(self, clients: Sequence[int]) -> Tensor:
+        """Return ``(len(clients), C)`` proportions; equal ones for a client of which nothing is known."""
+        unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
+        rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
+        return torch.stack(rows)
+
+    def state(self) -> dict[str, dict]:
+        """Return what :meth:`restore` needs."""
+        return {"sums": dict(self.sums), "counts": dict(self.counts)}
+
+    def restore(self, state: dict[str, dict]) -> None:
+        """Take up a saved state."""
+        self.sums = {client: total.cpu() for client, total in state["sums"].items()}
+        self.counts = dict(state["counts"])

@@ -1,0 +1,135 @@
+"""Feature statistics φ: which layers, which numbers, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from asyncfl_lite import Config
+from asyncfl_lite.features import feature_statistics, keeps_statistics, outputs_and_statistics, stored_statistics
+from asyncfl_lite.jobs import Job
+from asyncfl_lite.local_training import LocalTraining
+from asyncfl_lite.models import CNN, MLP, ResNet
+from asyncfl_lite.models.text import TextTransformer
+from asyncfl_lite.runner import Run
+from asyncfl_lite.vectors import VectorModel
+
+IMAGES = torch.randn(7, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+TOKENS = torch.randint(0, 50, (7, 6), generator=torch.Generator().manual_seed(1))
+TEXT = TextTransformer(vocabulary=50, width=8, layers=1, heads=2)
+
+SPECS = [
+    (MLP(hidden=(5, 4)), IMAGES, [5, 4]),  # outputs of the hidden layers, not the logits
+    (CNN(channels=(3, 4)), IMAGES, [3, 4]),
+    (CNN(channels=(2, 4), norm="group"), IMAGES, [2, 4]),  # inputs of the normalisations
+    (CNN(channels=(2, 4), norm="batch"), IMAGES, [2, 4]),
+    (ResNet(width=2, blocks=(1, 1), norm="batch"), IMAGES, [2, 2, 2, 4, 4, 4]),
+    (TEXT, TOKENS, [8, 8, 8]),
+    (MLP(hidden=()), IMAGES, []),
+]
+
+
+def started(spec, inputs):
+    torch.manual_seed(0)
+    model = VectorModel(spec.build(tuple(inputs.shape[1:]), 10))
+    return model, *model.flatten()
+
+
+@pytest.mark.parametrize(("spec", "inputs", "channels"), SPECS, ids=lambda value: str(value)[:30])
+def test_which_layers_count(spec, inputs, channels):
+    model, x, buffers = started(spec, inputs)
+    outputs, statistics = outputs_and_statistics(model, x, inputs, buffers)
+    assert [tuple(layer.shape) for layer in statistics] == [(2, count) for count in channels]
+    torch.testing.assert_close(outputs, model(x, inputs, buffers), rtol=0, atol=0)
+    assert feature_statistics(model, x, inputs, buffers).shape == (2, sum(channels))
+
+
+def test_the_numbers_of_a_linear_layer():
+    model = VectorModel(nn.Sequential(nn.Linear(1, 2, bias=False), nn.ReLU(), nn.Linear(2, 2)))
+    x, _ = model.flatten()
+    x[:2] = torch.tensor([2.0, -1.0])
+    _, (layer,) = outputs_and_statistics(model, x, torch.tensor([[1.0], [3.0]]))
+    torch.testing.assert_close(layer, torch.tensor([[4.0, -2.0], [4.0, 1.0]]))  # of (2, 6) and (-1, -3), before ReLU
+
+
+def test_the_numbers_of_a_normalisations_inputs():
+    model = VectorModel(nn.Sequential(nn.GroupNorm(1, 1), nn.Flatten(), nn.Linear(4, 2)))
+    x, _ = model.flatten()
+    _, (layer,) = outputs_and_statistics(model, x, torch.tensor([1.0, 2.0, 3.0, 4.0, 1, 2, 3, 8]).view(2, 1, 2, 2))
+    torch.testing.assert_close(layer, torch.tensor([[3.0], [4.5]]))  # over samples and positions
+
+
+@pytest.mark.parametrize("spec", [CNN(norm="batch"), ResNet(width=2, norm="batch")], ids=["cnn", "resnet"])
+def test_what_batchnorm_stores_is_in_the_same_order(spec):
+    model, x, buffers = started(spec, IMAGES)
+    assert keeps_statistics(model)
+    kept = buffers.clone()
+    for _ in range(300):  # running statistics forget their start
+        model(x, IMAGES, kept, train=True)
+    _, layers = outputs_and_statistics(model, x, IMAGES, kept)
+    wanted = stored_statistics(model, kept)
+    mean, variance = torch.cat(layers, dim=-1)
+    torch.testing.assert_close(feature_statistics(model, x, IMAGES[:0], kept), wanted)  # no sample is looked at
+    if isinstance(spec, CNN):  # the first layer's input is the same in both modes
+        first = layers[0].shape[-1]
+        torch.testing.assert_close(wanted[0, :first], mean[:first], rtol=1e-4, atol=1e-5)
+        positions = len(IMAGES) * 64
+        unbiased = variance[:first] * positions / (positions - 1)
+        torch.testing.assert_close(wanted[1, :first], unbiased, rtol=1e-4, atol=1e-5)
+    assert wanted.shape == (2, len(mean))
+
+
+def test_batchnorm_without_running_statistics_is_looked_at_like_any_other():
+    layer = nn.BatchNorm1d(3, track_running_stats=False)
+    model = VectorModel(nn.Sequential(nn.Linear(2, 3), layer, nn.Linear(3, 2)))
+    x, _ = model.flatten()
+    assert not keeps_statistics(model)
+    assert feature_statistics(model, x, torch.randn(5, 2)).shape == (2, 3)
+
+
+def test_batchnorm_needs_its_running_statistics():
+    model, x, _ = started(CNN(norm="batch"), IMAGES)
+    with pytest.raises(ValueError, match="^buffers: "):
+        feature_statistics(model, x, IMAGES)
+
+
+@given(st.integers(1, 9))
+def test_batches_make_no_difference(batch_size):
+    model, x, _ = started(CNN(), IMAGES)
+    whole, cut = feature_statistics(model, x, IMAGES), feature_statistics(model, x, IMAGES, batch_size=batch_size)
+    torch.testing.assert_close(cut, whole, rtol=1e-5, atol=1e-6)
+
+
+def test_gradient_reaches_the_inputs_and_reports_have_none():
+    model, x, _ = started(MLP(), IMAGES)
+    inputs = IMAGES.clone().requires_grad_()
+    _, (layer,) = outputs_and_statistics(model, x, inputs)
+    layer.square().sum().backward()
+    assert inputs.grad.abs().sum() > 0
+    assert not feature_statistics(model, x.requires_grad_(), IMAGES).requires_grad
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_no_hook_is_left_behind(breaks):
+    model, x, _ = started(MLP(), IMAGES)
+    if breaks:
+        with pytest.raises(RuntimeError):
+            outputs_and_statistics(model, x, torch.randn(2, 3))
+    else:
+        outputs_and_statistics(model, x, IMAGES)
+    assert not any(layer._forward_hooks for layer in model._module.modules())
+
+
+def test_clients_report_them():
+    run = Run(Config(task="digits", clients=8, concurrency=4, seed=3))
+    training = LocalTraining(steps=1, reports=frozenset({"features"}))
+    run.trainer.training = training
+    job = Job(0.0, 0, client=2, number=0, start_version=0, dispatched_at=0.0, start=run.algorithm.x)
+    (outcome,) = run.trainer([job])
+    inputs = run.task.inputs[torch.from_numpy(run.parts[2])]
+    expected = feature_statistics(run.model, job.start + outcome.delta, inputs)
+    torch.testing.assert_close(outcome.features, expected, rtol=0, atol=0)
+    assert outcome.features.shape == (2, 64)

@@ -1,0 +1,94 @@
+"""What holds for all methods: storage as claimed, the table, clients' streams left alone, fixed points."""
+
+from __future__ import annotations
+
+import pytest
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.cli import main
+from asyncfl_lite.methods import claimed, measured, method_table
+from asyncfl_lite.runner import Run
+from asyncfl_lite.simulator import Simulation
+
+FEW = {
+    "fedecho": {"distill_samples": 40, "distill_q": 1},
+    "fedfa": {"queue_length": 4},
+}
+"""Settings with which a few versions show the most that a method stores, quickly."""
+
+
+def small(name: str, **more) -> Config:
+    buffer = {"buffer_size": 3} if ALGORITHMS.get(name).buffered else {}
+    base = {"task": "digits", "clients": 8, "concurrency": 4, "horizon": 40.0, "rounds": None, "eval_every": 1000}
+    return Config(algorithm=name, settings=FEW.get(name, {}), **{**base, **buffer, **more})
+
+
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_storage_is_what_the_table_claims(name):
+    run = Run(small(name))
+    most = {"models": 0, "logits": 0}
+
+    def watch(simulation: Simulation, arrival) -> None:
+        now = measured(run.algorithm)
+        most.update(models=max(most["models"], now.models), logits=max(most["logits"], now.logits))
+
+    run.simulation.observers.append(watch)
+    summary = run.finish().summary
+    claim = claimed(run.algorithm, clients=8, unlabelled=40)
+    assert (most["models"], most["logits"]) == (claim.models, claim.logits)
+    assert summary["most_versions_in_flight"] <= run.config.concurrency
+
+
+def test_claims_that_the_papers_make():
+    """CA²FL keeps N vectors, FedEcho N × |U| logits and the versions in flight, FedRevive 8 teachers."""
+    claims = {name: ALGORITHMS.get(name) for name in ALGORITHMS}
+    assert claims["ca2fl"].models_stored.startswith("N ")
+    assert claims["fedecho"].logits_stored == "N * U" and claims["fedecho"].keeps_versions
+    assert claimed(claims["fedrevive"](), clients=1000).models == 1 + 8
+
+
+def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
+    table = method_table().set_index("name")
+    assert list(table.index) == list(ALGORITHMS)
+    for name, row in table.iterrows():
+        assert all(f"{field}=" in row["switches"] for field in ALGORITHMS.get(name).Settings.model_fields)
+        assert row["paper"] and row["server stores"] and row["extra client work"]
+    monkeypatch.setenv("COLUMNS", "150")
+    assert main(["list", "--methods"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 150
+    assert all(f"\n{name} " in shown for name in ALGORITHMS)
+
+
+SWITCHES = {
+    "fedbuff": {"staleness_weight": "none", "buffer_weight": "uniform"},
+    "fadas": {"bias_correction": False, "delay_adaptive": False, "da_rule": "min_inv"},
+    "fedac": {"fedac_fresh": "one", "correction": "per_step"},
+    "ca2fl": {"cache_mean": "all", "cache_commit": "at_agg"},
+    "fedfa": {"queue": "model", "warmup": "partial"},
+    "fedavgm": {"fedavgm_beta": 0.9},
+    "fedadam": {"v0": "zero"},
+    "fedecho": {"teacher_avg": "logits", "alpha_scope": "batch", "distill_opt": "adam", "adam_state": "reset",
+                "distill_unit": "epochs", "distill_q": 5, "distill_bn": "frozen"},
+    "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "label_draw": "uniform", "t_gen": 10,
+                  "warmup_mode": "damp", "meta": "sgd", "spike_guard": False},
+    "kuiper": {"kuiper_norm": "renorm", "t0_mode": "iteration", "t0": None, "staleness_offset": 0, "acc": "last_epoch"},
+    "fedadt": {"kl_dir": "forward", "kd_t2": False, "tau_kd": 1},
+}  # fmt: skip
+"""Specification §18, defaults first."""
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_every_switch_of_the_specification_has_its_name_and_default(name):
+    settings = ALGORITHMS.get(name).Settings()
+    assert {key: getattr(settings, key) for key in SWITCHES[name]} == SWITCHES[name]
+
+
+def test_global_switches_and_redispatch():
+    config = Config()
+    assert (config.bn_mode, config.server_time) == ("avg", 0.0)
+    assert config.delay_settings.gamma == 1.0 and config.partition_settings.min_size == 10
+    wanted = {"fedbuff": "before_agg", "fedecho": "before_agg", "fedasync": "after_agg", "fedadt": "after_agg",
+              "fedrevive": "after_agg", "afl_dw": "after_agg", "kuiper": "burst", "fedavg": "rounds"}  # fmt: skip
+    assert {name: ALGORITHMS.get(name).redispatch for name in wanted} == wanted
