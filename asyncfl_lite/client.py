@@ -6,7 +6,8 @@ the optimiser is the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import torch
@@ -20,8 +21,10 @@ from asyncfl_lite.optimisers import make_optimiser
 from asyncfl_lite.streams import stream
 from asyncfl_lite.vectors import VectorModel
 
-LARGEST_COHORT = 64
+LARGEST_COHORT = 256
 """Jobs in one vectorised computation; a longer list is cut, most steps first."""
+LARGEST_MATRIX = 2**24
+"""Numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
 
 
 class Trainer:
@@ -43,20 +46,19 @@ class Trainer:
         self.training = training
         self.seed = seed
         self.cohort = cohort
+        self._architecture = repr(model.module), tuple(model.parameter_slots)
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Train ``jobs``; outcomes come in their order."""
-        works = [self.plan(job) for job in jobs]
+        return train_together([(self, job) for job in jobs])
+
+    @property
+    def shared(self) -> Hashable:
+        """What jobs must have in common to be trained in one cohort; None for those trained one by one."""
         if not self.cohort:
-            return [self._train_one(work) for work in works]
-        outcomes: list[Outcome | None] = [None] * len(jobs)
-        longest_first = sorted(range(len(jobs)), key=lambda place: (-len(works[place].places), place))
-        for first in range(0, len(jobs), LARGEST_COHORT):
-            places = longest_first[first : first + LARGEST_COHORT]
-            deltas, sums = Cohort(self.model, self.data, self.training, [works[place] for place in places]).train()
-            for place, delta, row in zip(places, deltas, sums.tolist(), strict=True):
-                outcomes[place] = self.outcome(works[place], delta, row)
-        return outcomes
+            return None
+        training = dataclasses.replace(self.training, lr=0.0, lr_decay=1.0, reports=frozenset())
+        return self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, training
 
     def plan(self, job: Job) -> Work:
         """Return a job with its minibatches; what it draws, its client and number alone decide."""
@@ -100,7 +102,8 @@ class Trainer:
         if "features" in reports:
             outcome.features = feature_statistics(self.model, x, inputs, outcome.buffers)
 
-    def _train_one(self, work: Work) -> Outcome:
+    def train_one(self, work: Work) -> Outcome:
+        """Train one job by itself."""
         job, training = work.job, self.training
         x = job.start.clone()
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
@@ -124,3 +127,30 @@ class Trainer:
         if job.correction is not None and training.correction_once:
             x = x - work.lr * job.correction
         return self.outcome(work, x - job.start, sums.tolist(), buffers)
+
+
+def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
+    """Train jobs, perhaps of several runs; those whose clients compute the same thing share cohorts.
+
+    Returns:
+        Outcomes in the order of ``jobs``. Each is what its trainer alone gives, within rounding.
+    """
+    works = [trainer.plan(job) for trainer, job in jobs]
+    outcomes: list[Outcome | None] = [None] * len(jobs)
+    groups: dict[Hashable, list[int]] = {}
+    for place, (trainer, job) in enumerate(jobs):
+        if trainer.shared is None:
+            outcomes[place] = trainer.train_one(works[place])
+        else:
+            groups.setdefault((trainer.shared, job.correction is None), []).append(place)
+    for members in groups.values():
+        trainer = jobs[members[0]][0]
+        largest = max(1, min(LARGEST_COHORT, LARGEST_MATRIX // trainer.model.num_parameters))
+        longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
+        for first in range(0, len(members), largest):
+            places = longest_first[first : first + largest]
+            cohort = Cohort(trainer.model, trainer.data, trainer.training, [works[place] for place in places])
+            deltas, sums = cohort.train()
+            for place, delta, row in zip(places, deltas, sums.tolist(), strict=True):
+                outcomes[place] = jobs[place][0].outcome(works[place], delta, row)
+    return outcomes

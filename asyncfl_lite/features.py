@@ -70,7 +70,7 @@ def _watched(module: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
 
 def keeps_statistics(model: VectorModel) -> bool:
     """Whether the model's own running statistics are its φ̄: it has BatchNorm that keeps some."""
-    return bool(_statistics_keepers(model._module))
+    return bool(_statistics_keepers(model.module))
 
 
 def outputs_and_statistics(
@@ -87,7 +87,7 @@ def outputs_and_statistics(
     Returns:
         ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
     """
-    module = model._module  # VectorModel shows no module; hooks have to sit on the one that it calls
+    module = model.module
     with _watched(module) as seen:
         outputs = model(x, inputs, buffers)
     layers, of_inputs = _layers(module)
@@ -107,7 +107,7 @@ def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
         ``(2, F)`` means and variances.
     """
     parts = {slot.name: buffers[slot.start : slot.stop] for slot in model.buffer_slots}
-    names = list(_statistics_keepers(model._module))
+    names = list(_statistics_keepers(model.module))
     rows = [torch.cat([parts[f"{name}.running_{what}"] for name in names]) for what in ("mean", "var")]
     return torch.stack(rows)
 

@@ -160,10 +160,15 @@ class Run:
         self.training_seconds += time.process_time() - began
         return outcomes
 
-    def finish(self, *, progress: bool = False) -> Result:
-        """Run to the end and return the result."""
+    def begin(self) -> None:
+        """Take up where the checkpoint is, or record the initial model."""
         if self.config.checkpoint_every is not None and self.checkpoint is None:
             raise ConfigError("checkpoint_every: needs a file to save to, such as run(config, checkpoint='run.pt')")
+        if self.checkpoint is None or not load_checkpoint(self, self.checkpoint):
+            self._record()
+
+    def finish(self, *, progress: bool = False) -> Result:
+        """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
             torch_threads(self.config.threads),
@@ -171,16 +176,15 @@ class Run:
         ):
             if progress:
                 self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
-            if self.checkpoint is None or not load_checkpoint(self, self.checkpoint):
-                self._record()
+            self.begin()
             self.simulation.run(self.train)
-            if self.curve_rows[-1]["time"] != self.simulation.clock:
-                self._record()
-        timing = {
-            "seconds": time.perf_counter() - wall,
-            "cpu_seconds": time.process_time() - processor,
-            "training_cpu_seconds": self.training_seconds,
-        }
+        return self.result(time.perf_counter() - wall, time.process_time() - processor)
+
+    def result(self, seconds: float, cpu_seconds: float) -> Result:
+        """Return the result of a run that is at its end, which took so long."""
+        if self.curve_rows[-1]["time"] != self.simulation.clock:
+            self._record()
+        timing = {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds}
         curve = pd.DataFrame(self.curve_rows)
         who = who_did_what(self.simulation, self.parts)
         return Result(self.config, self._summary(curve, who.updates), curve, *who, timing, self.algorithm.x)

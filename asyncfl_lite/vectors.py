@@ -67,6 +67,11 @@ class VectorModel:
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
 
     @property
+    def module(self) -> nn.Module:
+        """The module that calls go through, in whatever state; its values come from outside. For hooks only."""
+        return self._module
+
+    @property
     def num_parameters(self) -> int:
         """Length d of the parameter vector."""
         return self.parameter_slots[-1].stop if self.parameter_slots else 0

@@ -1,0 +1,578 @@
+"""FedRevive, AFL-DW and DD-FedRevive: worked numbers, identities and switches of specification §11."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms import ServerContext
+from asyncfl_lite.algorithms.afl_dw import AFLDW
+from asyncfl_lite.algorithms.dd_fedrevive import DDFedRevive
+from asyncfl_lite.algorithms.fedrevive import FedRevive
+from asyncfl_lite.algorithms.multi_teacher import Teacher
+from asyncfl_lite.delays import DELAYS
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.features import stored_statistics
+from asyncfl_lite.jobs import Outcome
+from asyncfl_lite.models import CNN
+from asyncfl_lite.models.base import MODELS, InputSpec
+from asyncfl_lite.models.text import TextTransformer
+from asyncfl_lite.runner import Run
+from asyncfl_lite.scheduling import SCHEDULING
+from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.tasks import Task
+from asyncfl_lite.vectors import VectorModel
+from conftest import linear_model, update, vector
+
+exactly = {"rtol": 1e-7, "atol": 1e-12}
+FAMILIES = ("cosine", "linear", "exponential", "stepwise")
+
+
+# The schedule β
+
+
+@pytest.mark.parametrize(
+    ("family", "tau", "expected"),
+    [
+        ("cosine", 0, 0.0), ("cosine", 1, 0.0001096583), ("cosine", 5, 0.0027390523), ("cosine", 10, 0.0109261996),
+        ("cosine", 25, 0.0669872981), ("cosine", 50, 0.25), ("cosine", 75, 0.5), ("cosine", 100, 0.75),
+        ("cosine", 150, 1.0), ("cosine", 151, 1.0), ("cosine", 10_000, 1.0),
+        ("linear", 10, 0.05), ("linear", 100, 0.5), ("linear", 200, 1.0), ("linear", 201, 1.0),
+        ("exponential", 10, 0.0487705755), ("exponential", 100, 0.3934693403), ("exponential", 200, 0.6321205588),
+        ("stepwise", 37, 0.0), ("stepwise", 38, 0.25), ("stepwise", 75, 0.5), ("stepwise", 113, 0.75),
+        ("stepwise", 149, 0.75), ("stepwise", 150, 1.0), ("stepwise", 151, 1.0),
+        ("constant", 0, 0.5), ("constant", 150, 0.5),
+    ],
+)  # fmt: skip
+def test_worked_schedule(family, tau, expected):
+    assert AFLDW(beta_family=family).beta(tau) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@given(st.sampled_from(FAMILIES), st.integers(0, 500), st.integers(0, 500), st.floats(1, 200), st.floats(0, 1))
+def test_schedule_starts_at_nothing_and_never_falls(family, one, other, span, rate):
+    method = AFLDW(beta_family=family, s_max=span, beta_span=span, beta_rate=rate)
+    low, high = sorted((one, other))
+    assert method.beta(0) == 0
+    assert 0 <= method.beta(low) <= method.beta(high) <= 1
+
+
+# The update rule
+
+
+def faked(model, *, seed=0, spec=None, labelled=None, unlabelled=None):
+    spec = spec or InputSpec((1,), 2, -1.0, 1.0)
+    return ServerContext(
+        model, 4, np.random.default_rng(seed), lambda name, count: unlabelled[:count], labelled, inputs=spec
+    )
+
+
+def revive(**settings):
+    """A FedRevive of two parameters at (1, 0), which never makes anything up by itself."""
+    method = FedRevive(server_lr=0.1, alpha_feat=0, freeze_rounds=10**9, synthesis_only_rounds=0, **settings)
+    method.start(vector(1, 0), faked(linear_model(1, 2)))
+    return method
+
+
+TRIPLES = [((0.4, 0), (0.1, 0.1), 0), ((0, 0.8), (0.2, -0.2), 50), ((1, 1), (-0.1, 0.3), 150)]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("fedrevive", [(1.04, 0), (1.045, 0.055), (1.035, 0.085)]),
+        ("afl_dw", [(1.04, 0), (1.04, 0.06), (1.04, 0.06)]),
+        ("vanilla", [(1.04, 0), (1.04, 0.08), (1.14, 0.18)]),
+    ],
+)
+def test_worked_updates(method, expected, monkeypatch):
+    if method == "fedrevive":
+        server = revive()
+    else:
+        server = AFLDW(
+            server_lr=0.1, **({"beta_family": "constant", "beta_constant": 0} if method == "vanilla" else {})
+        )
+        server.start(vector(1, 0))
+    for (delta, distilled, tau), x in zip(TRIPLES, expected, strict=True):
+        if method == "fedrevive":
+            monkeypatch.setattr(server, "distilled_update", lambda distilled=distilled: vector(*distilled))
+        server.on_receive(dataclasses.replace(update(delta, start=vector(0, 0)), staleness=tau))
+        torch.testing.assert_close(server.x, vector(*x), **exactly)
+    assert server.version == 3
+
+
+def dd(labelled, **settings):
+    method = DDFedRevive(server_lr=0.2, **settings)
+    method.start(vector(1, 0), faked(linear_model(1, 2), labelled=labelled))
+    return method
+
+
+COUNTS = torch.tensor([3, 1])
+REAL = (torch.ones(6, 1, dtype=torch.float64), torch.tensor([0, 1, 0, 1, 0, 0]))
+
+
+def test_worked_update_of_dd(monkeypatch):
+    server = dd(REAL)
+    monkeypatch.setattr(server, "distilled_update", lambda: vector(0.1, 0.1))
+    server.receive(update((0.4, 0), label_counts=COUNTS))
+    torch.testing.assert_close(server.x, vector(1.05, 0.01), **exactly)
+
+
+@given(st.floats(-2, 2), st.floats(-2, 2), st.floats(-2, 2), st.floats(0, 1))
+def test_the_rule_is_not_appendix_hs_interpolation(x, start, delta, rate):
+    def step(x, start, delta, rate):
+        server = AFLDW(server_lr=rate, beta_family="constant", beta_constant=0)
+        server.start(vector(x))
+        server.receive(update([delta], start=vector(start)))
+        return server.x.item()
+
+    def appendix_h(x, start, delta, rate):
+        return (1 - rate) * x + rate * (start + delta)
+
+    assert step(1.5, 1, 0.4, 0.1) == pytest.approx(1.54, rel=1e-12)
+    assert appendix_h(1.5, 1, 0.4, 0.1) == pytest.approx(1.49, rel=1e-12)
+    difference = step(x, start, delta, rate) - appendix_h(x, start, delta, rate)
+    assert difference == pytest.approx(rate * (x - start), abs=1e-12)
+
+
+def test_half_of_the_weight_goes_to_distillation_in_the_papers_regime():
+    sizes, steps = np.full(1000, 350), 4000
+    delays = DELAYS.get("fedrevive")().prepare(sizes, np.random.default_rng(0))
+    server = AFLDW()
+    server.start(torch.zeros(1), keep_versions=False)
+    clock = Simulation(server, SCHEDULING.get("after_agg")(100, 1), delays, range(1000), seed=1, rounds=steps)
+    clock.run(lambda jobs: [Outcome(torch.zeros(1))] * len(jobs))
+    staleness = np.array([arrival.staleness for arrival in clock.arrivals[500:]])
+    betas = np.array([server.beta(tau) for tau in staleness])
+    assert np.median(staleness) == pytest.approx(73, abs=4)
+    assert np.quantile(staleness, [0.05, 0.95]) == pytest.approx([22, 263], rel=0.1)
+    assert betas.mean() == pytest.approx(0.53, abs=0.03)
+    assert (betas == 1).mean() == pytest.approx(0.20, abs=0.03)
+
+
+# Distillation, with a linear model in float64
+
+
+def distilling(teachers, proportions=None, **settings):
+    """A DD-FedRevive of three classes and two inputs, with teachers of the given weights."""
+    source = torch.Generator().manual_seed(0)
+    labelled = (torch.randn(30, 2, dtype=torch.float64, generator=source), torch.arange(30) % 3)
+    method = DDFedRevive(**settings)
+    spec = InputSpec((2,), 3, -1.0, 1.0)
+    method.start(torch.zeros(6, dtype=torch.float64), faked(linear_model(2, 3), spec=spec, labelled=labelled))
+    method.teachers = [Teacher(client, x, None, None) for client, x in enumerate(teachers)]
+    for client in range(len(teachers)):
+        method.proxies.add(client, vector(1, 1, 1) / 3 if proportions is None else proportions[client])
+    return method
+
+
+X = vector(1, -1, 0.5, 0.2, -0.4, 2)
+
+
+@pytest.mark.parametrize(("optimiser", "decay", "moves"), [("sgd", 1e-5, False), ("adam", 1e-5, True)])
+def test_teachers_that_are_the_student_teach_nothing_under_plain_steps(optimiser, decay, moves):
+    method = distilling([X, X, X], kd_opt=optimiser, kd_lr=0.1, kd_weight_decay=decay)
+    method.x = X
+    delta = method.distilled_update()
+    if moves:  # Adam turns weight decay, and rounding alone, into steps of its rate
+        assert delta.abs().max() > 0.05
+    else:
+        torch.testing.assert_close(delta, torch.zeros(6, dtype=torch.float64), rtol=0, atol=1e-14)
+
+
+def test_one_step_is_the_gradient_of_the_mean_over_teachers():
+    method = distilling(
+        [X, -X], [vector(1, 0, 0), vector(0, 1, 0)], kd_opt="sgd", kd_lr=0.5, k_kd=1, kd_temperature=2.0
+    )
+    rng = np.random.default_rng(0)
+    places = method.pool.draw(method.proportions(), 32, rng)
+    assert set(method.pool.labels[places[0]].tolist()) == {0}
+    student = torch.zeros(6, dtype=torch.float64, requires_grad=True)
+    loss = 0.0
+    for teacher, row in zip((X, -X), places, strict=True):
+        inputs = method.pool.inputs[row]
+        target = (inputs @ teacher.view(3, 2).T / 2).softmax(-1)
+        answer = (inputs @ student.view(3, 2).T / 2).log_softmax(-1)
+        loss = loss + 4 * (target * (target.log() - answer)).sum(-1).mean() / 2
+    loss.backward()
+    torch.testing.assert_close(method.distilled_update(), -0.5 * student.grad, rtol=1e-10, atol=1e-14)
+
+
+def test_distillation_moves_towards_the_teacher():
+    method = distilling([X], kd_opt="sgd", kd_lr=2.0, kd_temperature=1.0, k_kd=200)
+    inputs = method.pool.inputs
+    after = method.context.model.outputs(method.x + method.distilled_update(), inputs).softmax(-1)
+    torch.testing.assert_close(after, method.context.model.outputs(X, inputs).softmax(-1), rtol=0, atol=0.02)
+
+
+def test_an_overflowing_teacher_does_not_break_the_model():
+    assert distilling([X * 1e308]).distilled_update() is None
+
+
+def test_a_spike_gives_no_gradient_and_does_not_count():
+    method = distilling([X], kd_opt="sgd", kd_lr=0.5, k_kd=3, spike_guard=True)
+    method.kd_losses = [1e-6] * 20
+    torch.testing.assert_close(method.distilled_update(), torch.zeros(6, dtype=torch.float64), rtol=0, atol=0)
+    assert method.kd_losses == [1e-6] * 20
+    method.kd_losses = [1e-6] * 9  # too few to tell
+    assert method.distilled_update().abs().max() > 0
+    assert method.kd_losses[:9] == [1e-6] * 9
+    assert len(method.kd_losses) == 10
+
+
+@pytest.mark.parametrize(("mode", "still"), [("frozen", True), ("train", False)])
+def test_batchnorm_goes_by_the_models_statistics_only_where_asked(mode, still):
+    torch.manual_seed(0)
+    model = VectorModel(CNN(channels=(2,), norm="batch").build((1, 4, 4), 2).double())
+    x, buffers = model.flatten()
+    labelled = (torch.randn(20, 1, 4, 4, dtype=torch.float64), torch.arange(20) % 2)
+    method = DDFedRevive(kd_opt="sgd", kd_lr=0.1, kd_bn=mode)
+    method.start(x, faked(model, spec=InputSpec((1, 4, 4), 2), labelled=labelled), buffers=buffers)
+    method.teachers = [Teacher(0, x, buffers, None)]
+    before = method.buffers.clone()
+    moved = method.distilled_update().abs().max().item()
+    assert (moved < 1e-12) is still
+    assert torch.equal(method.buffers, before)  # the student has a copy
+
+
+# Teachers, proxies, warm-up
+
+
+def test_the_latest_client_models_are_the_teachers():
+    server = revive(num_teachers=2, k_kd=0)
+    for client, value in enumerate((1.0, 2.0, 3.0)):
+        server.receive(update((value, 0), client=client, start=vector(10, 20)))
+    assert [teacher.client for teacher in server.teachers] == [1, 2]
+    assert server.teachers[1].x.tolist() == [13, 20]
+    server.receive(update((math.nan, 0), client=3))
+    assert [teacher.client for teacher in server.teachers] == [1, 2]
+
+
+def test_a_clients_first_two_uploads_are_probed():
+    server = revive(k_kd=0)
+    for delta in ((5, 0), (5, 0), (0, 5)):
+        server.receive(update(delta, client=3, start=vector(0, 0)))
+    assert server.proxies.counts == {3: 2}
+    assert server.proxies.of([3])[0].sum().item() == pytest.approx(1)
+
+
+def test_proxies_tell_more_of_the_truth_than_nothing_does():
+    _, run_ = final("fedrevive", {**BUSY, "freeze_rounds": 99, "synthesis_only_rounds": 99}, rounds=40, clients=20)
+    server, labels = run_.algorithm, run_.task.labels
+    clients = [client for client in server.proxies.counts if server.proxies.complete(client)]
+    truth = torch.stack([labels[run_.parts[client]].bincount(minlength=10) for client in clients]).double()
+    truth = truth / truth.sum(-1, keepdim=True)
+    proxies = server.proxies.of(clients)
+    divergence = torch.xlogy(truth, truth / proxies).sum(-1).mean()
+    assert len(clients) > 10
+    assert divergence < 0.8 * torch.xlogy(truth, truth * 10).sum(-1).mean()  # KL from uniform shares
+
+
+def test_true_proportions_are_those_of_the_counts():
+    server = dd(REAL, k_kd=0)
+    server.receive(update((0.4, 0), client=2, label_counts=COUNTS))
+    torch.testing.assert_close(server.proportions(), vector(0.75, 0.25)[None])
+    with pytest.raises(ConfigError, match="^label_counts: "):
+        server.receive(update((0.4, 0), client=2))
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("damp", 1.02), ("pass", 1.04)])
+def test_warmup_damps_or_passes(mode, expected):
+    server = revive(beta_family="constant", warmup_mode=mode)
+    server.settings = server.settings.model_copy(update={"synthesis_only_rounds": 1})
+    server.pool.add(torch.ones(4, 1, dtype=torch.float64), torch.tensor([0, 1, 0, 1]))
+    server.receive(update((0.4, 0)))
+    torch.testing.assert_close(server.x, vector(expected, 0), **exactly)
+    server.receive(update((0.0, 0.0), start_version=1, start=vector(5, -5)))
+    assert server.x[1] != 0  # distilled now
+
+
+def test_phases_of_the_warmup():
+    server = FedRevive(
+        alpha_feat=0, freeze_rounds=3, synthesis_only_rounds=6, t_gen=2, synth_batch_size=4, nz=2, ngf=2,
+        beta_family="constant",
+    )  # fmt: skip
+    server.start(vector(0.1, 0), faked(linear_model(1, 2)))
+    sizes, losses = [], []
+    for version in range(8):
+        server.receive(update((0.1, 0.2), start_version=version))
+        sizes.append(len(server.pool))
+        losses.append(server.warming_up)
+    assert sizes == [0, 0, 0, 0, 4, 4, 8, 8]  # at versions 4 and 6
+    assert losses == [True] * 5 + [False] * 3
+
+
+# Whole runs
+
+SMALL = {
+    "task": "digits", "clients": 8, "concurrency": 4, "rounds": 10, "seed": 3, "eval_every": 5, "local_epochs": 1,
+    "local_steps": None, "batch_size": 10, "client_optimizer": "sgd", "weight_decay": 1e-4, "client_lr": 0.1,
+    "server_lr": 0.3, "delay": "fedecho_mild",
+}  # fmt: skip
+BUSY = {
+    "freeze_rounds": 0, "synthesis_only_rounds": 2, "t_gen": 2, "nz": 8, "ngf": 2, "kd_lr": 1e-3, "beta_family": "linear",
+    "beta_rate": 0.2, "synth_batch_size": 16, "kd_batch_size": 8, "alpha_feat": 0.1, "k_kd": 3,
+}  # fmt: skip
+BATCH_NORM = {"model": "cnn", "model_settings": {"norm": "batch"}}
+SCHEDULE = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
+
+
+def final(algorithm="fedrevive", settings=None, **more):
+    finished = Run(Config(**{**SMALL, **more}, algorithm=algorithm, settings=settings or {}))
+    return finished.finish(), finished
+
+
+def same_weights(left, right):
+    return left.summary["weights_sha256"] == right.summary["weights_sha256"]
+
+
+@pytest.mark.parametrize("model", [{}, BATCH_NORM], ids=["mlp", "batchnorm"])
+def test_without_beta_it_is_vanilla_bit_for_bit(model):
+    never = {"beta_family": "constant", "beta_constant": 0.0}
+    vanilla, _ = final("fedbuff", buffer_size=1, redispatch="after_agg", **model)
+    damped, damped_run = final("afl_dw", never, **model)
+    revived, revived_run = final("fedrevive", {**BUSY, **never}, **model)
+    assert same_weights(damped, vanilla)
+    assert same_weights(revived, vanilla)
+    assert revived.updates.equals(vanilla.updates)
+    assert len(revived_run.algorithm.pool) > 0
+    if model:
+        assert torch.equal(damped_run.algorithm.buffers, revived_run.algorithm.buffers)
+
+
+@pytest.mark.parametrize("off", [{"k_kd": 0}, {"kd_lr": 0.0}, {"freeze_rounds": 99}, {"synthesis_only_rounds": 99}])
+def test_without_distillation_it_is_afl_dw_bit_for_bit(off):
+    schedule = {name: BUSY[name] for name in ("beta_family", "beta_rate")}
+    damped, _ = final("afl_dw", schedule)
+    revived, _ = final("fedrevive", {**BUSY, **off})
+    assert same_weights(revived, damped)
+    assert revived.updates.equals(damped.updates)
+
+
+def test_distillation_moves_the_model_and_nobody_elses_randomness():
+    damped, _ = final("afl_dw", {name: BUSY[name] for name in ("beta_family", "beta_rate")})
+    revived, _ = final("fedrevive", BUSY)
+    assert not same_weights(revived, damped)
+    assert revived.updates[SCHEDULE].equals(damped.updates[SCHEDULE])
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"beta_family": "cosine", "s_max": 4.0},
+        {"beta_family": "exponential"},
+        {"beta_family": "stepwise", "beta_span": 8.0},
+        {"beta_family": "constant"},
+        {"num_teachers": 2},
+        {"k_kd": 2},
+        {"kd_batch_size": 9},
+        {"kd_opt": "sgd", "kd_lr": 0.05},
+        {"kd_weight_decay": 0.5},
+        {"kd_temperature": 3.0},
+        {"proxy": "true"},
+        {"t_est": 1},
+        {"t_probe": 2.0},
+        {"probes": 5},
+        {"t_gen": 3},
+        {"k_synth": 4},
+        {"synth_batch_size": 5},
+        {"generator_lr": 0.1},
+        {"latent_lr": 0.5},
+        {"nz": 9},
+        {"ngf": 3},
+        {"class_weight": 1.0},
+        {"alpha_target": 0.0},
+        {"alpha_feat": 0.0},
+        {"alpha_feat": 0.1, "feat_norm": "l2sq"},
+        {"alpha_adv": 3.0},
+        {"label_draw": "proxy"},
+        {"meta": "adam"},
+        {"meta_rate": 0.9},
+        {"pool_size": 20},
+        {"freeze_rounds": 4},
+        {"synthesis_only_rounds": 5},
+        {"warmup_mode": "pass", "synthesis_only_rounds": 5},
+    ],
+    ids=str,
+)
+def test_every_switch_switches(switch, base=[]):  # noqa: B006 - the base run is the same for all
+    if not base:
+        base.append(final("fedrevive", BUSY)[0])
+    other, _ = final("fedrevive", {**BUSY, **switch})
+    assert not same_weights(other, base[0])
+
+
+def test_dd_distils_on_real_data_that_no_client_has():
+    result, run_ = final("dd_fedrevive", {"kd_lr": 1e-2})
+    held = round(len(run_.task.labels) / 6)
+    assert len(run_.algorithm.pool) == held
+    assert sum(map(len, run_.parts)) == len(run_.task.labels) - held
+    counts = np.bincount(run_.task.labels[run_.parts[run_.algorithm.teachers[0].client]], minlength=10)
+    torch.testing.assert_close(run_.algorithm.proportions()[0], torch.from_numpy(counts / counts.sum()))
+    without, _ = final("dd_fedrevive", {"k_kd": 0})
+    assert result.updates[SCHEDULE].equals(without.updates[SCHEDULE])
+    assert result.summary["final_accuracy"] > without.summary["final_accuracy"]
+
+
+def test_batchnorm_is_mixed_and_its_statistics_are_the_features():
+    result, run_ = final("fedrevive", BUSY, **BATCH_NORM)
+    server = run_.algorithm
+    assert np.isfinite(result.summary["final_loss"])
+    for teacher in server.teachers:
+        torch.testing.assert_close(teacher.features, stored_statistics(run_.model, teacher.buffers))
+    assert len(server.pool) == 5 * 16
+    unfeatured, _ = final("fedrevive", {**BUSY, "alpha_feat": 0.0}, **BATCH_NORM)
+    assert not same_weights(result, unfeatured)
+
+
+def test_running_statistics_move_with_the_undamped_share():
+    server = AFLDW(server_lr=0.5, beta_family="constant", beta_constant=0.2)
+    server.start(vector(0), buffers=vector(1.0, 2.0))
+    server.receive(update([0.0], buffers=vector(2.0, 4.0)))
+    torch.testing.assert_close(server.buffers, vector(1.4, 2.8), **exactly)
+
+
+def test_frozen_and_trained_batchnorm_differ():
+    trained, _ = final("fedrevive", BUSY, **BATCH_NORM)
+    frozen, _ = final("fedrevive", {**BUSY, "kd_bn": "frozen"}, **BATCH_NORM)
+    assert not same_weights(trained, frozen)
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "settings", "model"),
+    [
+        ("fedrevive", {**BUSY, "meta": "adam", "spike_guard": True, "pool_size": 40}, {}),
+        ("fedrevive", BUSY, BATCH_NORM),
+        ("dd_fedrevive", {}, {}),
+        ("afl_dw", {}, {}),
+    ],
+    ids=["mlp", "batchnorm", "dd", "afl_dw"],
+)
+def test_an_interrupted_run_goes_on_bit_for_bit(algorithm, settings, model, tmp_path):
+    config = Config(**SMALL, algorithm=algorithm, settings=settings, checkpoint_every=1, **model)
+    started = Run(config, checkpoint=tmp_path / "run.pt")
+
+    def die(simulation, arrival):
+        if len(simulation.arrivals) == 6:
+            raise Interrupted
+
+    started.simulation.observers.append(die)
+    with pytest.raises(Interrupted):
+        started.finish()
+    resumed, whole = run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt")
+    assert resumed.summary == whole.summary
+    pd.testing.assert_frame_equal(resumed.updates, whole.updates, check_exact=True)
+    assert torch.equal(resumed.x, whole.x)
+
+
+# Text
+
+
+def token_task():
+    """Texts of 8 tokens out of 30, of three classes: each has ten tokens of its own, half of a text is noise."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(240) % 3
+    own = labels[:, None] * 10 + rng.integers(10, size=(240, 8))
+    tokens = torch.from_numpy(np.where(rng.random((240, 8)) < 0.5, own, rng.integers(30, size=(240, 8))))
+    tokens[0, 0] = 29
+    labels = torch.from_numpy(labels)
+    return Task.from_tensors(tokens[:180], labels[:180], tokens[180:], labels[180:], unlabelled=tokens[:40])
+
+
+WORDS = {
+    "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "heads": 2, "layers": 1},
+    "client_optimizer": "adam", "client_lr": 0.03, "partition": "iid", "alpha": None, "server_lr": 0.5, "rounds": 16, "local_epochs": 3,
+}  # fmt: skip
+
+
+def text_run(settings, **more):
+    config = Config(**{**SMALL, **WORDS, **more}, algorithm="fedrevive", settings={**BUSY, **settings})
+    finished = Run(config, token_task())
+    return finished.finish(), finished
+
+
+def test_the_text_model_is_known_by_name_and_checks_its_heads():
+    assert MODELS.get("text_transformer") is TextTransformer
+    with pytest.raises(ConfigError, match=r"^width: must be a multiple of heads \(3\), got 32"):
+        TextTransformer(heads=3)
+
+
+def test_text_is_made_up_by_soft_prompts():
+    result, run_ = text_run({})
+    pool = run_.algorithm.pool
+    assert pool.inputs.shape == (8 * 16, 8, 8)
+    assert len(run_.algorithm.synthesiser.theta) == 4 * 8
+    assert result.summary["final_accuracy"] > 0.5
+    first, second = pool.inputs[0, :4], pool.inputs[15, :4]
+    torch.testing.assert_close(first, second)  # one batch has the same prompts
+    assert not torch.allclose(pool.inputs[-1, :4], first)  # which are learned
+
+
+def test_switches_for_text():
+    base, _ = text_run({}, rounds=6)
+    snippets, _ = text_run({"snippets": "own", "snippet_count": 30}, rounds=6)
+    longer, longer_run = text_run({"prompt_length": 6}, rounds=6)
+    assert not same_weights(snippets, base)
+    assert not same_weights(longer, base)
+    assert len(longer_run.algorithm.synthesiser.theta) == 6 * 8
+    with pytest.raises(ConfigError, match="'strange' is not known"):
+        text_run({"snippets": "strange"})
+
+
+def test_a_cohort_of_texts_trains_as_one_by_one():
+    plain = {"client_optimizer": "sgd", "client_lr": 0.2, "rounds": 6}  # Adam would make steps of rounding errors
+    together, _ = text_run({"k_kd": 0}, cohort="on", **plain)
+    alone, _ = text_run({"k_kd": 0}, cohort="off", **plain)
+    torch.testing.assert_close(together.x, alone.x, rtol=1e-3, atol=1e-5)
+
+
+def test_dd_works_on_tokens():
+    config = Config(**{**SMALL, **WORDS}, algorithm="dd_fedrevive", settings={"kd_lr": 1e-2})
+    finished = Run(config, token_task())
+    assert finished.finish().summary["final_accuracy"] > 0.5
+    assert not finished.algorithm.pool.inputs.is_floating_point()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("method", [FedRevive, DDFedRevive])
+def test_needs_a_context(method):
+    with pytest.raises(ConfigError, match="^context: "):
+        method().start(vector(0, 0))
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(ConfigError, match="^labelled: DD-FedRevive needs"):
+        dd(None)
+    bare = dataclasses.replace(faked(linear_model(1, 2)), inputs=None)
+    with pytest.raises(ConfigError, match="^inputs: FedRevive needs"):
+        FedRevive().start(vector(1, 0), bare)
+    server = FedRevive(alpha_feat=0.1)
+    server.start(vector(1, 0), faked(linear_model(1, 2)))
+    with pytest.raises(ConfigError, match="^features: "):
+        server.receive(update((0.1, 0)))
+    with pytest.raises(ConfigError, match="^buffer_size: FedRevive has no buffer"):
+        FedRevive(buffer_size=2)
+
+
+def test_what_clients_are_asked_for():
+    assert FedRevive().client_reports == {"features"}
+    assert FedRevive(alpha_feat=0).client_reports == frozenset()
+    assert FedRevive(proxy="true").client_reports == {"features", "label_counts"}
+    assert DDFedRevive().client_reports == {"label_counts"}
+    assert AFLDW().client_reports == frozenset()
+    assert DDFedRevive().held_out == pytest.approx(1 / 6)
+    assert DDFedRevive(auxiliary=0.25).held_out == 0.25
+    assert FedRevive().held_out == 0
