@@ -12,6 +12,7 @@ from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algor
 from asyncfl_lite.assembly import schedule
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
+from asyncfl_lite.lockstep import run_many
 from asyncfl_lite.results import Result, load_result
 from asyncfl_lite.runner import Run, run
 from asyncfl_lite.simulator import Simulation
@@ -30,5 +31,6 @@ __all__ = [
     "load_result",
     "make_algorithm",
     "run",
+    "run_many",
     "schedule",
 ]

@@ -26,13 +26,9 @@ from asyncfl_lite.cells import Cell
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.kernels import quiet_kernels
-from asyncfl_lite.results import (
-    FORMAT,
-    Result,
-    versions,
-    write_atomically,
-)
-from asyncfl_lite.runner import run, run_in
+from asyncfl_lite.lockstep import run_many
+from asyncfl_lite.results import FORMAT, Result, load_complete, versions, write_atomically
+from asyncfl_lite.runner import Run, run, run_in
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
@@ -161,12 +157,26 @@ def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
     """Run one configuration with several seeds, those that are complete read from ``folder``.
 
-    What the experiment notebook calls; every seed is saved as soon as it ends.
+    What the experiment notebook calls. Small models' seeds run in lockstep; large ones', and those that save
+    checkpoints, one after another, each saved as soon as it ends.
     """
     configs = [Config(**configuration).with_seed(seed) for seed in seeds]
-    if folder is None:
-        return [run(config) for config in configs]
-    return [run_in(Path(folder) / f"seed-{config.seed}", config) for config in configs]
+    folders = [None if folder is None else Path(folder) / f"seed-{config.seed}" for config in configs]
+    there = [
+        None if place is None else load_complete(place, config) for place, config in zip(folders, configs, strict=True)
+    ]
+    if all(there):
+        return there
+    if configs[0].checkpoint_every is None and Run(configs[0]).trainer.cohort:
+        # all of them, though some may be there: a run's last bits depend on its company
+        results = run_many(configs)
+        for place, result, old in zip(folders, results, there, strict=True):
+            if place is not None and old is None:
+                result.save(place)
+        return [old or result for old, result in zip(there, results, strict=True)]
+    return [
+        run(config) if place is None else run_in(place, config) for place, config in zip(folders, configs, strict=True)
+    ]
 
 
 def summarise_cell(cell: Cell, runs: Path) -> None:

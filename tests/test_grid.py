@@ -14,7 +14,6 @@ from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.grid import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.report import Recorded
-from asyncfl_lite.runner import Run
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
@@ -154,15 +153,15 @@ def test_only_what_changed_is_incomplete(experiments, tmp_path):
     assert [c.is_complete(tmp_path) for c in expand_grid(experiments / "smoke.yaml")] == [False, True]
 
 
-def test_a_seed_that_is_finished_is_read_and_not_run(experiments, tmp_path, monkeypatch):
-    cell = expand_grid(experiments / "smoke.yaml")[0]
-    first = run_seeds(cell.config.as_dict(), [0], tmp_path)
-    ran = []
-    monkeypatch.setattr(Run, "finish", lambda self, progress: ran.append(self.config.seed))
-    with pytest.raises(AttributeError):  # seed 1 has to run, and the stand-in returns nothing
-        run_seeds(cell.config.as_dict(), [0, 1], tmp_path)
-    assert ran == [1]
-    assert run_seeds(cell.config.as_dict(), [0], tmp_path)[0].summary == first[0].summary
+def test_a_seed_that_is_finished_is_kept_and_read(experiments, tmp_path):
+    """The missing one comes out as if both had run from the start, though only it is written."""
+    cell, both = expand_grid(experiments / "smoke.yaml")[0], tmp_path / "both"
+    run_seeds(cell.config.as_dict(), [0], tmp_path)
+    before = (tmp_path / "seed-0/result.json").read_bytes()
+    results = run_seeds(cell.config.as_dict(), [0, 1], tmp_path)
+    assert (tmp_path / "seed-0/result.json").read_bytes() == before
+    assert results[1].summary == run_seeds(cell.config.as_dict(), [0, 1], both)[1].summary
+    assert run_seeds(cell.config.as_dict(), [0, 1], tmp_path)[0].summary == results[0].summary
 
 
 def test_a_cut_off_result_makes_its_cell_run_again(experiments, tmp_path):

@@ -153,6 +153,7 @@ class FedRevive(MultiTeacher):
         elif not self.proxies.complete(update.client):
             probes = probe_inputs(self.spec, self.settings.probes, self.context.rng, like=self.x)
             logits = self.context.model.outputs(teacher.x, probes, teacher.buffers)
+            logits = self.context.class_logits(logits)
             self.proxies.add(update.client, probed_proportions(logits, self.settings.t_probe))
 
     def renew_pool(self) -> None:
@@ -176,14 +177,14 @@ class FedRevive(MultiTeacher):
 
     def _loss(self, inputs: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
         """Return L_synth of made-up inputs (Eq. 4); the student is the global model."""
-        chosen, model = self.settings, self.context.model
+        chosen, model, by_class = self.settings, self.context.model, self.context.class_logits
         answers = [outputs_and_statistics(model, teacher.x, inputs, teacher.buffers) for teacher in self.teachers]
         logits, statistics = zip(*answers, strict=True)
         stored = [teacher.features for teacher in self.teachers]
         adversarial = 0.0 if self.warming_up else chosen.alpha_adv
         return synthesis_loss(
-            TeacherAnswers(torch.stack(logits), list(statistics), stored),
-            model(self.x, inputs, self.buffers) if adversarial else None,
+            TeacherAnswers(torch.stack([by_class(rows) for rows in logits]), list(statistics), stored),
+            by_class(model(self.x, inputs, self.buffers)) if adversarial else None,
             labels,
             weights,
             alpha_target=chosen.alpha_target,

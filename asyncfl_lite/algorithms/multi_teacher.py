@@ -132,10 +132,10 @@ class MultiTeacher(AFLDW):
         chosen, pool = self.settings, self.pool
         if not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None
-        size, model = chosen.kd_batch_size, self.context.model
+        size, model, by_class = chosen.kd_batch_size, self.context.model, self.context.class_logits
         places = pool.draw(self.proportions(), chosen.k_kd * size, self.context.rng).to(self.x.device)
         answers = [
-            model.outputs(teacher.x, pool.inputs[row], teacher.buffers).unflatten(0, (chosen.k_kd, size))
+            by_class(model.outputs(teacher.x, pool.inputs[row], teacher.buffers)).unflatten(0, (chosen.k_kd, size))
             for teacher, row in zip(self.teachers, places, strict=True)
         ]
         steps = places.unflatten(1, (chosen.k_kd, size)).unbind(1)
@@ -149,10 +149,11 @@ class MultiTeacher(AFLDW):
 
     def _gradient(self, student: Tensor, buffers: Tensor | None, inputs: Tensor, answers: Tensor) -> Tensor:
         """Return the ``(d,)`` gradient of L_KD in one step."""
+        by_class, temperature = self.context.class_logits, self.settings.kd_temperature
         loss, gradient = self.context.model.gradient(
             student,
             inputs,
-            lambda logits: multi_teacher_loss(logits.view_as(answers), answers, self.settings.kd_temperature),
+            lambda outputs: multi_teacher_loss(by_class(outputs).view_as(answers), answers, temperature),
             buffers,
             train=self.settings.kd_bn == "train",
         )

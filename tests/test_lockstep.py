@@ -1,0 +1,87 @@
+"""Several runs at once: every schedule exactly as alone, every number within rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.client import Trainer
+from asyncfl_lite.cohort import Cohort
+
+SMALL = {"task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "eval_every": 2, "client_lr": 0.1}
+MIXED = [
+    {"algorithm": "fedbuff"},
+    {"algorithm": "fedbuff", "seed": 1},
+    {"algorithm": "fedasync", "client_lr": 0.05},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 50}},
+    {"algorithm": "fedac", "server_lr": 0.01},
+    {"algorithm": "fedprox"},
+    {"algorithm": "fedasmu", "client_lr_decay": 0.9},
+    {"algorithm": "fedbuff", "model": "cnn"},
+    {"algorithm": "fedbuff", "model": "cnn", "model_settings": {"norm": "batch"}},
+    {"algorithm": "kuiper", "settings": {"acc": "post_eval"}},
+]
+
+
+@pytest.fixture(scope="module")
+def both():
+    configs = [Config(**{**SMALL, **more}) for more in MIXED]
+    return list(zip(run_many(configs), map(run, configs), strict=True))
+
+
+@pytest.mark.parametrize("place", range(len(MIXED)), ids=lambda place: str(MIXED[place]))
+def test_each_run_is_as_alone(both, place):
+    together, alone = both[place]
+    columns = [
+        "client",
+        "dispatched_at",
+        "arrived_at",
+        "start_version",
+        "staleness",
+        "num_samples",
+        "accepted",
+        "version",
+    ]
+    assert together.updates[columns].equals(alone.updates[columns])
+    assert together.in_flight.equals(alone.in_flight) and together.clients.equals(alone.clients)
+    torch.testing.assert_close(together.x, alone.x, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(together.updates["train_loss"], alone.updates["train_loss"], rtol=1e-3, atol=1e-4)
+    assert together.config == alone.config
+    assert together.summary["virtual_time"] == alone.summary["virtual_time"]
+
+
+def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
+    shapes = []
+
+    class Watched(Cohort):
+        def __init__(self, model, data, training, works):
+            shapes.append((len(works), model.num_parameters, training.proximal, works[0].job.correction is None))
+            super().__init__(model, data, training, works)
+
+    monkeypatch.setattr("asyncfl_lite.client.Cohort", Watched)
+    run_many([Config(**{**SMALL, **more}) for more in MIXED[:8]])
+    assert max(size for size, *_ in shapes) > 15  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
+    assert len({shape[1:] for shape in shapes}) == 4  # those, FedAC with corrections, FedProx, the CNN
+
+
+def test_alone_in_company_is_alone():
+    config = Config(**SMALL)
+    (only,) = run_many([config])
+    assert only.summary == run(config).summary
+
+
+def test_nothing_to_run():
+    assert run_many([]) == []
+
+
+def test_time_is_shared_out(both):
+    assert all(result.timing["training_cpu_seconds"] > 0 for result, _ in both)
+    assert all(result.timing["cpu_seconds"] >= result.timing["training_cpu_seconds"] for result, _ in both)
+
+
+def test_a_trainer_that_takes_jobs_one_by_one_shares_with_nobody():
+    trainer = Trainer.__new__(Trainer)
+    trainer.cohort = False
+    assert trainer.shared is None
