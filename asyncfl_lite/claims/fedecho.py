@@ -145,8 +145,8 @@ def _stale_longer_at_large_delay(m: Measured) -> Finding:
     return Finding(HOLDS if large.min() > mild.max() else FAILS, text)
 
 
-NO_BASELINES = not_run("needs CA2FL, FedAC or FADAS, which the package does not have")
-NO_TASK = not_run("needs a task that the package does not have")
+NO_BASELINES = not_run("needs cells of CA2FL, FedAC and FADAS, which the grid does not have yet")
+NO_TASK = not_run("needs a task of which the grid has no cells yet")
 
 FEDECHO = [
     Claim("FE-T1-a", "Table 1", "runtimes lie in Table 1's ranges and at most 10% of clients are long", "printed",
