@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.jobs import Arrival, Job, Midway, Outcome
-from asyncfl_lite.results import write_atomically
 from asyncfl_lite.simulator import Simulation
 
 if TYPE_CHECKING:

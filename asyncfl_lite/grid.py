@@ -22,12 +22,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.cells import Cell
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.lockstep import run_many
-from asyncfl_lite.results import FORMAT, Result, load_complete, versions, write_atomically
+from asyncfl_lite.results import FORMAT, Result, load_complete, versions
 from asyncfl_lite.runner import Run, run, run_in
 
 EXPERIMENT = "experiment.ipynb"

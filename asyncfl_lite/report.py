@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.cells import Cell, expand_grid
 from asyncfl_lite.claims import CLAIMS, VERDICTS, Measured, check_claims
 from asyncfl_lite.claims.base import deviation
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.published import published
-from asyncfl_lite.results import Result, write_atomically
+from asyncfl_lite.results import Result
 
 MISSING = "not run"
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ResultError
 
@@ -140,34 +138,6 @@ def load_complete(folder: str | Path, config: Config) -> Result | None:
     except (ResultError, ValueError, KeyError):  # missing, damaged, or of a configuration that no longer exists
         return None
     return result if result.config.hash == config.hash else None
-
-
-def write_atomically(path: str | Path, content: str | Callable[[BinaryIO], None]) -> None:
-    """Write so that ``path`` holds all of ``content``, or what it held before.
-
-    Args:
-        path: the file; its folder is made.
-        content: text, or a function that writes into an open file.
-
-    Raises:
-        ResultError: naming the path and the reason (full disk, no permission).
-    """
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            if isinstance(content, str):
-                file.write(content.encode())
-            else:
-                content(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        with suppress(OSError):
-            part.unlink()
-        raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
 def versions() -> dict[str, str]:

@@ -15,8 +15,9 @@ import torch
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.assembly import schedule
+from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
-from asyncfl_lite.results import load_complete, write_atomically
+from asyncfl_lite.results import load_complete
 from asyncfl_lite.runner import Run
 from asyncfl_lite.simulator import Outcome
 
