@@ -110,6 +110,8 @@ class Config(Settings):
         base["redispatch"] = method.redispatch
         if not method.buffered:
             base["buffer_size"] = 1
+        if given.get("model", base["model"]) != base["model"]:
+            base["model_settings"] = {}  # they belong to the task's own model
         merged = {**base, **given}
         if "settings" in given and isinstance(given["settings"], dict):
             merged["settings"] = {**base["settings"], **given["settings"]}
@@ -169,9 +171,7 @@ class Config(Settings):
                 f"at a time under redispatch {self.redispatch!r}; must be at most {self.concurrency}"
             )
         if not method.uses_server_lr and self.server_lr != 1.0:
-            raise ValueError(
-                f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}"
-            )
+            raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
         if SELECTIONS.get(self.selection).needs_rounds and self.redispatch != "rounds":
             raise ValueError(
                 f"selection: {self.selection!r} chooses a round at a time, so redispatch must be 'rounds', "

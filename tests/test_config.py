@@ -76,7 +76,7 @@ def test_groups_are_typed():
 BAD = [
     ({"algoritm": "fedavg"}, "setting: 'algoritm' is not known; did you mean 'algorithm'?"),
     ({"algorithm": "fedecoh"}, "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: afl_dw"),
-    ({"task": "digit"}, "task: 'digit' is not known; did you mean 'digits'? Allowed: digits, mnist5k"),
+    ({"task": "digit"}, "task: 'digit' is not known; did you mean 'digits'? Allowed: cifar10, "),
     ({"model": "mpl"}, "model: 'mpl' is not known; did you mean 'mlp'?"),
     ({"delay": "fedecho_big"}, "delay: 'fedecho_big' is not known; did you mean 'fedecho_"),
     ({"partition": "dirichlet"}, "partition: 'dirichlet' is not known; did you mean 'dirichlet_"),

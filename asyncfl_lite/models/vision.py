@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 from torch import nn
@@ -90,17 +90,122 @@ class CNN(ModelSpec):
         return CNN(channels=_widened(self.channels, scale), norm=self.norm)
 
 
+class _Convolution(NamedTuple):
+    """One convolution with ReLU, and a 2×2 max-pooling if ``pool``."""
+
+    channels: int
+    kernel: int
+    padding: int
+    pool: bool
+
+
+def _stacked(
+    name: str,
+    convolutions: Sequence[_Convolution],
+    hidden: Sequence[int],
+    input_shape: tuple[int, ...],
+    num_classes: int,
+    norm: Norm = "none",
+) -> nn.Module:
+    """Return convolutions, then linear layers with ReLU between them, as papers before ResNet drew a CNN.
+
+    Raises:
+        ConfigError: for images too small for the convolutions.
+    """
+    before, *sides = input_shape
+    layers: list[nn.Module] = []
+    for channels, kernel, padding, pool in convolutions:
+        layers += [nn.Conv2d(before, channels, kernel, padding=padding), _norm(norm)(channels), nn.ReLU()]
+        layers += [nn.MaxPool2d(2)] * pool
+        sides = [(side + 2 * padding - kernel + 1) // (1 + pool) for side in sides]
+        before = channels
+        if min(sides) < 1:
+            height, width = input_shape[1:]
+            raise ConfigError(f"model: {name} needs larger images than {height}×{width}")
+    sizes = [before * math.prod(sides), *hidden]
+    layers.append(nn.Flatten())
+    for fewer, more in zip(sizes, sizes[1:], strict=False):
+        layers += [nn.Linear(fewer, more), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
+
+
+@MODELS.register("lenet")
+class LeNet(ModelSpec):
+    """LeNet-5 with ReLU and max-pooling: 5×5, 6-16 channels, then 120-84; 61,706 parameters on MNIST."""
+
+    scale: float = Field(1.0, gt=0)
+    """Factor on the number of channels and units."""
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the module for images of at least 12 pixels a side."""
+        (first, second), hidden = _widened((6, 16), self.scale), _widened((120, 84), self.scale)
+        convolutions = [_Convolution(first, 5, 2, True), _Convolution(second, 5, 0, True)]
+        return _stacked("lenet", convolutions, hidden, input_shape, num_classes)
+
+    def larger(self, scale: float) -> LeNet:
+        """Return a relative with ``scale`` times as many channels and units, for teaching this one."""
+        return LeNet(scale=scale * self.scale)
+
+
+@MODELS.register("flgo_cnn")
+class FLGoCNN(ModelSpec):
+    """FLGo's CNN (FedADT): 5×5, 32-64 channels, 512 on MNIST; unpadded, 64-64, 384-192 on CIFAR."""
+
+    layout: Literal["auto", "mnist", "cifar"] = "auto"
+    """FLGo has one for grey and one for colour images, 1,663,370 and 797,962 parameters; ``auto`` goes by that."""
+    scale: float = Field(1.0, gt=0)
+    """Factor on the number of channels and units."""
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the module for images of at least 4 pixels a side, or 16 in CIFAR's layout."""
+        colour = input_shape[0] == 3 if self.layout == "auto" else self.layout == "cifar"
+        channels, hidden, padding = ((64, 64), (384, 192), 0) if colour else ((32, 64), (512,), 2)
+        convolutions = [_Convolution(size, 5, padding, True) for size in _widened(channels, self.scale)]
+        return _stacked("flgo_cnn", convolutions, _widened(hidden, self.scale), input_shape, num_classes)
+
+    def larger(self, scale: float) -> FLGoCNN:
+        """Return a relative with ``scale`` times as many channels and units, for teaching this one."""
+        return FLGoCNN(layout=self.layout, scale=scale * self.scale)
+
+
+@MODELS.register("femnist_cnn")
+class FEMNISTCNN(ModelSpec):
+    """FedRevive's CNN for FEMNIST: 3×3, 64-64-64 channels, then 200-100; 421,058 parameters.
+
+    The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which
+    records means and variances after each convolution but normalises by none.
+    """
+
+    scale: float = Field(1.0, gt=0)
+    """Factor on the number of channels and units."""
+    norm: Norm = "none"
+    """After each convolution; the paper speaks of BatchNorm statistics, its code has no normalisation."""
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the module for images of at least 12 pixels a side."""
+        sizes = _widened((64, 64, 64), self.scale)
+        convolutions = [_Convolution(size, 3, 0, pool) for size, pool in zip(sizes, (False, True, True), strict=True)]
+        hidden = _widened((200, 100), self.scale)
+        return _stacked("femnist_cnn", convolutions, hidden, input_shape, num_classes, self.norm)
+
+    def larger(self, scale: float) -> FEMNISTCNN:
+        """Return a relative with ``scale`` times as many channels and units, for teaching this one."""
+        return FEMNISTCNN(scale=scale * self.scale, norm=self.norm)
+
+
 @MODELS.register("resnet")
 class ResNet(ModelSpec):
-    """ResNet for small images: 3×3 stem, GroupNorm, `width` to 8 × `width` channels.
+    """ResNet for small images: 3×3 stem, GroupNorm or BatchNorm, `width` to 8 × `width` channels.
 
-    ``width=64, blocks=(2, 2, 2, 2)`` is ResNet-18; ``blocks="resnet18"`` is the same.
+    ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, 11,173,962 parameters with 10 classes;
+    ``blocks="resnet18"`` is the same.
     """
 
     width: int = Field(8, ge=2)
     blocks: tuple[int, ...] = Field((1, 1, 1), min_length=1)
     """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
-    norm: Literal["group", "batch"] = "group"
+    norm: Norm = "group"
+    """``none`` is what FedRevive's authors train, from weights that were trained before."""
 
     @field_validator("blocks", mode="before")
     @classmethod

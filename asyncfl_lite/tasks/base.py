@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,6 +15,9 @@ from torch.nn import functional
 from asyncfl_lite.errors import ConfigError, DataError, unknown_name
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.registry import Registry, Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TASKS: Registry[TaskSource] = Registry("task")
 
@@ -93,6 +97,34 @@ class Task:
         classes = int(max(labels.max(), test_labels.max())) + 1
         return cls(name, inputs, labels, test_inputs, test_labels, classes, unlabelled=sets, owners=owners)
 
+    @classmethod
+    def from_dataset(
+        cls, train: Sequence[tuple[Any, int]], test: Sequence[tuple[Any, int]], *, name: str = "custom", **more: Any
+    ) -> Task:
+        """Make a task of map-style data sets, such as torchvision's, whose items are an input and a label.
+
+        Args:
+            train, test: each item ``(input, label)``; inputs are tensors or arrays of one shape, transformed already.
+            name, more: as in :meth:`from_tensors`.
+
+        Raises:
+            DataError: when an item is not of that form, or shapes differ.
+        """
+        tensors = [tensor for data in (train, test) for tensor in _stacked(data)]
+        return cls.from_tensors(*tensors, name=name, **more)
+
+    def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
+        """Return in words what the task is: data, sizes, metric, terms; with clients' ``parts`` also those."""
+        from asyncfl_lite.tasks.show import describe
+
+        return describe(self, parts)
+
+    def show(self, parts: Sequence[np.ndarray] | None = None) -> Figure:
+        """Draw examples with their labels; with clients' ``parts`` also who has which labels."""
+        from asyncfl_lite.tasks.show import show
+
+        return show(self, parts)
+
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input."""
@@ -161,6 +193,18 @@ class Task:
         """Return the task with its tensors on ``device``."""
         moved = {key: getattr(self, key).to(device) for key in ("inputs", "labels", "test_inputs", "test_labels")}
         return type(self)(**{**self.__dict__, **moved})
+
+
+def _stacked(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
+    """Return the inputs and labels of a map-style data set as tensors."""
+    try:
+        items = [
+            (torch.as_tensor(np.asarray(value)), int(label)) for value, label in (data[i] for i in range(len(data)))
+        ]
+        return torch.stack([value for value, _ in items]), torch.tensor([label for _, label in items])
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).split("\n")[0]
+        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({reason})") from None
 
 
 def _first_of(inputs: Tensor, name: str) -> UnlabelledSet:

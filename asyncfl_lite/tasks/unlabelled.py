@@ -1,36 +1,84 @@
-"""Unlabelled image sets for the server: another data set, warped images, drawn strokes.
+"""Unlabelled image sets for the server: other images, warped ones, photographs, drawings, a folder's.
 
-They stand in for FedEcho's cross-dataset, natural and synthetic sets (§5.1). Images are
-``(n, 1, side, side)`` in [0, 1]; labels are never looked at.
+They are, or stand in for, FedEcho's cross-dataset, natural and synthetic sets (§5.1). Images are
+``(n, C, height, width)`` in [0, 1], C = 1 for grey and 3 for colour; labels are never looked at.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from asyncfl_lite.errors import DataError
+
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
+"""What counts as an image in a folder."""
+
+
+def unit(images: Tensor) -> Tensor:
+    """Return float32 images in [0, 1]; bytes are divided by 255."""
+    return images if images.is_floating_point() else images.float() / 255.0
+
 
 def resize(images: Tensor, side: int) -> Tensor:
-    """Return ``(n, 1, side, side)``: means of areas when smaller, bilinear when larger."""
+    """Return ``(n, C, side, side)``: means of areas when smaller, bilinear when larger."""
     if images.shape[-1] > side:
         return functional.interpolate(images, size=(side, side), mode="area")
     return functional.interpolate(images, size=(side, side), mode="bilinear", align_corners=False)
+
+
+def fit(images: Tensor, side: int, channels: int) -> Tensor:
+    """Return ``(n, channels, side, side)`` in [0, 1]: grey repeated as colour, colour averaged to grey."""
+    sized = resize(unit(images), side)
+    if sized.shape[1] == channels:
+        return sized
+    return sized.expand(-1, channels, -1, -1) if channels > 1 else sized.mean(1, keepdim=True)
 
 
 def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Return ``count`` random images, each used again only after all the others were.
 
     Args:
-        images: ``(n, 1, side, side)``.
+        images: ``(n, C, height, width)``.
         count: may be larger than n.
         rng: the server's stream.
     """
-    passes = [rng.permutation(len(images)) for _ in range(math.ceil(count / len(images)))]
-    return images[torch.from_numpy(np.concatenate(passes)[:count])]
+    return images[torch.from_numpy(turns(len(images), count, rng))]
+
+
+def turns(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return ``(count,)`` places below ``size``, each again only after all the others."""
+    passes = [rng.permutation(size) for _ in range(math.ceil(count / size))]
+    return np.concatenate(passes)[:count]
+
+
+def moved(
+    images: Tensor, angle: np.ndarray, scale: np.ndarray, shear: np.ndarray, shift: np.ndarray | float = 0.0
+) -> Tensor:
+    """Return square images turned, scaled, sheared and shifted, each by its own amounts; black comes in.
+
+    Args:
+        images: ``(n, C, side, side)``.
+        angle: ``(n,)`` in radians.
+        scale: ``(2, n)`` across and down; larger than 1 makes what is drawn smaller.
+        shear: ``(n,)``.
+        shift: ``(2, n)`` in halves of the side, or a number.
+    """
+    cosine, sine = np.cos(angle), np.sin(angle)
+    across, down = np.broadcast_to(shift, scale.shape)
+    rows = [
+        [scale[0] * cosine, scale[0] * (shear * cosine - sine), across],
+        [scale[1] * sine, scale[1] * (shear * sine + cosine), down],
+    ]
+    transform = torch.tensor(np.array(rows), dtype=images.dtype).permute(2, 0, 1)
+    grid = functional.affine_grid(transform, list(images.shape), align_corners=False)
+    return functional.grid_sample(images, grid, align_corners=False)
 
 
 def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
@@ -39,20 +87,12 @@ def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     The turn is up to 45°, scale 0.7 to 1.3, shear up to 0.4, shift up to a fifth of the side; the
     rectangle takes 10% to 40% of each side.
     """
-    chosen = sample(images, count, rng)
+    chosen = unit(sample(images, count, rng))
     angle = rng.uniform(-math.pi / 4, math.pi / 4, count)
     scale = rng.uniform(0.7, 1.3, (2, count))
     shear = rng.uniform(-0.4, 0.4, count)
     shift = rng.uniform(-0.4, 0.4, (2, count))
-    cosine, sine = np.cos(angle), np.sin(angle)
-    rows = [
-        [scale[0] * cosine, scale[0] * (shear * cosine - sine), shift[0]],
-        [scale[1] * sine, scale[1] * (shear * sine + cosine), shift[1]],
-    ]
-    transform = torch.tensor(np.array(rows), dtype=images.dtype).permute(2, 0, 1)
-    grid = functional.affine_grid(transform, list(chosen.shape), align_corners=False)
-    moved = functional.grid_sample(chosen, grid, align_corners=False)
-    return moved * ~_rectangles(count, images.shape[-1], rng)
+    return moved(chosen, angle, scale, shear, shift) * ~_rectangles(count, images.shape[-1], rng)
 
 
 def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
@@ -65,7 +105,7 @@ def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
 
 
 def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, points: int = 40) -> Tensor:
-    """Return drawings of one to three quadratic curves each, as a pen of random width would draw them.
+    """Return grey drawings of one to three quadratic curves each, as a pen of random width would draw them.
 
     Args:
         side: of the images that come out.
@@ -88,3 +128,90 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
             np.maximum(image[0], np.exp(-distance / (2 * (width / 2) ** 2)), out=image[0])
     drawn = torch.from_numpy(images)
     return drawn if side == finest else resize(drawn, side)
+
+
+def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
+    """Return colour drawings: a background that fades between two colours, and two to five blots on it.
+
+    A blot is an ellipse or a rectangle in a colour of its own, turned at random, with a soft edge.
+
+    Args:
+        side: of the images.
+        count: how many.
+        rng: the server's stream.
+    """
+    axis = (np.arange(side) + 0.5) / side * 2 - 1
+    down, across = np.meshgrid(axis, axis, indexing="ij")
+    images = np.empty((count, 3, side, side), dtype=np.float32)
+    for image in images:
+        turn = rng.uniform(0, 2 * math.pi)
+        fade = (across * math.cos(turn) + down * math.sin(turn)) / (2 * math.sqrt(2)) + 0.5
+        first, last = rng.uniform(0, 1, (2, 3, 1, 1))
+        image[:] = first * (1 - fade) + last * fade
+        for _ in range(rng.integers(2, 6)):
+            x, y = rng.uniform(-0.8, 0.8, 2)
+            width, height = rng.uniform(0.15, 0.7, 2)
+            turn, power = rng.uniform(0, math.pi), rng.choice([2, 8])  # |u|^p + |v|^p = 1: an ellipse, or nearly square
+            u = ((across - x) * math.cos(turn) + (down - y) * math.sin(turn)) / width
+            v = ((down - y) * math.cos(turn) - (across - x) * math.sin(turn)) / height
+            inside = 1 / (1 + np.exp(12 * (np.abs(u) ** power + np.abs(v) ** power - 1).clip(max=10)))
+            image[:] = image * (1 - inside) + rng.uniform(0, 1, (3, 1, 1)) * inside
+    return torch.from_numpy(images)
+
+
+@lru_cache(maxsize=1)
+def _photographs() -> tuple[Tensor, ...]:
+    """Return scikit-learn's two photographs, ``(3, 427, 640)`` in [0, 1] each."""
+    from sklearn.datasets import load_sample_images  # takes a second to import: only when needed
+
+    return tuple(torch.tensor(image).permute(2, 0, 1) / 255.0 for image in load_sample_images().images)
+
+
+def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
+    """Return random colour crops of the two photographs that scikit-learn ships, half of them mirrored.
+
+    A crop takes 64 to 320 of a photograph's 427 by 640 pixels a side. They stand in for STL-10.
+    """
+    crops = []
+    for _ in range(count):
+        photo = _photographs()[rng.integers(2)]
+        size = int(np.exp(rng.uniform(np.log(64), np.log(321))))
+        top, left = (int(rng.integers(length - size + 1)) for length in photo.shape[1:])
+        crop = photo[None, :, top : top + size, left : left + size]
+        crops.append(resize(crop.flip(-1) if rng.random() < 0.5 else crop, side))
+    return torch.cat(crops)
+
+
+@lru_cache(maxsize=4)
+def folder_images(folder: str, side: int, channels: int) -> Tensor:
+    """Return all images of a folder and its subfolders, sorted by name: ``(n, channels, side, side)`` in [0, 1].
+
+    This is how images that a generative model made come in, FedEcho's synthetic set. Each is cut to its middle
+    square and resized.
+
+    Raises:
+        DataError: when there are none, or one cannot be read.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    root = Path(folder).expanduser()
+    files = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
+    if not files:
+        raise DataError(f"generated: looked in {root} for images ({', '.join(sorted(SUFFIXES))}), found none")
+    images = []
+    for path in files:
+        try:
+            picture = Image.open(path).convert("RGB" if channels == 3 else "L")
+        except (UnidentifiedImageError, OSError) as error:
+            raise DataError(f"generated: {path} cannot be read as an image: {error}") from None
+        pixels = torch.from_numpy(np.array(picture)).reshape(*picture.size[::-1], channels).permute(2, 0, 1)
+        images.append(_middle_square(pixels)[None])
+    return torch.cat([fit(image, side, channels) for image in images])
+
+
+def _middle_square(image: Tensor) -> Tensor:
+    """Return the largest square around the middle of a ``(C, height, width)`` image."""
+    height, width = image.shape[1:]
+    size = min(height, width)
+    top, left = (height - size) // 2, (width - size) // 2
+    return image[:, top : top + size, left : left + size]

@@ -1,0 +1,112 @@
+"""Causal language models: inputs ``(n, L)`` token ids, or ``(n, L, width)`` embeddings; outputs ``(n, L, V)``.
+
+FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint this is a small Qwen2 with random weights. No
+mask is given, so padding has to stand behind the text, where a causal model's answers do not depend on it. LoRA
+is that of Hu et al., ICLR 2022, from the library `peft`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from asyncfl_lite.errors import MissingLibraryError
+from asyncfl_lite.models.base import MODELS, InputSpec
+from asyncfl_lite.models.frozen import Frozen, hide_frozen
+from asyncfl_lite.models.pretrained import from_checkpoint
+from asyncfl_lite.models.transformers import NO_DROPOUT, TransformerSpec
+
+
+class _Logits(nn.Module):
+    """A language model that returns its logits of the task's tokens only.
+
+    Args:
+        network: of `transformers`.
+        vocabulary: V; a checkpoint's table may have rows that no token uses.
+    """
+
+    def __init__(self, network: nn.Module, vocabulary: int) -> None:
+        super().__init__()
+        self.network = network
+        self.vocabulary = vocabulary
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, L, V)`` logits of the token after each."""
+        given = {"inputs_embeds" if inputs.is_floating_point() else "input_ids": inputs}
+        return self.network(**given, use_cache=False).logits[..., : self.vocabulary]
+
+
+@MODELS.register("causal_lm")
+class CausalLM(TransformerSpec):
+    """Causal language model: a small Qwen2 with random weights, or a checkpoint; whole or by LoRA."""
+
+    lora_rank: int | None = Field(None, ge=1)
+    """Train and send matrices of this rank beside every linear layer, and nothing else; none: all weights."""
+    gguf_file: str | None = None
+    """File in the checkpoint's folder, where the weights are in GGUF."""
+
+    def build_for(self, inputs: InputSpec) -> nn.Module:
+        """Return the module for a task's sequences.
+
+        Raises:
+            ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
+            DataError: when the checkpoint is not to be had.
+            MissingLibraryError: for LoRA without `peft`.
+        """
+        (length,) = inputs.shape
+        vocabulary = inputs.vocabulary or self.vocabulary
+        network = self._network(vocabulary, length)
+        if hasattr(network.base_model, "rotary_emb"):  # its tables are constants: nothing to send or to average
+            network.base_model.rotary_emb = Frozen(network.base_model.rotary_emb)
+        if self.lora_rank is not None:
+            network = hide_frozen(_with_lora(network, self.lora_rank))
+        return _Logits(network, vocabulary)
+
+    def _network(self, vocabulary: int, length: int) -> nn.Module:
+        if self.checkpoint is None:
+            return self.encoder_class()(self.configuration(vocabulary, length))
+        from transformers import AutoConfig
+
+        where = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
+        config = from_checkpoint(AutoConfig, self.checkpoint, self.download, **where)
+        self._check(config, vocabulary, length)
+        for name in NO_DROPOUT:
+            if hasattr(config, name):
+                setattr(config, name, 0.0)
+        options = {"config": config, "dtype": torch.float32, "attn_implementation": "eager", **where}
+        return from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
+
+    def encoder_class(self) -> Any:
+        """Return Qwen2, or for a checkpoint whatever causal model it holds."""
+        from transformers import AutoModelForCausalLM, Qwen2ForCausalLM
+
+        return Qwen2ForCausalLM if self.checkpoint is None else AutoModelForCausalLM
+
+    def configuration(self, vocabulary: int, length: int) -> Any:
+        """Return a Qwen2 of these sizes, the table of embeddings being that of the logits too."""
+        from transformers import Qwen2Config
+
+        return Qwen2Config(
+            vocab_size=vocabulary,
+            hidden_size=self.width,
+            intermediate_size=2 * self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            num_key_value_heads=self.heads,
+            max_position_embeddings=length,
+            tie_word_embeddings=True,
+            initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is made for 1,536 and more
+            attn_implementation="eager",  # the others have no rule for vmap
+        )
+
+
+def _with_lora(network: nn.Module, rank: int) -> nn.Module:
+    """Return the network with LoRA beside all its linear layers but the last, scaled by 2."""
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError:
+        raise MissingLibraryError("lora_rank: needs the library peft; pip install peft") from None
+    return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

@@ -1,0 +1,69 @@
+"""Parts of a network that stay as they are: no client trains them and no update holds them.
+
+A run's vector is what :meth:`torch.nn.Module.named_parameters` lists, and its running statistics what
+:meth:`~torch.nn.Module.named_buffers` lists. A frozen part is in neither: its weights are not sent, its
+BatchNorm goes by the running statistics that it came with, and there is nothing of it to average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+
+class Frozen(nn.Module):
+    """A module that keeps its parameters to itself, in evaluation mode for good.
+
+    It still moves with the module around it (``to``, ``deepcopy``), lets gradients through to its inputs, and is
+    saved and loaded by ``state_dict`` under the names that it would have if it were not frozen.
+
+    Args:
+        part: what is frozen; its parameters cease to require gradients.
+    """
+
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self._held = [part.eval().requires_grad_(False)]  # in a list it isn't registered, hence not listed
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the part returns."""
+        return self._held[0](*args, **kwargs)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Frozen:
+        self._held[0]._apply(fn, recurse)
+        return super()._apply(fn, recurse)
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        self._held[0].state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        mine = {name.removeprefix(prefix): value for name, value in state_dict.items() if name.startswith(prefix)}
+        result = self._held[0].load_state_dict(mine, strict=False)
+        missing_keys += [prefix + name for name in result.missing_keys]
+        unexpected_keys += [prefix + name for name in result.unexpected_keys]
+
+
+def hide_frozen(module: nn.Module) -> nn.Module:
+    """Put every part of ``module`` whose parameters all require no gradient into :class:`Frozen`, in place.
+
+    Returns:
+        ``module`` itself; the largest such parts are taken whole, parts without parameters are left.
+    """
+    for name, part in list(module.named_children()):
+        parameters = list(part.parameters())
+        if parameters and not any(parameter.requires_grad for parameter in parameters):
+            setattr(module, name, Frozen(part))
+        else:
+            hide_frozen(part)
+    return module

@@ -1,0 +1,47 @@
+"""The LSTM of next-character prediction: LEAF's Shakespeare benchmark (Caldas et al. 2018, KUIPER §4)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
+
+
+class _NextToken(nn.Module):
+    """Embedding, LSTM layers, and one linear layer at every position."""
+
+    def __init__(self, vocabulary: int, num_classes: int, embedding: int, width: int, layers: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding)
+        self.lstm = nn.LSTM(embedding, width, layers, batch_first=True)
+        self.head = nn.Linear(width, num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, L, num_classes)`` logits of ``(n, L)`` token ids, or of ``(n, L, embedding)`` floats."""
+        embedded = inputs if inputs.dim() == 3 else self.embedding(inputs)
+        return self.head(self.lstm(embedded)[0])
+
+
+@MODELS.register("lstm")
+class LSTM(ModelSpec):
+    """LSTM that predicts the next token at every position; LEAF's for Shakespeare with `width` 256."""
+
+    vectorises: ClassVar[bool] = False  # torch's LSTM; spelt out so that it would, it is 3 to 5 times slower in all
+
+    vocabulary: int = Field(1000, ge=1)
+    """Number of tokens where no task says it."""
+    embedding: int = Field(8, ge=1)
+    width: int = Field(64, ge=1)
+    layers: int = Field(2, ge=1)
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""
+        return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
+
+    def build_for(self, inputs: InputSpec) -> nn.Module:
+        """Return the module for a task's tokens."""
+        vocabulary = inputs.vocabulary or self.vocabulary
+        return _NextToken(vocabulary, inputs.num_classes, self.embedding, self.width, self.layers)

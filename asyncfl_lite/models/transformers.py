@@ -1,0 +1,202 @@
+"""Encoders of the `transformers` library as text classifiers: BERT and T5, from a configuration or a checkpoint.
+
+The classifier is that of FedRevive §3.2: a prediction token before the text, whose final hidden state a small
+head of two linear layers reads. On a BERT checkpoint the token is ``[CLS]`` and the head's first layer the
+checkpoint's pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as in FedEcho §5.2.
+T5-small's encoder alone with this head has FedRevive's 35.6 million parameters.
+
+There is no dropout: what a client makes of its batches is a function of them alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
+from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
+
+if TYPE_CHECKING:  # transformers takes seconds to import: only when a model is built
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
+"""What configurations of `transformers` call it."""
+
+
+class _PredictionTokenClassifier(nn.Module):
+    """An encoder, a prediction token before its input, and a head on that token's final hidden state."""
+
+    def __init__(self, encoder: PreTrainedModel, num_classes: int, ids: TokenIds) -> None:
+        super().__init__()
+        table = encoder.get_input_embeddings().weight.detach()
+        width = table.shape[1]
+        self.encoder = encoder
+        self.ids = ids
+        known = ids.prediction is not None
+        first = table[ids.prediction].clone() if known else table.std() * torch.randn(width)
+        self.prediction_token = nn.Parameter(first)
+        self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, num_classes))
+        if getattr(encoder, "pooler", None) is not None:
+            self.head[0].load_state_dict(encoder.pooler.dense.state_dict())
+            encoder.pooler = None
+        self.knows_segments = getattr(encoder.config, "type_vocab_size", 1) > 1
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, num_classes)`` logits of ``(n, L)`` token ids, or of ``(n, L, width)`` embeddings."""
+        segments = {}
+        if inputs.dim() == 3:
+            embedded, here = inputs, torch.ones_like(inputs[..., 0], dtype=torch.bool)
+        else:
+            embedded, here = self.encoder.get_input_embeddings()(inputs), inputs != self.ids.padding
+            if self.knows_segments:
+                segments["token_type_ids"] = nn.functional.pad(self._in_second_sentence(inputs), (1, 0))
+        first = self.prediction_token.expand(len(embedded), 1, -1)
+        here = nn.functional.pad(here, (1, 0), value=True)[:, None, None]
+        # A mask of four axes is used as it is; of two it would be turned into one in ways that vmap cannot follow.
+        mask = torch.zeros_like(here, dtype=embedded.dtype).masked_fill(~here, torch.finfo(embedded.dtype).min)
+        embedded = torch.cat([first, embedded], dim=1)
+        hidden = self.encoder(inputs_embeds=embedded, attention_mask=mask, **segments).last_hidden_state
+        return self.head(hidden[:, 0])
+
+    def _in_second_sentence(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, L)`` int64, 1 behind the first separator as far as the second, BERT's segment B."""
+        separators = (inputs == self.ids.separator).long()
+        return ((separators.cumsum(-1) - separators) == 1).long() * (inputs != self.ids.padding)
+
+
+class TransformerSpec(ModelSpec):
+    """What BERT and T5 share; abstract."""
+
+    checkpoint: str | None = None
+    """Folder or name of a pretrained model, or ``minilm``; None for random weights of the sizes below."""
+    download: bool = False
+    """Whether a checkpoint may be fetched over the network."""
+    vocabulary: int = Field(1000, ge=3)
+    """Number of tokens where no task says it."""
+    width: int = Field(64, ge=1)
+    layers: int = Field(2, ge=1)
+    heads: int = Field(4, ge=1)
+
+    @model_validator(mode="after")
+    def _divides(self) -> TransformerSpec:
+        if self.width % self.heads:
+            raise ValueError(f"width: must be a multiple of heads ({self.heads}), got {self.width}")
+        return self
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the module for texts of ``input_shape = (length,)`` tokens."""
+        return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
+
+    def build_for(self, inputs: InputSpec) -> nn.Module:
+        """Return the module for a task's texts.
+
+        Raises:
+            ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
+            DataError: when the checkpoint is not to be had.
+        """
+        (length,) = inputs.shape
+        vocabulary = inputs.vocabulary or self.vocabulary
+        if self.checkpoint is None:
+            encoder = self.encoder_class()(self.configuration(vocabulary, length + 1))
+            return _PredictionTokenClassifier(encoder, inputs.num_classes, TokenIds())
+        from transformers import AutoConfig
+
+        config = from_checkpoint(AutoConfig, self.checkpoint, self.download)
+        self._check(config, vocabulary, length + 1)
+        for name in NO_DROPOUT:
+            if hasattr(config, name):
+                setattr(config, name, 0.0)
+        options = {"config": config, "dtype": torch.float32, "attn_implementation": "eager"}
+        encoder = from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
+        return _PredictionTokenClassifier(
+            encoder, inputs.num_classes, checkpoint_tokens(self.checkpoint, self.download)[1]
+        )
+
+    def _check(self, config: PreTrainedConfig, vocabulary: int, length: int) -> None:
+        size, longest = config.vocab_size, getattr(config, "max_position_embeddings", length)
+        if not 0.95 * size <= vocabulary <= size:  # tables of embeddings are often rounded up
+            raise ConfigError(
+                f"checkpoint: {self.checkpoint!r} knows {size} tokens, the task's texts are made of {vocabulary}; "
+                f"set the task's tokenizer to {self.checkpoint!r} too"
+            )
+        if length > longest:
+            raise ConfigError(f"checkpoint: {self.checkpoint!r} takes at most {longest} tokens, got {length}")
+
+    def larger(self, scale: float) -> TransformerSpec:
+        """Return a relative with ``scale`` times as many layers, for teaching this one.
+
+        Raises:
+            ConfigError: for a checkpoint.
+        """
+        if self.checkpoint is not None:
+            raise ConfigError("checkpoint: a pretrained model has no larger relatives; name the teachers")
+        return self.model_copy(update={"layers": round(scale * self.layers)})
+
+    @abstractmethod
+    def encoder_class(self) -> Any:
+        """Return the class of `transformers` that makes the encoder."""
+
+    @abstractmethod
+    def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
+        """Return the configuration of an encoder with random weights, for ``length`` tokens in all."""
+
+
+@MODELS.register("bert")
+class Bert(TransformerSpec):
+    """BERT that classifies by its first token: small and random, or a checkpoint such as `minilm`."""
+
+    def encoder_class(self) -> Any:
+        """Return BertModel, or for a checkpoint whatever encoder it holds, such as RoBERTa's."""
+        from transformers import AutoModel, BertModel
+
+        return BertModel if self.checkpoint is None else AutoModel
+
+    def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
+        """Return a BERT of these sizes."""
+        from transformers import BertConfig
+
+        return BertConfig(
+            vocab_size=vocabulary,
+            hidden_size=self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=4 * self.width,
+            max_position_embeddings=length,
+            initializer_range=self.width**-0.5,  # BERT's own 0.02, made for 768, leaves narrow ones without a signal
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            pad_token_id=TokenIds().padding,
+            attn_implementation="eager",
+        )
+
+
+@MODELS.register("t5")
+class T5(TransformerSpec):
+    """T5's encoder that classifies by a prepended token: small and random, or a checkpoint (FedRevive)."""
+
+    def encoder_class(self) -> Any:
+        """Return T5's encoder."""
+        from transformers import T5EncoderModel
+
+        return T5EncoderModel
+
+    def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
+        """Return a T5 of these sizes; positions are relative, so it takes any ``length``."""
+        from transformers import T5Config
+
+        return T5Config(
+            vocab_size=vocabulary,
+            d_model=self.width,
+            d_kv=self.width // self.heads,
+            d_ff=4 * self.width,
+            num_layers=self.layers,
+            num_heads=self.heads,
+            dropout_rate=0.0,
+            pad_token_id=TokenIds().padding,
+            attn_implementation="eager",
+        )

@@ -1,0 +1,109 @@
+"""Models for video: inputs ``(n, channels, frames, height, width)``."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+
+from asyncfl_lite.errors import ConfigError, unknown_name
+from asyncfl_lite.models.base import MODELS, ModelSpec
+from asyncfl_lite.models.frozen import hide_frozen
+from asyncfl_lite.models.vision import RESNETS, _blocks
+
+
+@MODELS.register("resnet3d")
+class ResNet3d(ModelSpec):
+    """3D ResNet of torchvision's basic blocks, `width` to 8 × `width` channels (KUIPER's networks).
+
+    ``width=64, blocks="resnet18", norm="batch"`` is torchvision's ``r3d_18``, whose weights it loads by name;
+    ``resnet26`` and ``resnet34`` are KUIPER's assistant and teacher.
+    """
+
+    width: int = Field(8, ge=2, multiple_of=2)
+    blocks: tuple[int, ...] = Field((1, 1, 1), min_length=1)
+    """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
+    norm: Literal["group", "batch"] = "group"
+    """GroupNorm with 2 groups, or torchvision's BatchNorm."""
+    trainable: Literal["all", "last"] = "all"
+    """``last``: clients train and send the last layer only; the rest stays as initialised."""
+
+    @field_validator("blocks", mode="before")
+    @classmethod
+    def _named(cls, blocks: Any) -> Any:
+        """Turn a ResNet's name into its blocks."""
+        if not isinstance(blocks, str):
+            return blocks
+        if blocks not in RESNETS:
+            raise ConfigError(unknown_name("blocks", blocks, RESNETS))
+        return RESNETS[blocks]
+
+    def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+        """Return the network with torchvision's initial weights; frames are halved by every stage but the first."""
+        parts: dict[str, nn.Module] = {"stem": self._stem(input_shape[0])}
+        before = self.width
+        for stage, count in enumerate(self.blocks):
+            after = self.width * 2**stage
+            strides = [1 if stage == 0 else 2] + [1] * (count - 1)
+            sizes = [before] + [after] * (count - 1)
+            parts[f"layer{stage + 1}"] = nn.Sequential(
+                *(_block(size, after, stride) for size, stride in zip(sizes, strides, strict=True))
+            )
+            before = after
+        parts |= {"avgpool": nn.AdaptiveAvgPool3d(1), "flatten": nn.Flatten(), "fc": nn.Linear(before, num_classes)}
+        network = nn.Sequential(OrderedDict(parts))
+        for layer in network.modules():
+            if isinstance(layer, nn.Conv3d):
+                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+        nn.init.normal_(network.fc.weight, 0, 0.01)
+        nn.init.zeros_(network.fc.bias)
+        if self.norm == "group":
+            _put_group_norm(network)
+        if self.trainable == "last":
+            network.requires_grad_(False).fc.requires_grad_(True)
+            hide_frozen(network)
+        return network
+
+    def _stem(self, channels: int) -> nn.Module:
+        """Return torchvision's first layers, for any number of channels and any width."""
+        convolution = _First(channels, self.width, (3, 7, 7), stride=(1, 2, 2), padding=(1, 3, 3), bias=False)
+        return nn.Sequential(convolution, nn.BatchNorm3d(self.width), nn.ReLU(inplace=True))
+
+    @property
+    def whole(self) -> ResNet3d:
+        """The same network with all of it trained, which a chain of teachers does before clients get it."""
+        return self.model_copy(update={"trainable": "all"})
+
+    def larger(self, scale: float) -> ResNet3d:
+        """Return a relative with ``scale`` times as many blocks, for teaching this one (KUIPER §3.1)."""
+        blocks = _blocks(round(scale * sum(self.blocks)), len(self.blocks))
+        return self.whole.model_copy(update={"blocks": blocks})
+
+
+class _First(nn.Conv3d):
+    """A convolution that takes clips of any precision, since many are kept in half."""
+
+    def forward(self, clips: Tensor) -> Tensor:
+        """Return the convolution in the weights' precision."""
+        return super().forward(clips.to(self.weight.dtype))
+
+
+def _block(before: int, after: int, stride: int) -> nn.Module:
+    """Return torchvision's basic block of two 3×3×3 convolutions."""
+    from torchvision.models.video.resnet import BasicBlock, Conv3DSimple  # slow to import: only when needed
+
+    shortcut = None
+    if stride != 1 or before != after:
+        shortcut = nn.Sequential(nn.Conv3d(before, after, 1, stride, bias=False), nn.BatchNorm3d(after))
+    return BasicBlock(before, after, Conv3DSimple, stride, shortcut)
+
+
+def _put_group_norm(module: nn.Module) -> None:
+    """Replace every BatchNorm, which torchvision's blocks come with, in place."""
+    for name, part in module.named_children():
+        if isinstance(part, nn.BatchNorm3d):
+            setattr(module, name, nn.GroupNorm(2, part.num_features))
+        else:
+            _put_group_norm(part)

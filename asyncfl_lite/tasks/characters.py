@@ -1,0 +1,188 @@
+"""Next-character prediction by role: Shakespeare's plays (LEAF, Caldas et al. 2018; KUIPER §4) and a stand-in.
+
+A role's text is cut into windows that follow each other, each of L characters and the L that come one later: the
+model predicts at every place, where LEAF shifts its window of 80 by one character and predicts one. The first
+four fifths of each role's windows are for training, the last are for testing. Roles with little text are no
+clients: what they say is the unlabelled set ``natural``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.tasks import prose
+from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.sentences import sentence_pairs
+from asyncfl_lite.tasks.sequences import SequenceTask
+from asyncfl_lite.tasks.text_sets import written
+from asyncfl_lite.tasks.unlabelled import sample
+
+HOW = (
+    "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "
+    "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
+)
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+"""Stands for every character that the training text does not have; its id is 0."""
+
+
+class Alphabet:
+    """The characters of a text, numbered from 1; 0 is any other.
+
+    Args:
+        texts: whose characters they are.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.characters = UNKNOWN + "".join(sorted(set().union(*texts)))
+        self._ids = {character: number for number, character in enumerate(self.characters)}
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def windows(self, text: str, length: int) -> Tensor:
+        """Return ``(n, length + 1)`` ids; each window begins with the character that the one before ends with."""
+        ids = torch.tensor([self._ids.get(character, 0) for character in text], dtype=torch.int64)
+        if len(ids) <= length:
+            return ids.new_zeros(0, length + 1)
+        return ids.unfold(0, length + 1, length)
+
+    def decode(self, row: Tensor) -> str:
+        """Return the text of ``(L,)`` ids."""
+        return "".join(self.characters[number] for number in row.tolist())
+
+
+def character_task(
+    name: str,
+    roles: Mapping[str, str],
+    others: Iterable[str],
+    cross: Callable[[], str],
+    length: int,
+    **about: object,
+) -> SequenceTask:
+    """Return the task of predicting what roles say next, with roles as owners.
+
+    Its unlabelled sets: ``cross``, another text; ``natural``, other roles' texts; ``synthetic``, what a chain
+    writes in which each character follows the three before it as in the training windows.
+
+    Args:
+        name: as configurations call it.
+        roles: role -> text, of at least five windows each.
+        others: texts of roles that are no clients.
+        cross: returns another text.
+        length: L, characters in a window.
+        about: the task's other fields.
+
+    Raises:
+        ConfigError: when there are no such roles.
+    """
+    alphabet = Alphabet(roles.values())
+    windows = [alphabet.windows(text, length) for text in roles.values()]
+    if min(map(len, windows), default=0) < 5:
+        raise ConfigError(f"least: must leave some roles, each with 5 windows of {length} characters or more")
+    cuts = [len(own) * 4 // 5 for own in windows]
+    train = torch.cat([own[:cut] for own, cut in zip(windows, cuts, strict=True)])
+    test = torch.cat([own[cut:] for own, cut in zip(windows, cuts, strict=True)])
+    owners = np.repeat(np.arange(len(windows)), cuts)
+
+    def drawn(texts: Iterable[str], count: int, rng: np.random.Generator) -> Tensor:
+        return sample(torch.cat([alphabet.windows(text, length) for text in texts])[:, :-1], count, rng)
+
+    others = tuple(others)
+    return SequenceTask(
+        name,
+        train[:, :-1],
+        train[:, 1:],
+        test[:, :-1],
+        test[:, 1:],
+        num_classes=len(alphabet),
+        unlabelled={
+            "cross": lambda count, rng: drawn([cross()], count, rng),
+            "natural": lambda count, rng: drawn(others, count, rng),
+            "synthetic": lambda count, rng: written(train[:, :-1], count, rng, order=3),
+        },
+        owners=owners,
+        kinds=owners,
+        vocabulary=len(alphabet),
+        class_names=tuple(alphabet.characters),
+        metric="perplexity",
+        decode=alphabet.decode,
+        **about,
+    )
+
+
+def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return role -> its speeches, a line break after each, and role -> characters in its blocks, name included.
+
+    Args:
+        play: blocks with an empty line between them, each a line ``SPEAKER:`` and a speech.
+    """
+    speeches: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for block in re.split(r"\n\n+", play.strip()):
+        speaker, _, speech = block.partition("\n")
+        if speaker.endswith(":") and speech:
+            speeches.setdefault(speaker[:-1], []).append(speech)
+            sizes[speaker[:-1]] = sizes.get(speaker[:-1], 0) + len(block)
+    return {role: "\n".join([*said, ""]) for role, said in speeches.items()}, sizes
+
+
+@TASKS.register("shakespeare")
+class Shakespeare(TaskSource):
+    """Next character of Shakespeare by role (tinyshakespeare, 105 roles); scored by perplexity."""
+
+    folder: str | None = None
+    """Where input.txt is, with or without tinyshakespeare/; None for ASYNCFL_DATA, else the cache folder."""
+    least: int = Field(2000, ge=1)
+    """Characters that a role's blocks must have for it to be a client's, its name before each included."""
+    length: int = Field(80, ge=2)
+    """Characters in a window."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=HOW)
+        path = data_file(place, "input.txt", how=HOW)
+        speeches, sizes = roles_of(path.read_text(encoding="utf-8"))
+        roles = {role: text for role, text in speeches.items() if sizes[role] >= self.least}
+        others = [text for role, text in speeches.items() if role not in roles]
+        return character_task(
+            "shakespeare",
+            roles,
+            others,
+            lambda: " ".join(prose.topics().values()),
+            self.length,
+            source="William Shakespeare, compiled by Andrej Karpathy (tinyshakespeare)",
+            licence="public domain; the compilation states none",
+        )
+
+
+@TASKS.register("pydoc_chars")
+class PydocChars(TaskSource):
+    """Next character of Python's manual by topic, real prose, stand-in for Shakespeare; scored by perplexity."""
+
+    least: int = Field(2000, ge=1)
+    """Characters that a topic must have to be a client's."""
+    length: int = Field(40, ge=2)
+    """Characters in a window."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        every = prose.topics()
+        roles = {topic: text for topic, text in every.items() if len(text) >= self.least}
+        return character_task(
+            "pydoc_chars",
+            roles,
+            [text for topic, text in every.items() if topic not in roles],
+            lambda: ". ".join(" ".join(pair) for pair in sentence_pairs(2000, np.random.default_rng(2))[0]),
+            self.length,
+            source=prose.SOURCE,
+            licence=prose.LICENCE,
+            stands_in_for="Shakespeare",
+        )

@@ -1,0 +1,193 @@
+"""Video files to tensors: decoded once with PyAV, kept on disk, what cannot be read told and left out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from asyncfl_lite.errors import DataError, MissingLibraryError
+
+KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
+"""Of Kinetics-400's red, green and blue in [0, 1], as torchvision's video models take them."""
+
+TOLD = 10
+"""As many unreadable clips get a warning of their own."""
+
+
+class Clip(NamedTuple):
+    """A video file, relative to its data set's folder, and its class."""
+
+    path: str
+    label: int
+
+
+class Decoded(NamedTuple):
+    """What could be read of a list of clips.
+
+    Attributes:
+        clips: ``(n, 3, T, side, side)`` normalised.
+        labels: ``(n,)`` int64.
+        skipped: path -> why, of the clips that are not among them.
+    """
+
+    clips: Tensor
+    labels: Tensor
+    skipped: dict[str, str]
+
+
+def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
+    """Return ``frames`` evenly spaced frames of a video, the middle square of each.
+
+    The shorter side is scaled to ``side``. A video with fewer frames shows some of them several times.
+
+    Args:
+        path: of the file.
+        frames: T.
+        side: in pixels.
+
+    Returns:
+        ``(3, T, side, side)`` uint8, red, green, blue.
+
+    Raises:
+        DataError: when any part of the video cannot be decoded; the reason only, without the path.
+        MissingLibraryError: without PyAV.
+    """
+    av = _pyav()
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                raise DataError("no video in it")
+            pictures = [_square(frame, side) for frame in container.decode(video=0)]
+    except (av.FFmpegError, OSError) as error:
+        raise DataError(getattr(error, "strerror", None) or str(error)) from None
+    if not pictures:
+        raise DataError("no frame in it")
+    places = ((np.arange(frames) + 0.5) * len(pictures) / frames).astype(int)
+    return np.stack([pictures[place] for place in places]).transpose(3, 0, 1, 2)
+
+
+def _pyav():
+    try:
+        import av
+    except ImportError:
+        raise MissingLibraryError("video files: need the library av; pip install av") from None
+    return av
+
+
+def _square(frame, side: int) -> np.ndarray:
+    """Return the ``(side, side, 3)`` middle of one of PyAV's frames, scaled by FFmpeg."""
+    scale = side / min(frame.width, frame.height)
+    width, height = (max(side, round(length * scale)) for length in (frame.width, frame.height))
+    picture = frame.to_ndarray(width=width, height=height, format="rgb24")
+    top, left = (height - side) // 2, (width - side) // 2
+    return picture[top : top + side, left : left + side]
+
+
+def read_clips(
+    clips: Sequence[Clip], videos: Path, cache: Path, name: str, frames: int, side: int, dtype: torch.dtype
+) -> Decoded:
+    """Return the clips as tensors, from the cache if they were decoded before.
+
+    Args:
+        clips: what to read.
+        videos: the folder that their paths start in.
+        cache: the folder of what was decoded: an array and a list of what could not be, for each list of
+            clips, size of files, ``frames`` and ``side``.
+        name: what they are, for the bar and the cache's file names.
+        frames: T.
+        side: in pixels.
+        dtype: of the tensors.
+
+    Raises:
+        DataError: when none can be read, or the cache cannot be written.
+        MissingLibraryError: without PyAV.
+    """
+    sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
+    told = json.dumps([[clip.path for clip in clips], sizes, frames, side])
+    array = cache / f"{name}-{frames}x{side}-{hashlib.sha256(told.encode()).hexdigest()[:12]}.npy"
+    notes = array.with_suffix(".json")
+    if not notes.is_file():
+        _decode_all(clips, videos, array, notes, name, frames, side)
+    skipped = json.loads(notes.read_text(encoding="utf-8"))
+    kept = np.array([place for place, clip in enumerate(clips) if clip.path not in skipped], dtype=np.int64)
+    if not len(kept):
+        raise DataError(f"{videos}: none of the {len(clips)} clips for {name} can be read; see {notes}")
+    labels = torch.tensor([clips[place].label for place in kept])
+    return Decoded(_normalised_rows(np.load(array, mmap_mode="r"), kept, dtype), labels, skipped)
+
+
+def _decode_all(
+    clips: Sequence[Clip], videos: Path, array: Path, notes: Path, name: str, frames: int, side: int
+) -> None:
+    """Decode all clips, several at once, into the file ``array``; the file ``notes`` is written last."""
+    _pyav()
+    part, skipped = array.with_name(f".{array.name}.{os.getpid()}.part"), {}
+    try:
+        array.parent.mkdir(parents=True, exist_ok=True)
+        shape = (len(clips), 3, frames, side, side)
+        kept = np.lib.format.open_memmap(part, mode="w+", dtype=np.uint8, shape=shape)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            one = partial(_decoded_or_why, frames=frames, side=side)
+            results = pool.map(one, [videos / clip.path for clip in clips])
+            bar = tqdm(zip(clips, results, strict=True), f"{name}: decoding, once", len(clips), unit="clip")
+            for place, (clip, result) in enumerate(bar):
+                if isinstance(result, str):
+                    skipped[clip.path] = result
+                else:
+                    kept[place] = result
+        kept.flush()
+        part.replace(array)
+    except OSError as error:
+        raise DataError(
+            f"cache: {array} cannot be written ({error.strerror}); name another folder in the setting `cache`"
+        ) from None
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    from asyncfl_lite.atomic import write_atomically
+
+    write_atomically(notes, json.dumps(skipped, indent=1) + "\n")
+    _tell(skipped, videos, notes)
+
+
+def _decoded_or_why(path: Path, frames: int, side: int) -> np.ndarray | str:
+    try:
+        return decode_clip(path, frames, side)
+    except DataError as error:
+        return str(error)
+
+
+def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
+    """Warn of clips that are left out, one by one up to ``TOLD``."""
+    for path, why in list(skipped.items())[:TOLD]:
+        warnings.warn(f"{videos / path}: skipped, {why}", stacklevel=4)
+    if len(skipped) > TOLD:
+        warnings.warn(f"{videos}: {len(skipped)} clips skipped in all; {notes} lists them", stacklevel=4)
+
+
+def normalised(clips: Tensor) -> Tensor:
+    """Return ``(…, 3, T, side, side)`` clips in [0, 1] less Kinetics' mean, by its standard deviation."""
+    mean, std = (torch.tensor(values).view(3, 1, 1, 1) for values in (KINETICS_MEAN, KINETICS_STD))
+    return (clips - mean) / std
+
+
+def _normalised_rows(array: np.ndarray, kept: np.ndarray, dtype: torch.dtype) -> Tensor:
+    """Return the ``kept`` rows of a file of bytes, normalised; a few at a time, to hold them only once."""
+    made = torch.empty((len(kept), *array.shape[1:]), dtype=dtype)
+    for first in range(0, len(kept), 64):
+        some = torch.from_numpy(array[kept[first : first + 64]])
+        made[first : first + 64] = normalised(some.float() / 255)
+    return made

@@ -1,0 +1,171 @@
+"""FEMNIST: handwritten digits and letters by writer (Caldas et al., "LEAF", arXiv 1812.01097).
+
+Two copies are read. LEAF's own preparation, run with ``-t sample``, gives ``train/*.json`` and ``test/*.json``:
+``users``, ``num_samples`` and ``user_data``, in which each user has ``x``, lists of 784 numbers from 0 to 1, and
+``y``. The other is the parquet copy that ``datasets`` reads (flwrlabs/femnist), which FedRevive's authors use: it
+has no test part, so a fixed share of all samples is held out, as they do (0.15).
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from asyncfl_lite.errors import DataError, MissingLibraryError
+from asyncfl_lite.tasks.base import TASKS
+from asyncfl_lite.tasks.files import data_folder
+from asyncfl_lite.tasks.image_files import ImageFiles, Other
+from asyncfl_lite.tasks.image_task import Labelled, balanced
+
+NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
+"""Class names in LEAF's order, which the parquet copy keeps."""
+
+REPOSITORY = "flwrlabs/femnist"
+
+Written = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""``(n, 784)`` bytes, ``(n,)`` int64 labels, ``(n,)`` names of their writers."""
+
+
+def read_leaf(folder: Path) -> Written:
+    """Return all samples in LEAF's JSON files in ``folder``, file by file in the order of their names.
+
+    Raises:
+        DataError: in one line, when there is no such file or one is not LEAF's.
+    """
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise DataError(f"femnist: looked in {folder} for LEAF's *.json, found none")
+    images, labels, writers = [], [], []
+    for path in files:
+        try:
+            content = json.loads(path.read_text())
+            for user in content["users"]:
+                own = content["user_data"][user]
+                pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
+                scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
+                images.append(np.rint(pixels * scale).astype(np.uint8))
+                labels.append(np.asarray(own["y"], dtype=np.int64))
+                writers.append(np.full(len(pixels), user))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"femnist: {path} is not a file of LEAF's ({type(error).__name__}: {error})") from None
+        if [len(one) for one in labels[-len(content["users"]) :]] != list(content["num_samples"]):
+            raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+    return np.concatenate(images), np.concatenate(labels), np.concatenate(writers)
+
+
+def read_parquet(files: list[str], writers: int | None, *, download: bool = False) -> Written:
+    """Return the samples of some writers in the parquet copy, in its order.
+
+    Args:
+        files: the parquet files; none lets ``datasets`` get the copy, if ``download``.
+        writers: how many writers, see :func:`chosen`.
+        download: whether the copy may be got over the network.
+
+    Raises:
+        DataError: in one line, when it cannot be read.
+        MissingLibraryError: without ``datasets``.
+    """
+    try:
+        import datasets
+    except ImportError:
+        raise MissingLibraryError("femnist: its parquet copy needs datasets; pip install datasets") from None
+    try:
+        kind, data = ("parquet", files) if files or not download else (REPOSITORY, None)
+        table = datasets.load_dataset(kind, data_files=data, split="train")
+        names = np.asarray(table["writer_id"])
+        places = np.flatnonzero(chosen(names, names, writers))
+        some = table.select(places).cast_column("image", datasets.Image(mode="L"))
+        images = np.stack([np.asarray(image).reshape(784) for image in some["image"]])
+        return images, np.asarray(some["character"], dtype=np.int64), names[places]
+    except (OSError, ValueError, KeyError) as error:
+        told = str(error).split("\n")[0]
+        raise DataError(f"femnist: the parquet copy could not be read ({type(error).__name__}: {told})") from None
+
+
+def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndarray:
+    """Return which of ``names`` belong to the first ``writers`` writers of a fixed shuffle.
+
+    Args:
+        names: ``(n,)`` writers' names.
+        among: all writers' names, any number of times each.
+        writers: how many; None for all.
+
+    Raises:
+        DataError: when there are fewer.
+    """
+    everyone = np.unique(among)
+    if writers is not None and writers > len(everyone):
+        raise DataError(f"writers: must be at most the {len(everyone)} that there are, got {writers}")
+    return np.isin(names, everyone[np.random.default_rng(0).permutation(len(everyone))[:writers]])
+
+
+@TASKS.register("femnist")
+class FEMNIST(ImageFiles):
+    """FEMNIST: handwritten digits and letters, 28×28 grey, 62 classes, owners are writers; LEAF's or parquet."""
+
+    name: ClassVar[str] = "femnist"
+    title: ClassVar[str] = "FEMNIST"
+    about: ClassVar[dict[str, object]] = {
+        "source": "FEMNIST of LEAF (Caldas et al., 2018), of NIST's special database 19",
+        "licence": "BSD 2-Clause (LEAF)",
+        "num_classes": 62,
+        "class_names": NAMES,
+    }
+    writers: int | None = Field(None, ge=1)
+    """How many writers, always the same ones; None for all. FedRevive takes 1,000 of 3,597."""
+    test_share: float = Field(0.15, gt=0, lt=1)
+    """Part of all samples held out for testing, where the copy has no test part of its own."""
+    cross: Other = "mnist5k"
+    natural: Literal["warped", Other] = "warped"
+
+    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+        """Return training and test images of the chosen writers, and the training samples' owners."""
+        train, test = self._parts()
+        train = _part(train, balanced(train[1], self.samples, "samples"))
+        test = _part(test, balanced(test[1], self.test_samples, "test_samples"))
+        _, owners = np.unique(train[2], return_inverse=True)
+        light = train[0].mean() > 127  # LEAF's ink is dark on white paper; here it is light, as MNIST has it
+        pixels = (255 - part[0] if light else part[0] for part in (train, test))
+        images = [torch.from_numpy(one.reshape(-1, 1, 28, 28)) for one in pixels]
+        labels = [torch.from_numpy(part[1]) for part in (train, test)]
+        return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
+
+    def _parts(self) -> tuple[Written, Written]:
+        """Return the samples for training and for testing, all by the chosen writers."""
+        how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
+        try:
+            place = data_folder(self.folder, "femnist", "FEMNIST", how=how)
+        except DataError:
+            if not self.download:
+                raise
+            return self._held_out(read_parquet([], self.writers, download=True))
+        for folder in (place, place / "data"):
+            if (folder / "train").is_dir():
+                return self._leaf(folder)
+        files = sorted(str(path) for path in place.rglob("*.parquet"))
+        if files or self.download:
+            return self._held_out(read_parquet(files, self.writers, download=self.download))
+        raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
+
+    def _leaf(self, folder: Path) -> tuple[Written, Written]:
+        """Return LEAF's own two parts; of ``-t user``, where no writer is in both, all test writers."""
+        train, test = read_leaf(folder / "train"), read_leaf(folder / "test")
+        mine, tested = (chosen(part[2], train[2], self.writers) for part in (train, test))
+        return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
+
+    def _held_out(self, written: Written) -> tuple[Written, Written]:
+        """Return all but a fixed share of the samples, and that share."""
+        count = max(1, round(self.test_share * len(written[1])))
+        test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
+        return _part(written, ~test), _part(written, test)
+
+
+def _part(written: Written, which: np.ndarray) -> Written:
+    """Return the samples at places, or where ``(n,)`` bools are true."""
+    return tuple(one[which] for one in written)

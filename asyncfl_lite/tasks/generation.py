@@ -1,0 +1,256 @@
+"""Generation: a language model reads a question and writes an answer, of which the final number counts.
+
+FedEcho §5.3 fine-tunes on MathInstruct and scores on GSM8K. A sequence is ``question, marker, answer, end``;
+the loss, and FedEcho's distillation, see the answer's tokens only, each predicted from the true ones before it
+(teacher forcing). The score lets the model write by itself, always its most likely token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.errors import DataError
+from asyncfl_lite.tasks.base import UnlabelledSet
+from asyncfl_lite.tasks.sequences import IGNORED, SequenceTask
+from asyncfl_lite.tasks.unlabelled import sample
+
+Problem = tuple[str, str]
+"""A question and its answer."""
+
+NUMBER = re.compile(r"-?(?:\d[\d,]*\.?\d*|\.\d+)")
+
+LARGEST_OUTPUT = 2**27
+"""Logits that testing holds at a time: half a GB of float32."""
+
+
+def final_number(text: str) -> Decimal | None:
+    """Return the number behind GSM8K's ``####`` if there is one, else the last number; None without any.
+
+    Thousands' commas are dropped, so that 1,000 and 1000.0 are equal.
+    """
+    numbers = NUMBER.findall(text.rpartition("####")[2]) or NUMBER.findall(text)
+    return Decimal(numbers[-1].replace(",", "").rstrip(".")) if numbers else None
+
+
+@dataclass(frozen=True)
+class LanguageTokens:
+    """How a task's texts become token ids.
+
+    Attributes:
+        encode: text to ids, without special tokens.
+        decode: ids to text.
+        prompt: a question to ids that end with ``marker``.
+        size: number of tokens V.
+        marker: ids between question and answer, which no question contains.
+        end: id behind an answer.
+        padding: id that fills a sequence up.
+    """
+
+    encode: Callable[[str], list[int]]
+    decode: Callable[[list[int]], str]
+    prompt: Callable[[str], list[int]]
+    size: int
+    marker: tuple[int, ...]
+    end: int
+    padding: int
+
+    def rows(self, problems: Sequence[Problem], length: int) -> tuple[Tensor, Tensor, list[int]]:
+        """Return inputs, labels, and which problems they are of.
+
+        An answer that is too long loses its end; a problem whose question is too long is left out.
+
+        Returns:
+            ``(n, length)`` int64 tokens, ``(n, length)`` int64 the next token or ``IGNORED``, and n places.
+        """
+        inputs, labels, kept = [], [], []
+        for place, (question, answer) in enumerate(problems):
+            prompt = self.prompt(question)
+            if len(prompt) > length:
+                continue
+            tokens = [*prompt, *self.encode(answer), self.end][: length + 1]
+            filling = length - len(tokens)
+            inputs.append((tokens + [self.padding] * filling)[:length])
+            answers = tokens[len(prompt) :]
+            labels.append([IGNORED] * (len(prompt) - 1) + answers + [IGNORED] * (filling + 1))
+            kept.append(place)
+        shape = (len(kept), length)
+        return torch.tensor(inputs).view(shape), torch.tensor(labels).view(shape), kept
+
+
+@dataclass(frozen=True)
+class GenerationTask(SequenceTask):
+    """A task whose models write an answer behind a question.
+
+    Attributes:
+        marker: token ids between question and answer.
+        end: token id behind an answer.
+        references: right final numbers of the first test samples, those that models are let write to.
+        first_answer: position at which all questions' answers are predicted first, where it is the same.
+    """
+
+    metric: str = "exact match"
+    marker: tuple[int, ...] = (1,)
+    end: int = 2
+    references: tuple[Decimal | None, ...] = ()
+    first_answer: int | None = None
+
+    def counted(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, L)`` bool: from the marker's last token as far as the token before the end."""
+        if inputs.is_floating_point():
+            return super().counted(inputs)
+        asked = self._marked(inputs).cumsum(-1) > 0
+        answering = torch.zeros_like(asked)
+        answering[:, 1:] = asked[:, :-1]
+        return asked & (((inputs == self.end) & answering).cumsum(-1) == 0)
+
+    def _marked(self, inputs: Tensor) -> Tensor:
+        """Return ``(n, L)`` bool, where the last token of a marker is."""
+        here = torch.ones_like(inputs, dtype=torch.bool)
+        for back, token in enumerate(reversed(self.marker)):
+            here[:, :back] = False
+            here[:, back:] &= inputs[:, : inputs.shape[1] - back] == token
+        return here
+
+    def class_logits(self, outputs: Tensor) -> Tensor:
+        """Return the ``(n, V)`` logits of the first answer token, or of the last position where that varies."""
+        return outputs[:, -1 if self.first_answer is None else self.first_answer]
+
+    def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
+        """Return ``accuracy``, the share of right final numbers, ``loss``, and ``token_accuracy``.
+
+        Loss and token accuracy are those of the true answers' tokens in the whole test set, a mean over each
+        answer; what the model writes by itself is scored on the first samples, as many as have a reference.
+        """
+        each = self.test_inputs.shape[1] * self.num_classes
+        batch_size = max(1, min(batch_size, LARGEST_OUTPUT // each))
+        forced = super().evaluate(predict, batch_size)
+        right = []
+        for first in range(0, len(self.references), batch_size):
+            some = slice(first, min(first + batch_size, len(self.references)))
+            written = self.written(predict, self.test_inputs[some])
+            right += [
+                reference is not None and final_number(text) == reference
+                for text, reference in zip(written, self.references[some], strict=True)
+            ]
+        return {
+            "accuracy": float(np.mean(right)) if right else float("nan"),
+            "loss": forced["loss"],
+            "token_accuracy": forced["accuracy"],
+        }
+
+    def written(self, predict: Callable[[Tensor], Tensor], inputs: Tensor) -> list[str]:
+        """Return what a model writes behind the questions of ``(n, L)`` inputs, always its most likely token.
+
+        It stops at the end token or when the sequence is full. All questions go on together, one forward pass of
+        as many tokens as the longest has a step.
+
+        Args:
+            predict: ``(m, l)`` tokens to ``(m, l, V)`` logits.
+            inputs: questions, with or without answers, which are not looked at.
+        """
+        tokens, rows = inputs.clone(), torch.arange(len(inputs), device=inputs.device)
+        last = self._marked(inputs).int().argmax(-1)
+        begin, writing = last + 1, rows
+        while len(writing := writing[last[writing] + 1 < tokens.shape[1]]):
+            seen = tokens[writing, : int(last[writing].max()) + 1]
+            chosen = predict(seen)[rows[: len(writing)], last[writing]].argmax(-1)
+            last[writing] += 1
+            tokens[writing, last[writing]] = chosen
+            writing = writing[chosen != self.end]
+        return [
+            self.decode(row[start : stop + 1][row[start : stop + 1] != self.end])
+            for row, start, stop in zip(tokens, begin.tolist(), last.tolist(), strict=True)
+        ]
+
+
+def generation_task(
+    name: str,
+    tokens: LanguageTokens,
+    length: int,
+    train: Sequence[Problem],
+    test: Sequence[Problem],
+    *,
+    kinds: np.ndarray,
+    natural: Sequence[Problem],
+    cross: Callable[[], Sequence[Problem]],
+    scored: int,
+    source: str,
+    **about: object,
+) -> GenerationTask:
+    """Return a task of problems.
+
+    Its unlabelled sets are sequences with answers, whose tokens are read but never scored: ``cross``, other
+    problems; ``natural``, held-out ones of the same kind; ``synthetic``, clients' problems with each question's
+    tokens in random order.
+
+    Args:
+        name: as configurations call it.
+        tokens: turns texts into ids.
+        length: L.
+        train, test: problems.
+        kinds: ``(len(train),)`` int64 by which partitions mix problems unequally.
+        natural: held-out problems.
+        cross: returns other problems.
+        scored: how many test problems models are let write to.
+        source: where they come from; how many did not fit in ``length`` is added.
+        about: the task's other fields.
+
+    Raises:
+        DataError: when no question fits in ``length``.
+    """
+    (inputs, labels, kept), (tests, test_labels, tested) = (tokens.rows(part, length) for part in (train, test))
+    if not kept or not tested:
+        raise DataError(f"length: no question fits in {length} tokens; must be larger")
+    lost = len(train) - len(kept) + len(test) - len(tested)
+    starts = (labels != IGNORED).int().argmax(-1).unique()
+    return GenerationTask(
+        name,
+        inputs,
+        labels,
+        tests,
+        test_labels,
+        num_classes=tokens.size,
+        source=source + (f"; {lost} problems of more than {length} tokens left out" if lost else ""),
+        unlabelled={
+            "cross": _of(tokens, cross, length),
+            "natural": _of(tokens, lambda: natural, length),
+            "synthetic": lambda count, rng: shuffled_questions(inputs, labels, count, rng, len(tokens.marker)),
+        },
+        kinds=kinds[kept],
+        vocabulary=tokens.size,
+        padding=tokens.padding,
+        decode=lambda row: tokens.decode([token for token in row.tolist() if token != tokens.padding]),
+        marker=tokens.marker,
+        end=tokens.end,
+        references=tuple(final_number(test[place][1]) for place in tested[:scored]),
+        first_answer=int(starts[0]) if len(starts) == 1 else None,
+        **about,
+    )
+
+
+def _of(tokens: LanguageTokens, problems: Callable[[], Sequence[Problem]], length: int) -> UnlabelledSet:
+    """Return a set that draws from problems, which are made or read when it is first asked."""
+    return lambda count, rng: sample(tokens.rows(problems(), length)[0], count, rng)
+
+
+def shuffled_questions(inputs: Tensor, labels: Tensor, count: int, rng: np.random.Generator, marker: int) -> Tensor:
+    """Return random sequences with the tokens before their marker in random order.
+
+    Args:
+        inputs, labels: ``(n, L)`` as :meth:`LanguageTokens.rows` makes them.
+        count: how many; each sequence is used again only after all the others were.
+        rng: the server's stream.
+        marker: tokens in the marker.
+    """
+    places = sample(torch.arange(len(inputs)), count, rng)
+    made, lengths = inputs[places], (labels[places] != IGNORED).int().argmax(-1) + 1 - marker
+    for row, length in zip(made, lengths.tolist(), strict=True):
+        row[:length] = row[torch.from_numpy(rng.permutation(length))]
+    return made

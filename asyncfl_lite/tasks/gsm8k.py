@@ -1,0 +1,254 @@
+"""Grade-school maths: MathInstruct for training and GSM8K for testing (FedEcho §5.3), or GSM8K alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.models.pretrained import from_checkpoint
+from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.generation import LanguageTokens, Problem, generation_task
+from asyncfl_lite.tasks.modmath import every_problem
+from asyncfl_lite.tasks.text import trained_tokeniser
+
+CALCULATOR = re.compile(r"<<.*?>>")
+"""Notes in GSM8K's answers for a calculator."""
+
+MOST_STEPS = 8
+"""Answers of so many lines or more are one kind."""
+
+GSM8K_HOW = (
+    "get train.jsonl and test.jsonl of github.com/openai/grade-school-math and name the folder in task_settings "
+    "folder or ASYNCFL_DATA, or set download to true"
+)
+MATHINSTRUCT_HOW = (
+    "get MathInstruct.json (TIGER-Lab/MathInstruct on the Hugging Face hub) and name the folder in task_settings "
+    "folder or ASYNCFL_DATA, or set download to true"
+)
+
+
+def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageTokens:
+    """Return tokens of a small tokeniser made for ``problems``; its separator parts and ends."""
+    tokeniser = trained_tokeniser(name, problems, vocabulary)
+    separator = tokeniser.ids.separator
+
+    def encode(text: str) -> list[int]:
+        return tokeniser.model.encode(text, add_special_tokens=False).ids
+
+    return LanguageTokens(
+        encode=encode,
+        decode=lambda row: tokeniser.model.decode(row, skip_special_tokens=True),
+        prompt=lambda question: [*encode(question), separator],
+        size=tokeniser.vocabulary,
+        marker=(separator,),
+        end=separator,
+        padding=tokeniser.ids.padding,
+    )
+
+
+def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = None) -> LanguageTokens:
+    """Return a language model's own tokens; a question is put as its chat template has it, if it has one.
+
+    Raises:
+        DataError: when the checkpoint is not to be had.
+    """
+    from transformers import AutoTokenizer
+
+    where = {} if gguf_file is None else {"gguf_file": gguf_file}
+    tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download, **where)
+    end = tokeniser.eos_token_id
+
+    def encode(text: str) -> list[int]:
+        return tokeniser.encode(text, add_special_tokens=False)
+
+    def asked(question: str, ready: bool = True) -> list[int]:
+        chat = [{"role": "user", "content": question}]
+        return tokeniser.apply_chat_template(chat, add_generation_prompt=ready, return_dict=False)
+
+    if tokeniser.chat_template is None:
+        marker = (end if tokeniser.bos_token_id is None else tokeniser.bos_token_id,)
+    else:
+        marker = tuple(asked("?")[len(asked("?", ready=False)) :])
+    return LanguageTokens(
+        encode=encode,
+        decode=lambda row: tokeniser.decode(row, skip_special_tokens=True),
+        prompt=asked if tokeniser.chat_template else lambda question: [*encode(question), *marker],
+        size=len(tokeniser),
+        marker=marker,
+        end=end,
+        padding=end if tokeniser.pad_token_id is None else tokeniser.pad_token_id,
+    )
+
+
+def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
+    """Return some strings of every object in a file with a JSON list, or with a JSON object a line.
+
+    Raises:
+        DataError: naming the place of an object that lacks one of them.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        listed = text.lstrip().startswith("[")
+        rows: list[Any] = json.loads(text) if listed else [json.loads(line) for line in text.splitlines() if line]
+    except ValueError as error:
+        raise DataError(f"{path}: no JSON ({error})") from None
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in keys):
+            raise DataError(f"{path}: object {number} must have the texts {', '.join(keys)}")
+    return [tuple(row[key] for key in keys) for row in rows]
+
+
+def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[str, ...]]:
+    """Return some columns of a data set on the hub, fetched through `datasets` unless they were before.
+
+    Raises:
+        DataError: when it cannot be fetched.
+    """
+    import datasets
+
+    try:
+        table = datasets.load_dataset(repository, config, split=part)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise DataError(f"download: {repository} cannot be fetched ({reason})") from None
+    return list(zip(*(table[key] for key in keys), strict=True))
+
+
+def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
+    """Return GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator's notes.
+
+    Raises:
+        DataError: when they are not to be had.
+    """
+    try:
+        path = data_file(data_folder(folder, "gsm8k", "GSM8K", how=GSM8K_HOW), f"{part}.jsonl", how=GSM8K_HOW)
+    except DataError:
+        if not download:
+            raise
+        rows = fetched("openai/gsm8k", part, "question", "answer", config="main")
+    else:
+        rows = read_rows(path, "question", "answer")
+    return [(question, CALCULATOR.sub("", answer)) for question, answer in rows]
+
+
+class MathsSource(TaskSource):
+    """What the tasks that are tested on GSM8K share; abstract."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[dict[str, str]]
+
+    folder: str | None = None
+    """Where the data are, in folders of their own; None for ASYNCFL_DATA, else the cache folder."""
+    download: bool = False
+    """Whether what is missing, data or tokeniser, may be fetched over the network."""
+    length: int = Field(320, ge=16)
+    """Tokens of question and answer."""
+    tokenizer: str | None = None
+    """Folder or name of a language model whose tokeniser to use; None for a small one of the task's own."""
+    gguf_file: str | None = None
+    """File in the tokeniser's folder, where it comes in GGUF."""
+    vocabulary: int = Field(4000, ge=100)
+    """Most tokens of the task's own tokeniser."""
+    samples: int | None = Field(None, ge=1)
+    """Training problems, the first of a fixed shuffle; None for all."""
+    test_samples: int | None = Field(None, ge=1)
+    """Test problems, the first; None for all."""
+    scored: int = Field(200, ge=1)
+    """Test problems, the first, to which models are let write an answer."""
+    held_out: int = Field(100, ge=1)
+    """Training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
+
+    @abstractmethod
+    def read(self) -> tuple[list[Problem], np.ndarray]:
+        """Return the training problems, and the kind of each, int64."""
+
+    @abstractmethod
+    def cross(self) -> list[Problem]:
+        """Return problems of another data set."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        problems, kinds = self.read()
+        count = len(problems) - self.held_out if self.samples is None else self.samples
+        if not 0 < count <= len(problems) - self.held_out:
+            raise ConfigError(
+                f"samples, held_out: must be at most {len(problems)} together, got {count} and {self.held_out}"
+            )
+        order = np.random.default_rng(0).permutation(len(problems))[: count + self.held_out]
+        mine, held_out = ([problems[place] for place in part] for part in np.split(order, [count]))
+        if self.tokenizer is None:
+            tokens = own_tokens(self.name, mine, self.vocabulary)
+        else:
+            tokens = checkpoint_tokens(self.tokenizer, self.download, self.gguf_file)
+        return generation_task(
+            self.name,
+            tokens,
+            self.length,
+            mine,
+            read_gsm8k(self.folder, "test", self.download)[: self.test_samples],
+            kinds=kinds[order[:count]],
+            natural=held_out,
+            cross=self.cross,
+            scored=self.scored,
+            **self.about,
+        )
+
+
+@TASKS.register("gsm8k")
+class GSM8K(MathsSource):
+    """Grade-school maths: a language model writes solutions, the final number counts; 7,373 and 1,319 problems."""
+
+    name = "gsm8k"
+    title = "GSM8K"
+    about = {"source": "GSM8K (Cobbe et al., 2021)", "licence": "MIT"}
+
+    def read(self) -> tuple[list[Problem], np.ndarray]:
+        """Return GSM8K's training problems; a problem's kind is how many steps its solution has."""
+        problems = read_gsm8k(self.folder, "train", self.download)
+        steps = [min(answer.partition("####")[0].strip().count("\n") + 1, MOST_STEPS) for _, answer in problems]
+        return problems, np.unique(steps, return_inverse=True)[1]
+
+    def cross(self) -> list[Problem]:
+        """Return made-up word problems."""
+        return every_problem()[0]
+
+
+@TASKS.register("mathinstruct")
+class MathInstruct(MathsSource):
+    """MathInstruct for training, about 262,000 problems, and GSM8K for testing; the final number counts."""
+
+    name = "mathinstruct"
+    title = "MathInstruct, tested on GSM8K"
+    about = {
+        "source": "MathInstruct (Yue et al., 2024), GSM8K (Cobbe et al., 2021)",
+        "licence": "MIT; parts of MathInstruct are under their sources' terms",
+    }
+
+    def read(self) -> tuple[list[Problem], np.ndarray]:
+        """Return MathInstruct's problems; a problem's kind is which of its sources it is from."""
+        keys = ("source", "instruction", "output")
+        try:
+            place = data_folder(self.folder, "MathInstruct", "mathinstruct", how=MATHINSTRUCT_HOW)
+        except DataError:
+            if not self.download:
+                raise
+            rows = fetched("TIGER-Lab/MathInstruct", "train", *keys)
+        else:
+            names = ("MathInstruct.json", "MathInstruct.jsonl", "train.jsonl")
+            rows = read_rows(data_file(place, *names, how=MATHINSTRUCT_HOW), *keys)
+        return [(question, answer) for _, question, answer in rows], np.unique(
+            [source for source, _, _ in rows], return_inverse=True
+        )[1]
+
+    def cross(self) -> list[Problem]:
+        """Return GSM8K's training problems."""
+        return read_gsm8k(self.folder, "train", self.download)

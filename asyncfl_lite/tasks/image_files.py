@@ -1,0 +1,119 @@
+"""What tasks of images in files share: settings, and which other images serve the server."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from asyncfl_lite.errors import DataError
+from asyncfl_lite.tasks import unlabelled
+from asyncfl_lite.tasks.augment import CropAndFlip
+from asyncfl_lite.tasks.base import Task, TaskSource, UnlabelledSet
+from asyncfl_lite.tasks.files import data_root
+from asyncfl_lite.tasks.image_task import Labelled, image_task
+from asyncfl_lite.tasks.images import digits_images, mnist_images
+from asyncfl_lite.tasks.torchvision_files import read_files
+
+Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
+"""Images of another kind that the server may hold; ``photographs`` are crops of the two that scikit-learn ships."""
+
+
+def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledSet:
+    """Return a set of random ones of ``images``, which are read when they are first asked for."""
+    return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
+
+
+class ImageFiles(TaskSource):
+    """What tasks of images in files have in common; abstract."""
+
+    name: ClassVar[str]
+    """As configurations call it."""
+    title: ClassVar[str]
+    """The data set's name in print, wherever a number on it appears."""
+    about: ClassVar[dict[str, object]]
+    """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
+    not_another: ClassVar[frozenset[str]] = frozenset()
+    """What is the same images, and so can't be its ``cross`` set."""
+
+    folder: str | None = None
+    """Where data sets are; by default the variable ASYNCFL_DATA says, else ~/.cache/asyncfl_lite."""
+    download: bool = False
+    """Get the data over the network if it is not there."""
+    side: int | None = Field(None, ge=8)
+    """Pixels a side; None for as many as there are."""
+    samples: int | None = Field(None, ge=1)
+    """Training images, as many of each class, always the same ones; None for all."""
+    test_samples: int | None = Field(None, ge=1)
+    cross: Other
+    """FedEcho's other data set."""
+    natural: Literal["warped", Other]
+    """Its natural images; ``warped`` are the task's own training images, distorted."""
+    generated: str | None = None
+    """A folder of generated images for its synthetic set; None for drawn strokes or shapes."""
+    augment: bool = False
+    """Crop and mirror training images at random. No paper says whether it does; FedRevive's code does on CIFAR."""
+
+    @model_validator(mode="after")
+    def _another(self) -> ImageFiles:
+        for setting in ("cross", "natural"):
+            if (given := getattr(self, setting)) in {self.name, *self.not_another}:
+                raise ValueError(f"{setting}: must be other images than {self.title}'s own, got {given!r}")
+        return self
+
+    @abstractmethod
+    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+        """Return training and test images as asked for, and what the task knows besides, such as its classes."""
+
+    def load(self) -> Task:
+        """Return the task.
+
+        Raises:
+            DataError: in one line, when files are missing or damaged.
+        """
+        train, test, more = self.read()
+        side = self.side or train[0].shape[-1]
+        if side != train[0].shape[-1]:
+            train, test = ((unlabelled.resize(unlabelled.unit(images), side), known) for images, known in (train, test))
+        crop = (lambda black: CropAndFlip(max(1, side // 8), black)) if self.augment else None
+        return image_task(self.name, train, test, self._sets(train[0]), augment=crop, **{**self.about, **more})
+
+    def _sets(self, train: Tensor) -> dict[str, UnlabelledSet]:
+        """Return FedEcho's three sets, of images like the training images."""
+        channels, side = train.shape[1], train.shape[-1]
+        if self.generated is not None:
+            synthetic = _pool(lambda: unlabelled.folder_images(self.generated, side, channels), side, channels)
+        else:
+            drawn = unlabelled.shapes if channels == 3 else unlabelled.strokes
+
+            def synthetic(count: int, rng: np.random.Generator) -> Tensor:
+                return drawn(side, count, rng)
+
+        warped = {"warped": lambda count, rng: unlabelled.warped(train, count, rng)}
+        return {
+            "cross": self._others("cross", side, channels),
+            "natural": warped.get(self.natural) or self._others("natural", side, channels),
+            "synthetic": synthetic,
+        }
+
+    def _others(self, setting: str, side: int, channels: int) -> UnlabelledSet:
+        """Return a set of the images that ``setting`` names, read when they are first asked for."""
+        name = getattr(self, setting)
+        if name == "photographs":
+            return lambda count, rng: unlabelled.fit(unlabelled.photographs(side, count, rng), side, channels)
+        shipped = {"digits": digits_images, "mnist5k": mnist_images}
+        if name in shipped:
+            return _pool(lambda: shipped[name]()[0], side, channels)
+
+        def read() -> Tensor:
+            try:
+                return read_files(name, str(data_root(self.folder)), True, self.download)[0]
+            except DataError as error:
+                told = f"{setting} images of {self.name}: {error}, or choose others, such as {setting}=photographs"
+                raise DataError(told) from None
+
+        return _pool(read, side, channels)

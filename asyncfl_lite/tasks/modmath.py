@@ -1,0 +1,98 @@
+"""Made-up arithmetic word problems, written and read character by character."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.generation import LanguageTokens, Problem, generation_task
+
+SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
+CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
+NAMES = ("ann", "bob", "eve", "ida", "leo", "max", "tom", "zoe")
+THINGS = ("pens", "cups", "eggs", "nuts")
+KINDS = {
+    "gets {b}": lambda a, b: a + b,
+    "uses {b}": lambda a, b: a - b if a >= b else None,
+    "twice {b}": lambda a, b: a + 2 * b,
+    "shares {b}": lambda a, b: a % b if b > 1 else None,
+}
+"""How a problem ends and its answer for numbers from 0 to 9: the last is what remains of equal shares."""
+
+LONGEST = 26
+"""Characters in a question, which shorter ones reach with spaces before them."""
+
+
+def characters() -> LanguageTokens:
+    """Return tokens that are characters, 50 of them; letters are made small."""
+    ids = {character: len(SPECIAL) + number for number, character in enumerate(CHARACTERS)}
+    unknown = SPECIAL.index("[UNK]")
+    texts = ["", "=", "", "?", *CHARACTERS]
+
+    def encode(text: str) -> list[int]:
+        return [ids.get(character, unknown) for character in text.lower()]
+
+    return LanguageTokens(
+        encode=encode,
+        decode=lambda row: "".join(texts[token] for token in row),
+        prompt=lambda question: [*encode(question.rjust(LONGEST)), 1],
+        size=len(texts),
+        marker=(1,),
+        end=2,
+        padding=0,
+    )
+
+
+def every_problem() -> tuple[list[Problem], np.ndarray]:
+    """Return all problems there are, and the kind of each."""
+    problems, kinds = [], []
+    for kind, (ending, solve) in enumerate(KINDS.items()):
+        for name, thing, a, b in product(NAMES, THINGS, range(10), range(10)):
+            if (answer := solve(a, b)) is not None:
+                problems.append((f"{name} has {a} {thing}, {ending.format(b=b)}", str(answer)))
+                kinds.append(kind)
+    return problems, np.array(kinds)
+
+
+def sums() -> list[Problem]:
+    """Return the same arithmetic without words."""
+    pairs = list(product(range(10), range(10)))
+    return [(f"{a}+{b}", str(a + b)) for a, b in pairs] + [(f"{a}%{b}", str(a % b)) for a, b in pairs if b]
+
+
+@TASKS.register("modmath")
+class ModMath(TaskSource):
+    """Made-up arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K."""
+
+    title: ClassVar[str] = "modmath"
+
+    samples: int = Field(2000, ge=10, le=8000)
+    """Training problems; all problems are different."""
+    test_samples: int = Field(400, ge=10, le=1000)
+    scored: int = Field(200, ge=1)
+    """Test problems, the first, to which models are let write an answer."""
+
+    def load(self) -> Task:
+        """Return the task; its natural set are 1,000 problems that no client has, its cross set are bare sums."""
+        problems, kinds = every_problem()
+        order = np.random.default_rng(0).permutation(len(problems))
+        train, test, held_out = np.split(order[: self.samples + self.test_samples + 1000],
+                                         [self.samples, self.samples + self.test_samples])  # fmt: skip
+        return generation_task(
+            "modmath",
+            characters(),
+            LONGEST + 3,  # a marker and two digits; the end is only predicted
+            [problems[place] for place in train],
+            [problems[place] for place in test],
+            kinds=kinds[train],
+            natural=[problems[place] for place in held_out],
+            cross=sums,
+            scored=self.scored,
+            source="generated arithmetic problems",
+            licence="none needed",
+            stands_in_for="MathInstruct and GSM8K",
+        )

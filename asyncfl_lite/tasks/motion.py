@@ -1,0 +1,158 @@
+"""Still images in motion: the task of moving digits, and unlabelled clips for the server."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.images import digits_images, mnist_images
+from asyncfl_lite.tasks.unlabelled import resize, sample, strokes, warped
+
+STRAIGHT = {"right": (1, 0), "left": (-1, 0), "down": (0, 1), "up": (0, -1)}
+DIAGONAL = {"down right": (1, 1), "up left": (-1, -1), "down left": (-1, 1), "up right": (1, -1)}
+
+
+def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Generator) -> Tensor:
+    """Return clips in which each image crosses a black field twice its size in a straight line.
+
+    Halfway through the clip the image is within an eighth of its side of the field's middle.
+
+    Args:
+        images: ``(n, C, side, side)``.
+        steps: ``(n, 2)`` pixels right and down from a frame to the next; places are rounded.
+        frames: T.
+        rng: draws where an image is halfway.
+
+    Returns:
+        ``(n, C, T, 2 side, 2 side)``.
+    """
+    count, _, side, _ = images.shape
+    halfway = side // 2 + rng.integers(-(side // 8), side // 8 + 1, (count, 2))
+    time = np.arange(frames) - (frames - 1) / 2
+    corner = torch.from_numpy(np.rint(halfway[:, None] + time[:, None] * steps[:, None]).astype(np.int64))
+    seen = torch.arange(2 * side) - corner[..., None]  # (n, T, 2, 2 side): which column and row of the image
+    columns, rows = (seen.clamp(-1, side) + 1).unbind(2)
+    framed = functional.pad(images, (1, 1, 1, 1))  # what lies outside the image is its black frame
+    which = torch.arange(count)[:, None, None, None]
+    return framed[which, :, rows[..., :, None], columns[..., None, :]].permute(0, 4, 1, 2, 3).contiguous()
+
+
+def speeds(count: int, side: int, rng: np.random.Generator) -> np.ndarray:
+    """Return ``(count,)`` pixels a frame, 0.6 to 1.2 for an image of 8 pixels a side and in proportion."""
+    return rng.uniform(0.6, 1.2, count) * side / 8
+
+
+def any_way(images: Tensor, count: int, frames: int, rng: np.random.Generator) -> Tensor:
+    """Return ``(count, C, frames, 2 side, 2 side)`` clips of ``images`` that move at random angles."""
+    chosen = sample(images, count, rng)
+    angle, speed = rng.uniform(0, 2 * math.pi, count), speeds(count, images.shape[-1], rng)
+    return moving(chosen, (speed * [np.cos(angle), np.sin(angle)]).T, frames, rng)
+
+
+def warped_moving(images: Tensor, count: int, frames: int, rng: np.random.Generator) -> Tensor:
+    """Return clips like :func:`any_way`'s of warped images, partly erased."""
+    return any_way(warped(images, count, rng), count, frames, rng)
+
+
+def strokes_moving(side: int, count: int, frames: int, rng: np.random.Generator) -> Tensor:
+    """Return ``(count, 1, frames, 2 side, 2 side)`` clips of drawn strokes that move at random angles."""
+    return any_way(strokes(side, count, rng), count, frames, rng)
+
+
+def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+    """Return random clips as other recordings might show them: zoomed, mirrored, played backwards.
+
+    The part that is seen takes 60% to 100% of each side, one time in two the clip is mirrored, one in four it
+    runs backwards.
+
+    Args:
+        clips: ``(n, C, T, side, side)``.
+        count: may be larger than n.
+        rng: the server's stream.
+    """
+    chosen, side = sample(clips, count, rng), clips.shape[-1]
+    sizes = np.ceil(side * rng.uniform(0.6, 1.0, count)).astype(int)
+    tops, lefts = (np.floor(rng.random(count) * (side - sizes + 1)).astype(int) for _ in range(2))
+    mirrored, backwards = rng.random(count) < 0.5, rng.random(count) < 0.25
+    made = []
+    for clip, size, top, left, mirror, back in zip(chosen, sizes, tops, lefts, mirrored, backwards, strict=True):
+        part = clip[:, :, top : top + size, left : left + size].transpose(0, 1)
+        part = resize(part.float(), side).to(clip.dtype).transpose(0, 1)
+        made.append(part.flip([axis for axis, flip in ((1, back), (3, mirror)) if flip]))
+    return torch.stack(made)
+
+
+@TASKS.register("movingdigits")
+class MovingDigits(TaskSource):
+    """Clips of 8×8 digits that move, 8 frames of 16×16, class = digit × direction; stand-in for HMDB51."""
+
+    title: ClassVar[str] = "movingdigits"
+
+    classes: Literal["federated", "teachers"] = "federated"
+    """Clients' 40 classes move right, left, down or up; the 40 for pre-training move diagonally."""
+    clips: int = Field(2000, ge=40)
+    """Training clips, as many of each class as of the others."""
+    test_clips: int = Field(800, ge=40)
+
+    def load(self) -> Task:
+        """Return the task.
+
+        The digits in the test clips, in the clients' and in those for pre-training are three disjoint sets, the
+        same in every run.
+        """
+        images, labels = digits_images()
+        for_clients, for_teachers, for_tests = _split(labels.numpy())
+        mine = for_clients if self.classes == "federated" else for_teachers
+        rng = np.random.default_rng([0, self.classes == "teachers"])
+        ways = STRAIGHT if self.classes == "federated" else DIAGONAL
+        inputs, targets = self._clips(self.clips, images[mine], labels[mine].numpy(), ways, rng)
+        tests, test_targets = self._clips(self.test_clips, images[for_tests], labels[for_tests].numpy(), ways, rng)
+        mean, std = inputs.mean(), inputs.std()
+
+        def normalise(clips: Tensor) -> Tensor:
+            return (clips - mean) / std
+
+        return Task(
+            name="movingdigits",
+            inputs=normalise(inputs),
+            labels=targets,
+            test_inputs=normalise(tests),
+            test_labels=test_targets,
+            num_classes=10 * len(ways),
+            source="made of UCI optical recognition of handwritten digits, shipped by scikit-learn",
+            unlabelled={
+                "cross": lambda n, rng: normalise(any_way(resize(mnist_images()[0], 8), n, 8, rng)),
+                "natural": lambda n, rng: normalise(warped_moving(images[mine], n, 8, rng)),
+                "synthetic": lambda n, rng: normalise(strokes_moving(8, n, 8, rng)),
+            },
+            class_names=tuple(f"{digit} {way}" for digit in range(10) for way in ways),
+            licence="CC BY 4.0",
+            stands_in_for="HMDB51 and UCF101" if self.classes == "federated" else "Kinetics",
+        )
+
+    @staticmethod
+    def _clips(
+        count: int, images: Tensor, digits: np.ndarray, ways: dict[str, tuple[int, int]], rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``(count, 1, 8, 16, 16)`` clips and their classes, digit × 4 + direction, in random order."""
+        classes = rng.permutation(np.arange(count) % (10 * len(ways)))
+        of_digit = [np.flatnonzero(digits == digit) for digit in range(10)]
+        places = np.array([rng.choice(of_digit[digit]) for digit in classes // len(ways)])
+        steps = np.array(list(ways.values()))[classes % len(ways)] * speeds(count, 8, rng)[:, None]
+        return moving(images[torch.from_numpy(places)], steps, 8, rng), torch.from_numpy(classes)
+
+
+def _split(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the places of the digits for clients, for pre-training and for tests: 958, 479 and 360 of them."""
+    from sklearn.model_selection import train_test_split
+
+    rest, tests = train_test_split(np.arange(len(labels)), test_size=360, stratify=labels, random_state=0)
+    clients, teachers = train_test_split(rest, test_size=479, stratify=labels[rest], random_state=0)
+    return clients, teachers, tests

@@ -1,0 +1,167 @@
+"""20 Newsgroups: which of 20 groups a post of 1993 was sent to (Lang 1995; FedRevive §3.2)."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.errors import DataError
+from asyncfl_lite.tasks import prose
+from asyncfl_lite.tasks.base import TASKS, Task
+from asyncfl_lite.tasks.files import data_file, data_folder, data_root
+from asyncfl_lite.tasks.image_task import balanced
+from asyncfl_lite.tasks.text import Text, TextSource, text_task
+
+HOW = (
+    "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
+    "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
+)
+FOLDERS = ("20newsgroups", "20news-bydate", "20news")
+SCIKIT_LEARNS = "20news-bydate_py3.pkz"
+"""What scikit-learn keeps in its own folder once it has fetched the data."""
+
+QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
+"""A line that quotes, or says whom."""
+
+Posts = tuple[list[str], list[int]]
+"""Texts with their line breaks, and labels."""
+
+
+def without_header(post: str) -> str:
+    """Return what follows the first blank line."""
+    return post.partition("\n\n")[2]
+
+
+def without_footer(post: str) -> str:
+    """Return what precedes the last line that is blank or made of hyphens; all of it, if there is none."""
+    lines = post.strip().split("\n")
+    ends = [number for number, line in enumerate(lines) if not line.strip().strip("-")]
+    return "\n".join(lines[: ends[-1]]) if ends and ends[-1] else post
+
+
+def without_quotes(post: str) -> str:
+    """Return the lines that neither quote nor say whom the next one quotes."""
+    return "\n".join(line for line in post.split("\n") if not QUOTE.search(line))
+
+
+REMOVALS: dict[str, Callable[[str], str]] = {
+    "headers": without_header,
+    "footers": without_footer,
+    "quotes": without_quotes,
+}
+"""The rules and the order are those of scikit-learn's ``fetch_20newsgroups(remove=…)``."""
+
+
+@TASKS.register("newsgroups20")
+class Newsgroups20(TextSource):
+    """20 Newsgroups by date: which of 20 groups a post was sent to; 11,314 posts, 7,532 test."""
+
+    folder: str | None = None
+    """Where the data are, with or without 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
+    """What is cut out of the posts because it gives the group away."""
+    samples: int | None = Field(None, ge=20)
+    """Training posts, as many of each group as can be; None for all."""
+    test_samples: int | None = Field(None, ge=20)
+    """Test posts, chosen likewise."""
+
+    def load(self) -> Task:
+        """Return the task; its natural set are training posts that lack words."""
+        names, posts, test_posts = self._read()
+        train = self._texts(posts, self.samples, "samples")
+        test = self._texts(test_posts, self.test_samples, "test_samples")
+        return text_task(
+            "newsgroups20",
+            self.tokeniser("newsgroups20", train[0]),
+            self.length,
+            train,
+            test,
+            cross=lambda: prose.prose(self.length // 2),
+            num_classes=len(names),
+            class_names=names,
+            source="20 Newsgroups, by-date version (Lang 1995; split by Rennie)",
+            licence="not stated; public posts of 1993",
+        )
+
+    def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
+        """Return ``count`` of the posts as texts, without what is removed and what no model would read."""
+        places = balanced(np.array(posts[1]), count, what)
+        return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
+
+    def _text(self, post: str) -> str:
+        for part in REMOVALS:
+            if part in self.remove:
+                post = REMOVALS[part](post)
+        return " ".join(post.split())[: 8 * self.length]  # tokens have half that: saves most of the time
+
+    def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
+        """Return the groups' names, and the training and test posts, of the first layout that is there."""
+        try:
+            place = data_folder(self.folder, *FOLDERS, how=HOW)
+        except DataError:
+            if not self.download:
+                raise
+            return _scikit_learns(data_root(self.folder) / FOLDERS[0], download=True)
+        if (place / "20news-bydate-train").is_dir():
+            return _folders(place)
+        if (place / SCIKIT_LEARNS).is_file():
+            return _scikit_learns(place, download=False)
+        names = tuple(json.loads(data_file(place, "target_names.json", how=HOW).read_text()))
+        train, test = (
+            _lines(data_file(place, f"20news-bydate-{part}.jsonl.xz", f"20news-bydate-{part}.jsonl", how=HOW))
+            for part in ("train", "test")
+        )
+        return names, train, test
+
+
+def _lines(path: Path) -> Posts:
+    """Read one JSON object a line: ``label`` and ``text``, in which tabs may stand for line breaks."""
+    texts, labels = [], []
+    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                post = json.loads(line)
+                text, label = post["text"].rstrip("\n\xff"), int(post["label"])  # some copies end in the byte of -1
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise DataError(f"{path}: line {number} is no JSON object with text and label") from None
+            texts.append(text if "\n" in text else text.replace("\t", "\n"))
+            labels.append(label)
+    return texts, labels
+
+
+def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
+    """Read ``20news-bydate-train/GROUP/POST`` and the same for testing, the layout of the original archive."""
+    from sklearn.datasets import load_files
+
+    train, test = (
+        load_files(place / f"20news-bydate-{part}", encoding="latin-1", shuffle=False) for part in ("train", "test")
+    )
+    return _of_bunches(train, test)
+
+
+def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
+    """Read what scikit-learn keeps, and have it fetch that if it may."""
+    from sklearn.datasets import fetch_20newsgroups
+
+    try:
+        train, test = (
+            fetch_20newsgroups(data_home=home, subset=part, shuffle=False, download_if_missing=download)
+            for part in ("train", "test")
+        )
+    except (OSError, ValueError) as error:
+        raise DataError(f"download: 20 Newsgroups cannot be fetched ({error})") from None
+    return _of_bunches(train, test)
+
+
+def _of_bunches(train: dict, test: dict) -> tuple[tuple[str, ...], Posts, Posts]:
+    names = tuple(train["target_names"])
+    if names != tuple(test["target_names"]):
+        raise DataError("20news-bydate-test: must have the groups that 20news-bydate-train has")
+    return names, *((list(part["data"]), part["target"].tolist()) for part in (train, test))

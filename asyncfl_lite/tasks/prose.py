@@ -1,0 +1,48 @@
+"""Real English prose that ships with CPython: the chapters of the language reference that ``help()`` shows.
+
+They differ a little from one Python version to the next, so numbers on them belong to the version that a result
+records.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics"
+LICENCE = "PSF License Version 2"
+
+RULE = re.compile(r"\||[*=~^.+|-]{3,}")
+"""Words that are no words but the lines under headings and around tables."""
+
+
+@lru_cache(maxsize=1)
+def topics() -> dict[str, str]:
+    """Return topic -> its prose with single spaces, most prose first.
+
+    Chapters contain each other: a paragraph belongs to the shortest one that has it, and to no other.
+    """
+    from pydoc_data.topics import topics as chapters
+
+    owner: dict[str, str] = {}
+    for topic in sorted(chapters, key=lambda topic: (len(chapters[topic]), topic)):
+        for paragraph in re.split(r"\n\s*\n", chapters[topic]):
+            owner.setdefault(" ".join(word for word in paragraph.split() if not RULE.fullmatch(word)), topic)
+    own: dict[str, list[str]] = {}
+    for paragraph, topic in owner.items():
+        if paragraph:
+            own.setdefault(topic, []).append(paragraph)
+    joined = {topic: " ".join(paragraphs) for topic, paragraphs in own.items()}
+    return dict(sorted(joined.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def passages(text: str, words: int) -> list[str]:
+    """Cut a text into passages of ``words`` words; what is left at the end is left out."""
+    split = text.split()
+    return [" ".join(split[start : start + words]) for start in range(0, len(split) - words + 1, words)]
+
+
+def prose(words: int, parts: int = 1) -> list[tuple[str, ...]]:
+    """Return all prose as texts of ``parts`` passages that follow each other, of ``words`` words each."""
+    cut = [passages(text, words) for text in topics().values()]
+    return [tuple(topic[place : place + parts]) for topic in cut for place in range(0, len(topic) - parts + 1, parts)]

@@ -1,0 +1,46 @@
+"""Generated English sentences, in pairs that mean the same or not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+AGENTS = ("company firm", "doctor physician", "teacher instructor", "judge magistrate", "author writer")
+"""Five meanings, each with the words for it."""
+ACTS = ("bought purchased", "praised commended", "helped assisted", "watched observed", "fixed repaired")
+THINGS = ("car automobile", "house home", "shop store", "ship vessel", "movie film")
+TIMES = ("lately recently", "quickly rapidly", "often frequently", "again anew", "finally eventually")
+SLOTS = tuple(tuple(tuple(words.split()) for words in slot) for slot in (AGENTS, ACTS, THINGS, TIMES))
+MEANINGS = len(AGENTS)
+
+
+def sentence(meaning: np.ndarray, rng: np.random.Generator) -> str:
+    """Say the meaning, ``(4,)`` places in the four slots, with random words for it, actively or passively."""
+    words = [slot[number][rng.integers(2)] for slot, number in zip(SLOTS, meaning, strict=True)]
+    agent, act, thing, time = words
+    if rng.random() < 0.5:
+        return f"the {agent} {act} the {thing} {time}"
+    return f"the {thing} was {act} by the {agent} {time}"
+
+
+def sentence_pairs(
+    count: int, rng: np.random.Generator, positive: float = 2 / 3
+) -> tuple[list[tuple[str, str]], list[int]]:
+    """Return pairs of sentences, and 1 for each whose two mean the same, else 0.
+
+    Where they do not, three or all four parts of the second mean something else.
+
+    Args:
+        count: how many.
+        rng: where they come from.
+        positive: probability of 1; MRPC's share is two thirds.
+    """
+    pairs, labels = [], []
+    for label in (rng.random(count) < positive).astype(int).tolist():
+        first = rng.integers(MEANINGS, size=4)
+        second = first.copy()
+        if not label:
+            others = rng.permutation(4)[: rng.integers(3, 5)]
+            second[others] = (second[others] + rng.integers(1, MEANINGS, size=len(others))) % MEANINGS
+        pairs.append((sentence(first, rng), sentence(second, rng)))
+        labels.append(label)
+    return pairs, labels

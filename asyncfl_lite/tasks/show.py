@@ -1,0 +1,223 @@
+"""What a task is, in words and in pictures: its fields, examples with their labels, and who holds which."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+from torch import Tensor
+
+from asyncfl_lite.defaults import COMMON
+from asyncfl_lite.defaults import TASKS as DEFAULTS
+from asyncfl_lite.plots import NEUTRAL, use_style
+from asyncfl_lite.tasks.base import TASKS, Task
+from asyncfl_lite.tasks.image_task import balanced
+
+Parts = Sequence[np.ndarray]
+"""Client -> ``(n_i,)`` places of its samples in the task's training set."""
+
+COLUMNS = 5
+"""Images beside each other."""
+
+
+def title(task: Task) -> str:
+    """Return a task's name in print, with what it stands in for."""
+    name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
+    return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
+
+
+def describe(task: Task, parts: Parts | None = None) -> str:
+    """Return what a task is, a line a fact: sizes, shapes, classes, metric, source, licence, default model.
+
+    Args:
+        task: the task.
+        parts: the clients' samples, for a line about them.
+    """
+    shape = " × ".join(str(length) for length in task.input_shape)
+    kind = str(task.inputs.dtype).removeprefix("torch.")
+    low, high = task.inputs.aminmax()
+    span = f"{low:.3g} to {high:.3g}" if task.inputs.is_floating_point() else f"{int(low)} to {int(high)}"
+    facts = {
+        "name": task.name,
+        "metric": task.metric,
+        "training": f"{len(task.inputs):,} samples of {shape} {kind}, {span}",
+        "testing": f"{len(task.test_inputs):,} samples",
+        "labels": _labels_in_words(task),
+        "tokens": f"{task.vocabulary:,} in the vocabulary" if task.vocabulary else "",
+        "owners": _spread(np.unique(task.owners, return_counts=True)[1], "owners") if task.owners is not None else "",
+        "unlabelled": ", ".join(task.unlabelled),
+        "augmented": "yes, in training" if task.augment is not None else "",
+        "clients": _clients_in_words(task, parts) if parts is not None else "",
+        "source": task.source,
+        "licence": task.licence,
+        "model": f"{DEFAULTS.get(task.name, {}).get('model', COMMON['model'])} by default",
+    }
+    told = [(key, textwrap.wrap(value, 96)) for key, value in facts.items() if value]
+    lines = [f"  {key if not more else '':<11} {line}" for key, value in told for more, line in enumerate(value)]
+    return "\n".join([title(task), *lines])
+
+
+def _labels_in_words(task: Task) -> str:
+    """Return how many classes there are, and the first of their names."""
+    if task.labels.dim() > 1:
+        return f"{task.num_classes:,} classes at each position"
+    names = ", ".join(list(task.class_names[:10]) + ["…"] * (len(task.class_names) > 10))
+    return f"{task.num_classes:,} classes{': ' if names else ''}{names}"
+
+
+def _spread(sizes: np.ndarray, of: str) -> str:
+    """Return how many owners or clients there are and how many samples they hold."""
+    low, high = int(sizes.min()), int(sizes.max())
+    each = f"{low:,} samples each" if low == high else f"{low:,} to {high:,} samples, median {int(np.median(sizes)):,}"
+    return f"{len(sizes):,} {of} with {each}"
+
+
+def _clients_in_words(task: Task, parts: Parts) -> str:
+    """Return how many clients there are, how many samples and how many classes they hold."""
+    sizes, counts = np.array([len(part) for part in parts]), label_histogram(task, parts)
+    told = _spread(sizes, "clients")
+    if counts is None:
+        return told
+    held = (counts > 0).sum(1)
+    span = str(held.min()) if held.min() == held.max() else f"{held.min()} to {held.max()}"
+    return f"{told}, of {span} {'classes' if task.labels.dim() == 1 else 'kinds'}"
+
+
+def label_histogram(task: Task, parts: Parts) -> np.ndarray | None:
+    """Return ``(N, C)`` samples of each class at each client; of each kind where a sample has many labels.
+
+    None where samples have neither one label nor a kind.
+    """
+    labels = task.labels.cpu().numpy() if task.labels.dim() == 1 else task.kinds
+    if labels is None:
+        return None
+    classes = max(int(labels.max()) + 1, task.num_classes if task.labels.dim() == 1 else 0)
+    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
+
+
+def show(task: Task, parts: Parts | None = None) -> Figure:
+    """Draw examples of a task with their labels, and the clients' label histogram.
+
+    Images become a grid, clips ``(C, T, height, width)`` a strip of frames each, token ids a table of texts,
+    other inputs rows of a matrix.
+
+    Args:
+        task: the task.
+        parts: the clients' samples; None for examples alone.
+    """
+    use_style()
+    figure = plt.figure(figsize=(7.0 if parts is None else 12.0, 4.6), layout="constrained")
+    figure.suptitle(title(task), x=0.01, ha="left", fontsize=12)
+    left, right = (figure, None) if parts is None else figure.subfigures(1, 2, width_ratios=[7, 5])
+    _draw_examples(task, left)
+    if right is not None:
+        _draw_histogram(task, parts, right.subplots())
+    plt.close(figure)  # a notebook shows what the call returns, once
+    return figure
+
+
+def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
+    """Draw some training samples, in the way that fits their shape."""
+    if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
+        _draw_texts(task, _examples(task, 8), figure.subplots())
+    elif task.inputs.dim() == 5:
+        _draw_clips(task, _examples(task, 5), figure)
+    elif task.inputs.dim() == 4:
+        _draw_images(task, _examples(task, 4 * COLUMNS), figure)
+    else:
+        _draw_rows(task, _examples(task, 20), figure.subplots())
+
+
+def _examples(task: Task, count: int) -> list[int]:
+    """Return the places of samples of as many classes as can be, class by class."""
+    count = min(count, len(task.labels))
+    if task.labels.dim() > 1:
+        return list(range(0, len(task.labels), max(1, len(task.labels) // count)))[:count]
+    labels = task.labels.cpu().numpy()
+    chosen = balanced(labels, count)
+    return chosen[np.argsort(labels[chosen], kind="stable")].tolist()
+
+
+def _named(task: Task, place: int) -> str:
+    """Return what a sample's label is called."""
+    if task.labels.dim() > 1:
+        return ""
+    label = int(task.labels[place])
+    return task.class_names[label] if task.class_names else str(label)
+
+
+def _seen(inputs: Tensor) -> np.ndarray:
+    """Return ``(n, …, C)`` values between 0 and 1 of ``(n, C, …)``, each colour stretched over its own range."""
+    values = inputs.detach().float().cpu().transpose(0, 1).flatten(1)
+    low, high = values.amin(1, keepdim=True), values.amax(1, keepdim=True)
+    stretched = ((values - low) / (high - low).clamp(min=1e-12)).unflatten(1, (len(inputs), *inputs.shape[2:]))
+    return stretched.movedim(0, -1).numpy()
+
+
+def _draw_images(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
+    grid = np.atleast_1d(figure.subplots(-(-len(places) // COLUMNS), COLUMNS)).ravel()
+    for axes in grid:
+        axes.set_axis_off()
+    for axes, place, pixels in zip(grid, places, _seen(task.inputs[places]), strict=False):
+        axes.imshow(pixels.squeeze(-1) if pixels.shape[-1] == 1 else pixels, cmap="gray", interpolation="nearest")
+        axes.set_title(_named(task, place), fontsize=9, loc="center", pad=2)
+
+
+def _draw_clips(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
+    rows = np.atleast_1d(figure.subplots(len(places), 1))
+    clips = _seen(task.inputs[places])
+    shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
+    for axes, place, clip in zip(rows, places, clips, strict=True):
+        framed = np.pad(clip[shown], ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=1.0)  # a white line between
+        strip = np.concatenate(list(framed), axis=1)
+        axes.imshow(strip.squeeze(-1) if strip.shape[-1] == 1 else strip, cmap="gray", interpolation="nearest")
+        axes.set_axis_off()
+        axes.set_title(_named(task, place), fontsize=9, pad=2)
+
+
+def _draw_texts(task: Task, places: list[int], axes: Axes) -> None:
+    decode = getattr(task, "decode", None) or (lambda row: " ".join(str(token) for token in row.tolist()))
+    axes.set(xlim=(0, 1), ylim=(len(places), -0.5))
+    axes.set_axis_off()
+    for row, place in enumerate(places):
+        words = " ".join(decode(task.inputs[place].cpu()).split())
+        text = "\n".join(textwrap.wrap(words, 72, max_lines=2, placeholder=" …")).replace("$", r"\$")
+        label = textwrap.shorten(_named(task, place), 18, placeholder="…")
+        axes.axhline(row - 0.42, color=NEUTRAL, linewidth=0.4)
+        axes.text(0.0, row, label, weight="bold", fontsize=8, va="center")
+        axes.text(0.22 if label else 0.0, row, text, fontsize=8, va="center")
+
+
+def _draw_rows(task: Task, places: list[int], axes: Axes) -> None:
+    values = task.inputs[places].detach().float().cpu().flatten(1).numpy()
+    axes.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
+    axes.set_yticks(range(len(places)), [_named(task, place) for place in places], fontsize=8)
+    axes.set(xlabel="input", ylabel="label")
+    axes.grid(False)
+
+
+def _draw_histogram(task: Task, parts: Parts, axes: Axes) -> None:
+    """Draw who holds how many samples of which class, or how many at all where samples have no one class."""
+    counts = label_histogram(task, parts)
+    if counts is None:
+        axes.bar(range(len(parts)), [len(part) for part in parts], color=NEUTRAL)
+        axes.set(xlabel="client", ylabel="samples")
+        return
+    drawn = axes.imshow(counts.T, aspect="auto", cmap=sns.color_palette("crest", as_cmap=True), interpolation="nearest")
+    drawn.set_data(np.ma.masked_equal(counts.T, 0))  # who holds none of a class stays white
+    axes.figure.colorbar(drawn, ax=axes, label="samples")
+    named = task.class_names if len(task.class_names) == counts.shape[1] <= 20 else ()
+    if named:
+        axes.set_yticks(range(len(named)), [textwrap.shorten(name, 18, placeholder="…") for name in named], fontsize=8)
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel="client", ylabel="class" if task.labels.dim() == 1 else "kind")
+    axes.grid(False)

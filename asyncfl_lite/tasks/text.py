@@ -1,0 +1,204 @@
+"""What text classification tasks share: tokenisers, and how texts become a task.
+
+A text is a string, or several that belong together, such as the two of a pair. As token ids it is
+``sentence [SEP] …``, cut or padded to one length; the prediction token before it, FedRevive's and BERT's
+``[CLS]``, is the models' own (:mod:`asyncfl_lite.models.transformers`), so that a model of length 128 reads
+127 tokens here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.atomic import write_atomically
+from asyncfl_lite.errors import ResultError
+from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
+from asyncfl_lite.tasks import files
+from asyncfl_lite.tasks.base import Task, TaskSource
+from asyncfl_lite.tasks.text_sets import thinned, written
+from asyncfl_lite.tasks.unlabelled import turns
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+Text = tuple[str, ...]
+"""One sentence or passage, or several that belong together."""
+
+SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
+"""The first tokens of the package's own tokenisers, whose ids :class:`TokenIds` has as its defaults."""
+
+
+@dataclass(frozen=True)
+class Tokeniser:
+    """Texts to token ids and back.
+
+    Attributes:
+        model: of the library `tokenizers`.
+        ids: its special tokens.
+    """
+
+    model: Tokenizer
+    ids: TokenIds = TokenIds()
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are."""
+        return self.model.get_vocab_size()
+
+    def __call__(self, texts: Sequence[Text], length: int) -> Tensor:
+        """Return ``(n, length)`` int64 ids: each sentence with a separator behind it, cut or padded.
+
+        A text that is too long loses its end, not the last separator.
+        """
+        sentences = [sentence for text in texts for sentence in text]
+        encoded = iter(self.model.encode_batch_fast(sentences, add_special_tokens=False))
+        rows = np.full((len(texts), length), self.ids.padding, dtype=np.int64)
+        for row, text in zip(rows, texts, strict=True):
+            ids = [number for _ in text for number in (*next(encoded).ids, self.ids.separator)]
+            if len(ids) > length:
+                ids = [*ids[: length - 1], self.ids.separator]
+            row[: len(ids)] = ids
+        return torch.from_numpy(rows)
+
+    def decode(self, row: Tensor) -> str:
+        """Return the text of ``(L,)`` ids, without padding."""
+        return self.model.decode(row[row != self.ids.padding].tolist(), skip_special_tokens=False)
+
+
+def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Tokeniser:
+    """Return a small lower-case byte-pair tokeniser made for ``texts``; the same texts give the same one.
+
+    It is kept in the cache folder, and read from there the next time; a folder that can't be written to is no
+    error.
+
+    Args:
+        name: of the task, for the file.
+        texts: what it learns from.
+        vocabulary: most tokens that it may have.
+    """
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    sentences = [sentence for text in texts for sentence in text]
+    digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:12]
+    place = Path(files.DEFAULT).expanduser() / "tokenizers" / f"{name}-{vocabulary}-{digest}.json"
+    if place.is_file():
+        return Tokeniser(Tokenizer.from_file(str(place)))
+    model = Tokenizer(models.BPE(unk_token=SPECIAL[1]))  # WordPiece's trainer gives another vocabulary every time
+    model.normalizer = normalizers.BertNormalizer(lowercase=True)
+    model.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
+    model.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=list(SPECIAL), show_progress=False)
+    model.train_from_iterator(sentences, trainer)
+    with suppress(ResultError):
+        write_atomically(place, model.to_str())
+    return Tokeniser(model)
+
+
+def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
+    """Return a checkpoint's own tokeniser.
+
+    Raises:
+        DataError: when the checkpoint is not to be had.
+        MissingLibraryError: for ``minilm`` without its package.
+    """
+    tokeniser, ids = checkpoint_tokens(checkpoint, download)
+    model = tokeniser.backend_tokenizer
+    model.no_truncation()
+    model.no_padding()
+    return Tokeniser(model, ids)
+
+
+@dataclass(frozen=True)
+class TextTask(Task):
+    """A task that classifies texts: inputs ``(n, L)`` int64 token ids.
+
+    Attributes:
+        decode: one text's ``(L,)`` token ids to a string, or None.
+    """
+
+    decode: Callable[[Tensor], str] | None = None
+
+
+class TextSource(TaskSource):
+    """Settings that the tasks with real text share; abstract."""
+
+    length: int = Field(128, ge=8)
+    """Tokens that a model reads, its prediction token included; longer texts lose their end."""
+    tokenizer: str | None = None
+    """Folder or name of a pretrained model whose tokeniser to use, or ``minilm``; None for a small one of the
+    task's own."""
+    vocabulary: int = Field(4000, ge=100)
+    """Most tokens of the task's own tokeniser."""
+    download: bool = False
+    """Whether what is missing, data or tokeniser, may be fetched over the network."""
+
+    def tokeniser(self, name: str, texts: Sequence[Text]) -> Tokeniser:
+        """Return the chosen tokeniser; the task's own learns from the training ``texts``."""
+        if self.tokenizer is None:
+            return trained_tokeniser(name, texts, self.vocabulary)
+        return pretrained_tokeniser(self.tokenizer, self.download)
+
+
+def text_task(
+    name: str,
+    tokeniser: Tokeniser,
+    length: int,
+    train: tuple[Sequence[Text], Sequence[int]],
+    test: tuple[Sequence[Text], Sequence[int]],
+    cross: Callable[[], Sequence[Text]],
+    natural: Sequence[Text] | None = None,
+    **about: object,
+) -> TextTask:
+    """Return a task of texts and their classes.
+
+    Its unlabelled sets: ``cross``, other texts; ``natural``, texts of its own kind that no client has, or else
+    training texts that lack three tokens in ten; ``synthetic``, what a chain writes in which each token follows
+    the one before it as in the training texts.
+
+    Args:
+        name: as configurations call it.
+        tokeniser: turns texts into ids.
+        length: tokens that a model reads, its prediction token included.
+        train, test: texts and labels.
+        cross: returns other texts.
+        natural: texts for the natural set, if there are any.
+        about: the task's other fields.
+    """
+    inputs, tests = (tokeniser(texts, length - 1) for texts, _ in (train, test))
+    ids = tokeniser.ids
+
+    def some(texts: Sequence[Text], count: int, rng: np.random.Generator) -> Tensor:
+        return tokeniser([texts[place] for place in turns(len(texts), count, rng)], length - 1)
+
+    def unseen(count: int, rng: np.random.Generator) -> Tensor:
+        if natural is None:
+            return thinned(inputs, count, rng, padding=ids.padding, keep=(ids.padding, ids.separator))
+        return some(natural, count, rng)
+
+    sets = {
+        "cross": lambda count, rng: some(cross(), count, rng),
+        "natural": unseen,
+        "synthetic": lambda count, rng: written(inputs, count, rng),
+    }
+    labels, test_labels = (torch.tensor(numbers) for _, numbers in (train, test))
+    return TextTask(
+        name,
+        inputs,
+        labels,
+        tests,
+        test_labels,
+        unlabelled=sets,
+        vocabulary=tokeniser.vocabulary,
+        decode=tokeniser.decode,
+        **about,
+    )

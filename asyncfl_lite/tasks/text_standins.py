@@ -1,0 +1,149 @@
+"""Text tasks that need no file: topics of Python's manual, pairs of sentences, documents of made-up words."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.tasks import prose
+from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
+from asyncfl_lite.tasks.sentences import sentence_pairs
+from asyncfl_lite.tasks.text import Text, TextTask, text_task, trained_tokeniser
+from asyncfl_lite.tasks.text_sets import written
+
+
+@TASKS.register("pydoc_topics")
+class PydocTopics(TaskSource):
+    """Which topic of Python's manual a passage is from, 12 classes, stand-in for 20 Newsgroups; real prose."""
+
+    topics: int = Field(12, ge=2, le=20)
+    """Number of classes: the topics with most prose."""
+    words: int = Field(15, ge=5)
+    """Words in a passage."""
+    length: int = Field(32, ge=8)
+    """Tokens that a model reads, its prediction token included."""
+    vocabulary: int = Field(1000, ge=100)
+    """Most tokens of its tokeniser."""
+
+    def load(self) -> Task:
+        """Return the task: every fifth passage of a topic is for testing, those of other topics are unlabelled."""
+        every = prose.topics()
+        names = list(every)[: self.topics]
+        train: tuple[list[Text], list[int]] = ([], [])
+        test: tuple[list[Text], list[int]] = ([], [])
+        for label, name in enumerate(names):
+            for number, passage in enumerate(prose.passages(every[name], self.words)):
+                texts, labels = test if number % 5 == 4 else train
+                texts.append((passage,))
+                labels.append(label)
+        small = list(every)[self.topics :]
+        others = [(passage,) for name in small for passage in prose.passages(every[name], self.words)]
+        return text_task(
+            "pydoc_topics",
+            trained_tokeniser("pydoc_topics", train[0], self.vocabulary),
+            self.length,
+            train,
+            test,
+            cross=lambda: sentence_pairs(2000, np.random.default_rng(2))[0],
+            natural=others,
+            num_classes=self.topics,
+            class_names=tuple(names),
+            source=prose.SOURCE,
+            licence=prose.LICENCE,
+            stands_in_for="20 Newsgroups",
+        )
+
+
+@TASKS.register("pairs")
+class Pairs(TaskSource):
+    """Whether two generated sentences mean the same, two thirds do, stand-in for MRPC."""
+
+    samples: int = Field(4000, ge=10)
+    """Training pairs."""
+    test_samples: int = Field(1000, ge=10)
+    length: int = Field(20, ge=8)
+    """Tokens that a model reads, its prediction token included; the longest pairs need 19."""
+
+    def load(self) -> Task:
+        """Return the task; its natural set are more pairs of the same making."""
+        rng = np.random.default_rng(0)
+        train, test = sentence_pairs(self.samples, rng), sentence_pairs(self.test_samples, rng)
+        other = prose.prose(5, parts=2)
+        return text_task(
+            "pairs",
+            trained_tokeniser("pairs", [*train[0], *other], 800),
+            self.length,
+            train,
+            test,
+            cross=lambda: other,
+            natural=sentence_pairs(2000, rng)[0],
+            num_classes=2,
+            class_names=("different", "same"),
+            source="generated sentences",
+            licence="none needed",
+            stands_in_for="MRPC",
+        )
+
+
+@TASKS.register("topics20")
+class Topics20(TaskSource):
+    """Generated documents, 64 words of 20 topics, stand-in for 20 Newsgroups; no order of words matters."""
+
+    samples: int = Field(4000, ge=20)
+    """Training documents."""
+    test_samples: int = Field(1000, ge=20)
+    words: int = Field(64, ge=1)
+    """In a document."""
+    vocabulary: int = Field(2000, ge=100)
+    """Number of tokens; the first three are special ones that do not occur."""
+    on_topic: float = Field(0.5, ge=0, le=1)
+    """Probability that a word belongs to one of its document's topics, and not to the language at large."""
+    mixture: float = Field(0.05, gt=0)
+    """Concentration of the Dirichlet law of a document's topics; its class is the topic with most weight."""
+
+    def load(self) -> Task:
+        """Return the task; its natural set are more documents, its cross set has topics of other words."""
+        rng = np.random.default_rng(0)
+        language, topics = self._zipf(rng), self._topics(rng)
+        train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))
+        other = self._topics(rng)
+        return TextTask(
+            "topics20",
+            *train,
+            *test,
+            num_classes=20,
+            source="generated documents",
+            unlabelled={
+                "cross": lambda count, rng: self._documents(count, language, other, rng)[0],
+                "natural": lambda count, rng: self._documents(count, language, topics, rng)[0],
+                "synthetic": lambda count, rng: written(train[0], count, rng),
+            },
+            vocabulary=self.vocabulary,
+            class_names=tuple(f"topic {number}" for number in range(20)),
+            licence="none needed",
+            stands_in_for="20 Newsgroups",
+            decode=lambda row: " ".join(f"w{number}" for number in row.tolist()),
+        )
+
+    def _zipf(self, rng: np.random.Generator) -> np.ndarray:
+        """Return ``(words,)`` probabilities that fall as one over the rank, of words in random order."""
+        size = self.vocabulary - 3
+        weights = 1.0 / (rng.permutation(size) + 3)
+        return weights / weights.sum()
+
+    def _topics(self, rng: np.random.Generator) -> np.ndarray:
+        """Return ``(20, words)`` each topic's probabilities: Zipf's, in an order of its own."""
+        return np.stack([self._zipf(rng) for _ in range(20)])
+
+    def _documents(
+        self, count: int, language: np.ndarray, topics: np.ndarray, rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``(count, words)`` token ids and ``(count,)`` classes."""
+        weights = rng.dirichlet(np.full(20, self.mixture), size=count)
+        mixed = self.on_topic * weights @ topics + (1 - self.on_topic) * language
+        drawn = rng.random((count, self.words))
+        places = np.stack([np.searchsorted(row.cumsum(), at) for row, at in zip(mixed, drawn, strict=True)])
+        ids = places.clip(max=self.vocabulary - 4) + 3
+        return torch.from_numpy(ids), torch.from_numpy(weights.argmax(1))

@@ -1,0 +1,115 @@
+"""Data sets of images that torchvision reads and checks, as bytes; MNIST-like ones packed or not."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.errors import DataError
+from asyncfl_lite.tasks.files import data_folder
+from asyncfl_lite.tasks.image_task import Labelled
+
+
+@dataclass(frozen=True)
+class Known:
+    """A data set that torchvision reads.
+
+    Attributes:
+        title: its name in print.
+        reader: torchvision's class.
+        places: where it lies in the data folder; what torchvision calls its root is one above.
+    """
+
+    title: str
+    reader: str
+    places: tuple[str, ...]
+
+
+KNOWN = {
+    "mnist": Known("MNIST", "MNIST", ("MNIST",)),
+    "fashion_mnist": Known("Fashion-MNIST", "FashionMNIST", ("FashionMNIST",)),
+    "cifar10": Known("CIFAR-10", "CIFAR10", ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")),
+    "cifar100": Known("CIFAR-100", "CIFAR100", ("cifar-100-python", "CIFAR100/cifar-100-python")),
+    "stl10": Known("STL-10", "STL10", ("stl10_binary", "STL10/stl10_binary")),
+}
+
+
+@lru_cache(maxsize=4)
+def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    """Return one part of a data set of :data:`KNOWN`, checked by torchvision.
+
+    Args:
+        name: of the data set.
+        folder: where data sets are, ``~`` resolved.
+        train: the training or the test part.
+        download: get it first if it is not there.
+
+    Returns:
+        ``(n, C, height, width)`` bytes, ``(n,)`` int64 labels, and the classes' names.
+
+    Raises:
+        DataError: in one line, when files are missing or damaged.
+    """
+    from torchvision import datasets  # a second and more to import: only when needed
+
+    known, reader = KNOWN[name], getattr(datasets, KNOWN[name].reader)
+    how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
+    place = Path(folder) / known.places[0] if download else data_folder(folder, *known.places, how=how)
+    part = {"split": "train" if train else "test"} if name == "stl10" else {"train": train}
+    try:
+        if issubclass(reader, datasets.MNIST) and not download:
+            packed = _packed(reader, place / "raw", "train" if train else "t10k")
+            if packed is not None:
+                return *packed, _names(reader)
+        data = reader(place.parent, download=download, **part)
+    except (RuntimeError, ValueError, TypeError, AssertionError, OSError, EOFError) as error:
+        told = str(error).split("\n")[0] or type(error).__name__
+        raise DataError(f"{name}: {place} could not be read ({told}); {how}") from None
+    return _channels_first(torch.as_tensor(data.data)), _labels(data), _names(data)
+
+
+def _names(data: object) -> tuple[str, ...]:
+    """Return the classes' names; MNIST's are ``0 - zero`` and so on, of which the figure is enough."""
+    return tuple(name.split(" - ")[0] for name in data.classes)
+
+
+def _channels_first(images: Tensor) -> Tensor:
+    """Return ``(n, C, height, width)`` bytes of what torchvision keeps: grey, channels last, or that."""
+    if images.dim() == 3:
+        return images[:, None]
+    return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
+
+
+def _labels(data: object) -> Tensor:
+    """Return ``(n,)`` int64 labels, which torchvision keeps under one of two names."""
+    return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
+
+
+def _packed(reader: type, raw: Path, part: str) -> Labelled | None:
+    """Return one part of an MNIST-like data set from its ``.gz`` files, or None where they are unpacked.
+
+    torchvision unpacks beside them; here that happens in memory, checked by torchvision's sums.
+
+    Raises:
+        DataError: when a file is damaged.
+    """
+    from torchvision.datasets.utils import check_integrity
+
+    sums, arrays = dict(reader.resources), []
+    for kind in ("images-idx3", "labels-idx1"):
+        path = raw / f"{part}-{kind}-ubyte.gz"
+        if path.with_suffix("").is_file() or not path.is_file():
+            return None
+        if not check_integrity(path, sums[path.name]):
+            raise DataError(f"{path} is damaged: its MD5 sum is not the published one")
+        content = gzip.decompress(path.read_bytes())
+        axes = content[3]  # idx: 0, 0, 8 for bytes, the number of axes; their lengths; the bytes
+        shape = np.frombuffer(content, ">i4", axes, offset=4)
+        arrays.append(torch.from_numpy(np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape).copy()))
+    return arrays[0][:, None], arrays[1].long()

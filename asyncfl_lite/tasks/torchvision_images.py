@@ -1,0 +1,99 @@
+"""MNIST, Fashion-MNIST, CIFAR-10, CIFAR-100 and STL-10 as tasks, read and checked by torchvision.
+
+Nothing is downloaded unless ``download`` says so. The server's unlabelled sets are FedEcho's (§5.1) where they
+need no further files, or where the paper uses the data set; each is named by a setting, so that the same settings
+mean the same images everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from asyncfl_lite.tasks.base import TASKS
+from asyncfl_lite.tasks.files import data_root
+from asyncfl_lite.tasks.image_files import ImageFiles, Other
+from asyncfl_lite.tasks.image_task import Labelled, taken
+from asyncfl_lite.tasks.images import MNIST_LICENCE
+from asyncfl_lite.tasks.torchvision_files import read_files
+
+KRIZHEVSKY = "Krizhevsky, Nair, Hinton, Learning Multiple Layers of Features from Tiny Images, 2009"
+CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
+
+
+class TorchvisionImages(ImageFiles):
+    """A task whose files torchvision reads; abstract."""
+
+    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+        """Return training and test images as asked for, number and names of the classes."""
+        root = str(data_root(self.folder))
+        images, labels, names = read_files(self.name, root, True, self.download)
+        train = taken(images, labels, self.samples, "samples")
+        images, labels, _ = read_files(self.name, root, False, self.download)
+        test = taken(images, labels, self.test_samples, "test_samples")
+        return train, test, {"num_classes": len(names), "class_names": names}
+
+
+@TASKS.register("mnist")
+class MNIST(TorchvisionImages):
+    """MNIST: 60,000 train, 10,000 test, 28×28 grey digits; from torchvision's files, packed or not."""
+
+    name: ClassVar[str] = "mnist"
+    title: ClassVar[str] = "MNIST"
+    about: ClassVar[dict[str, object]] = {
+        "source": "MNIST, LeCun, Cortes, Burges, of NIST's special databases 1 and 3",
+        "licence": MNIST_LICENCE,
+    }
+    not_another: ClassVar[frozenset[str]] = frozenset({"mnist5k"})
+    cross: Other = "digits"
+    natural: Literal["warped", Other] = "warped"
+
+
+@TASKS.register("fashion_mnist")
+class FashionMNIST(TorchvisionImages):
+    """Fashion-MNIST: 60,000 train, 10,000 test, 28×28 grey clothes; from torchvision's files, packed or not."""
+
+    name: ClassVar[str] = "fashion_mnist"
+    title: ClassVar[str] = "Fashion-MNIST"
+    about: ClassVar[dict[str, object]] = {
+        "source": "Fashion-MNIST, Xiao, Rasul, Vollgraf (Zalando Research), 2017",
+        "licence": "MIT",
+    }
+    cross: Other = "mnist5k"
+    natural: Literal["warped", Other] = "warped"
+
+
+@TASKS.register("cifar10")
+class CIFAR10(TorchvisionImages):
+    """CIFAR-10: 50,000 train, 10,000 test, 32×32 colour, 10 classes; from torchvision's files."""
+
+    name: ClassVar[str] = "cifar10"
+    title: ClassVar[str] = "CIFAR-10"
+    about: ClassVar[dict[str, object]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
+    cross: Other = "cifar100"
+    natural: Literal["warped", Other] = "stl10"
+
+
+@TASKS.register("cifar100")
+class CIFAR100(TorchvisionImages):
+    """CIFAR-100: 50,000 train, 10,000 test, 32×32 colour, 100 classes; from torchvision's files."""
+
+    name: ClassVar[str] = "cifar100"
+    title: ClassVar[str] = "CIFAR-100"
+    about: ClassVar[dict[str, object]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
+    cross: Other = "cifar10"
+    natural: Literal["warped", Other] = "stl10"
+
+
+@TASKS.register("stl10")
+class STL10(TorchvisionImages):
+    """STL-10: 5,000 train, 8,000 test, colour, 10 classes, 96×96 made 32×32; from torchvision's files."""
+
+    name: ClassVar[str] = "stl10"
+    title: ClassVar[str] = "STL-10"
+    about: ClassVar[dict[str, object]] = {
+        "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
+        "licence": "not stated; the authors ask to cite their paper of 2011",
+    }
+    side: int | None = 32
+    cross: Other = "cifar100"
+    natural: Literal["warped", Other] = "photographs"

@@ -1,0 +1,525 @@
+"""Video: clips from files as their data sets lay them out, moving digits, 3D ResNets, KUIPER's whole pipeline."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.models.base import InputSpec, initial_model
+from asyncfl_lite.models.frozen import Frozen
+from asyncfl_lite.models.video import ResNet3d
+from asyncfl_lite.runner import Run
+from asyncfl_lite.tasks import clips as decoding
+from asyncfl_lite.tasks import motion
+from asyncfl_lite.tasks.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
+from asyncfl_lite.tasks.video import HMDB51, UCF101, Kinetics, MovingDigits
+from asyncfl_lite.vectors import VectorModel
+
+RNG = np.random.default_rng
+SMALL = {"task": "movingdigits", "model": "resnet3d", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
+
+
+def film(path: Path, greys, width=40, height=30, codec="mpeg4") -> Path:
+    """Write a video whose frames are each of one grey."""
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=10)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for grey in greys:
+            picture = np.full((height, width, 3), grey, dtype=np.uint8)
+            for packet in stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")):
+                container.mux(packet)
+        for packet in stream.encode():
+            container.mux(packet)
+    return path
+
+
+def text(path: Path, *lines: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def broken(path: Path) -> Path:
+    """Write a video that ends in the middle."""
+    whole = film(path, range(50, 170, 10)).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    return path
+
+
+def greys_of(inputs: torch.Tensor) -> list[int]:
+    """The grey of each normalised clip's first frame, 0 to 255."""
+    unit = inputs[:, :, 0].float().mean((-1, -2)) * torch.tensor(KINETICS_STD) + torch.tensor(KINETICS_MEAN)
+    return (unit.mean(-1) * 255).round().int().tolist()
+
+
+# decoding
+
+
+@pytest.mark.parametrize("ending", ["avi", "mp4"])
+def test_frames_are_evenly_spaced_and_in_order(tmp_path, ending):
+    path = film(tmp_path / f"clip.{ending}", range(20, 220, 10))
+    clip = decode_clip(path, 4, 16)
+    assert clip.shape == (3, 4, 16, 16) and clip.dtype == np.uint8
+    np.testing.assert_allclose(clip.mean((0, 2, 3)), [20 + 10 * place for place in (2, 7, 12, 17)], atol=3)
+
+
+def test_a_short_video_shows_frames_several_times(tmp_path):
+    clip = decode_clip(film(tmp_path / "clip.avi", [40, 200]), 6, 16)
+    np.testing.assert_allclose(clip.mean((0, 2, 3)), [40] * 3 + [200] * 3, atol=3)
+
+
+def test_it_takes_the_middle_square_in_colour(tmp_path):
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    with av.open(str(tmp_path / "clip.avi"), "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 96, 48, "yuv420p"
+        picture = np.zeros((48, 96, 3), dtype=np.uint8)
+        picture[:, 24:48, 0] = 200  # red left of the middle, blue right of it, black outside
+        picture[:, 48:72, 2] = 200
+        for packet in [*stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")), *stream.encode()]:
+            container.mux(packet)
+    red, green, blue = decode_clip(tmp_path / "clip.avi", 1, 24)[:, 0].astype(int)
+    assert (red[:, 1:10] > 150).all() and (red[:, 14:] < 60).all()
+    assert (blue[:, 14:23] > 150).all() and (blue[:, :10] < 60).all() and (green < 60).all()
+
+
+@pytest.mark.parametrize("kind", ["cut off", "no video", "missing", "sound"])
+def test_what_cannot_be_decoded_says_why(tmp_path, kind):
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    path = tmp_path / "clip.avi"
+    if kind == "cut off":
+        broken(path)
+    elif kind == "no video":
+        path.write_bytes(b"RIFF of nothing" * 50)
+    elif kind == "sound":
+        with av.open(str(path), "w") as container:
+            container.add_stream("pcm_s16le", rate=8000)
+    with pytest.raises(DataError, match="Invalid data|No such file|no video in it") as error:
+        decode_clip(path, 4, 16)
+    assert str(path) not in str(error.value)
+
+
+def test_without_pyav_there_is_an_install_line(tmp_path, monkeypatch):
+    ucf(tmp_path)
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(MissingLibraryError, match="^video files: need the library av; pip install av$"):
+        UCF101(folder=str(tmp_path)).load()
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+# data sets as they lie on disk
+
+
+def ucf(folder: Path, videos: str = "UCF-101/", root: str = "UCF101") -> Path:
+    """Two classes, three training clips of which one is cut off, two test clips."""
+    place = folder / root
+    splits = place / "ucfTrainTestlist"
+    text(splits / "classInd.txt", "1 Archery", "2 YoYo")
+    text(
+        splits / "trainlist01.txt",
+        "Archery/v_Archery_g08_c01.avi 1",
+        "Archery/v_Archery_g08_c02.avi 1",
+        "YoYo/v_YoYo_g09_c01.avi 2",
+    )
+    text(splits / "testlist01.txt", "YoYo/v_YoYo_g01_c01.avi", "Archery/v_Archery_g01_c01.avi")
+    film(place / f"{videos}Archery/v_Archery_g08_c01.avi", [50] * 12)
+    broken(place / f"{videos}Archery/v_Archery_g08_c02.avi")
+    film(place / f"{videos}YoYo/v_YoYo_g09_c01.avi", [100] * 12)
+    film(place / f"{videos}YoYo/v_YoYo_g01_c01.avi", [150] * 12)
+    film(place / f"{videos}Archery/v_Archery_g01_c01.avi", [200] * 12)
+    return place
+
+
+@pytest.mark.parametrize("videos", ["UCF-101/", ""])
+def test_ucf101(tmp_path, videos):
+    place = ucf(tmp_path, videos)
+    with pytest.warns(UserWarning, match="v_Archery_g08_c02.avi: skipped, Invalid data"):
+        task = UCF101(folder=str(tmp_path), side=16, frames=4).load()
+    assert task.inputs.shape == (2, 3, 4, 16, 16) and task.inputs.dtype == torch.float32
+    np.testing.assert_allclose(greys_of(task.inputs), [50, 100], atol=3)
+    np.testing.assert_allclose(greys_of(task.test_inputs), [150, 200], atol=3)
+    assert task.labels.tolist() == [0, 1] and task.test_labels.tolist() == [1, 0]
+    assert task.class_names == ("Archery", "YoYo") and task.num_classes == 2 and task.stands_in_for == ""
+    assert "split 1" in task.source and "1 training and 0 test clips skipped" in task.source
+    same = UCF101(folder=str(place), side=16, frames=4).load()
+    assert torch.equal(same.inputs, task.inputs)
+
+
+def hmdb(folder: Path, splits: str = "test_train_splits/testTrainMulti_7030_splits") -> Path:
+    place = folder / "HMDB51"
+    text(place / splits / "wave_test_split1.txt", "a b#1.avi 1 ", "c.avi 2 ", "d.avi 0 ")
+    text(place / splits / "clap_test_split1.txt", "e.avi 2 ", "f.avi 1 ", "g.avi 1 ")
+    for name, grey in (("wave/a b#1", 40), ("wave/c", 80), ("wave/d", 10), ("clap/e", 120), ("clap/f", 160)):
+        film(place / f"hmdb51_org/{name}.avi", [grey] * 9)
+    return place
+
+
+@pytest.mark.parametrize("splits", ["test_train_splits/testTrainMulti_7030_splits", "testTrainMulti_7030_splits"])
+def test_hmdb51(tmp_path, splits):
+    """Marks 1, 2 and 0 mean training, testing and neither; a video that isn't there is skipped."""
+    hmdb(tmp_path, splits)
+    with pytest.warns(UserWarning, match="hmdb51_org/clap/g.avi: skipped, No such file"):
+        task = HMDB51(folder=str(tmp_path), side=16, frames=3).load()
+    assert task.class_names == ("clap", "wave")
+    np.testing.assert_allclose(greys_of(task.inputs), [160, 40], atol=3)
+    np.testing.assert_allclose(greys_of(task.test_inputs), [120, 80], atol=3)
+    assert task.labels.tolist() == [0, 1] == task.test_labels.tolist()
+    assert task.inputs.shape[1:] == (3, 3, 16, 16)
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_kinetics(tmp_path, by_class):
+    place = tmp_path / "kinetics"
+    head = "label,youtube_id,time_start,time_end,split,is_cc"
+    text(place / "annotations/train.csv", head, "tap dancing,-AbC_1,7,17,train,0", '"abseiling",xyz,0,10,train,0')
+    text(place / "annotations/val.csv", head, "abseiling,v01,3,13,val,0", "tap dancing,gone,1,11,val,0")
+    for kind, label, name, grey in (
+        ("train", "tap_dancing", "-AbC_1_000007_000017", 60),
+        ("train", "abseiling", "xyz_000000_000010", 90),
+        ("val", "abseiling", "v01_000003_000013", 130),
+    ):
+        film(place / kind / (label if by_class else "") / f"{name}.mp4", [grey] * 10)
+    with pytest.warns(UserWarning, match="gone_000001_000011.mp4: skipped, No such file"):
+        task = Kinetics(folder=str(tmp_path), side=16, frames=2).load()
+    assert task.class_names == ("abseiling", "tap dancing")
+    assert task.labels.tolist() == [1, 0] and task.test_labels.tolist() == [0]
+    np.testing.assert_allclose(greys_of(task.inputs), [60, 90], atol=3)
+    np.testing.assert_allclose(greys_of(task.test_inputs), [130], atol=3)
+    assert "0 training and 1 test clips skipped" in task.source
+
+
+@pytest.mark.filterwarnings("ignore:.*skipped")
+def test_clips_are_decoded_once_and_again_when_a_file_changes(tmp_path, monkeypatch):
+    place, cache = ucf(tmp_path), tmp_path / "kept"
+    source = UCF101(folder=str(tmp_path), cache=str(cache), side=16, frames=4)
+    first = source.load()
+    notes = [json.loads(path.read_text()) for path in sorted(cache.glob("ucf101-train-4x16-*.json"))]
+    assert notes == [{"UCF-101/Archery/v_Archery_g08_c02.avi": "Invalid data found when processing input"}]
+    assert not [path for path in cache.iterdir() if path.suffix not in (".npy", ".json")]
+
+    decoded = []
+    monkeypatch.setattr(decoding, "decode_clip", lambda path, *size: decoded.append(path) or decode_clip(path, *size))
+    again = source.load()
+    assert torch.equal(again.inputs, first.inputs) and torch.equal(again.test_labels, first.test_labels)
+    assert again.source == first.source and not decoded
+    film(place / "UCF-101/Archery/v_Archery_g08_c02.avi", [75] * 12)
+    repaired = source.load()
+    np.testing.assert_allclose(greys_of(repaired.inputs), [50, 75, 100], atol=3)
+    assert len(decoded) == 3  # the test clips are as they were
+    source.model_copy(update={"frames": 2}).load()
+    assert len(decoded) == 8
+
+
+@pytest.mark.filterwarnings("ignore:.*skipped")
+def test_precision_and_fewer_clips(tmp_path):
+    ucf(tmp_path)
+    whole = UCF101(folder=str(tmp_path), side=16, frames=4).load()
+    half = UCF101(folder=str(tmp_path), side=16, frames=4, precision="float16").load()
+    assert half.inputs.dtype == torch.float16
+    torch.testing.assert_close(half.inputs.float(), whole.inputs, rtol=1e-3, atol=1e-3)
+    clips = [decoding.Clip(str(place), place % 2) for place in range(6)]
+    from asyncfl_lite.tasks.video import first_of_each
+
+    assert [clip.path for clip in first_of_each(clips, 2)] == ["0", "1", "2", "3"]
+    assert first_of_each(clips, None) == clips
+
+
+def test_many_unreadable_clips_get_few_warnings(tmp_path):
+    place = ucf(tmp_path)
+    rows = [f"YoYo/{number}.avi 2" for number in range(15)]
+    text(place / "ucfTrainTestlist/trainlist01.txt", "YoYo/v_YoYo_g09_c01.avi 2", *rows)
+    with pytest.warns(UserWarning) as told:
+        task = UCF101(folder=str(tmp_path), side=16, frames=2).load()
+    assert len(told) == 11 and "15 clips skipped in all; " in str(told[-1].message)
+    assert len(task.inputs) == 1 and "15 training" in task.source
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "message"),
+    [
+        (UCF101, lambda place: None, "^folder: looked in .* for UCF101/ or ucf101/, .*crcv.ucf.edu"),
+        (HMDB51, lambda place: (place / "HMDB51").mkdir(), "^folder: looked in .* for <class>_test_split1.txt"),
+        (Kinetics, lambda place: (place / "k400").mkdir(), "^folder: looked in .* for train.csv"),
+        (UCF101, lambda place: text(ucf(place) / "ucfTrainTestlist/testlist01.txt", "Polo/x.avi"), "class 'Polo'"),
+        (
+            HMDB51,
+            lambda place: text(place / "HMDB51/wave_test_split1.txt", "c.avi 3"),
+            "wave_test_split1.txt: a line must end in 0, 1 or 2, got 'c.avi 3'",
+        ),
+        (Kinetics, lambda place: text(place / "k400/train.csv", "a,b"), "train.csv: must have the columns label"),
+        (
+            Kinetics,
+            lambda place: text(place / "k400/train.csv", "label,youtube_id,time_start,time_end", "x,y,z,1"),
+            "train.csv: time_start and time_end must be numbers",
+        ),
+        (
+            HMDB51,
+            lambda place: text(place / "HMDB51/wave_test_split1.txt", "c.avi 1", "d.avi 2"),
+            "none of the 1 clips for hmdb51-train can be read; see ",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*skipped")
+def test_what_is_not_there_is_one_line(tmp_path, source, change, message):
+    pytest.importorskip("av", reason="PyAV is not installed")
+    change(tmp_path)
+    with pytest.raises(DataError, match=message) as error:
+        source(folder=str(tmp_path), side=16).load()
+    assert "\n" not in str(error.value)
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(tmp_path):
+    ucf(tmp_path)
+    text(tmp_path / "file", "no folder")
+    with pytest.raises(DataError, match="^cache: .* cannot be written .*; name another folder in the setting `cache`"):
+        UCF101(folder=str(tmp_path), cache=str(tmp_path / "file"), side=16).load()
+
+
+@pytest.mark.filterwarnings("ignore:.*skipped")
+@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_unlabelled_clips_look_like_the_tasks_own(tmp_path, name, precision):
+    ucf(tmp_path)
+    task = UCF101(folder=str(tmp_path), side=20, frames=5, precision=precision).load()
+    one, again, other = (task.unlabelled_set(name, 7, RNG(seed)) for seed in (0, 0, 1))
+    assert one.shape == (7, 3, 5, 20, 20) and one.dtype == task.inputs.dtype
+    assert torch.isfinite(one).all() and torch.equal(one, again)
+    assert name == "natural" or not torch.equal(one, other)  # clips of one grey each are alike, zoomed or not
+
+
+@pytest.mark.filterwarnings("ignore:.*skipped")
+def test_a_run_on_video_files(tmp_path):
+    """In half precision too: the network takes clips of any."""
+    ucf(tmp_path)
+    given = {"folder": str(tmp_path), "side": 16, "frames": 4, "precision": "float16"}
+    config = Config(task="ucf101", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
+                    concurrency=1, buffer_size=1, rounds=2, partition="iid", batch_size=2)  # fmt: skip
+    result = run(config)
+    assert result.summary["client_updates"] == 2 and torch.isfinite(result.x).all()
+    assert result.x.dtype == torch.float32
+
+
+# moving digits
+
+
+@settings(deadline=None)
+@given(st.integers(0, 99), st.integers(1, 6), st.sampled_from([4, 8]))
+def test_an_image_moves_in_a_straight_line(seed, frames, side):
+    """Every frame is the image in its place on black, a step from frame to frame, near the middle halfway."""
+    rng = RNG(seed)
+    steps = rng.integers(-2, 3, (3, 2)).astype(float)
+    images = torch.from_numpy(rng.uniform(0.5, 1, (3, 1, side, side)))
+    made = motion.moving(images, steps, 2 * frames + 1, rng)
+    assert made.shape == (3, 1, 2 * frames + 1, 2 * side, 2 * side)
+    for image, clip, (right, down) in zip(images[:, 0], made[:, 0], steps.astype(int), strict=True):
+        halfway = clip[frames].nonzero()
+        top, left = halfway.amin(0).tolist()
+        assert len(halfway) == side**2 and max(abs(top - side // 2), abs(left - side // 2)) <= side // 8
+        for time, frame in enumerate(clip):
+            canvas = torch.zeros(8 * side, 8 * side, dtype=image.dtype)
+            row, column = (3 * side + place + (time - frames) * step for place, step in ((top, down), (left, right)))
+            if 0 <= row <= 7 * side and 0 <= column <= 7 * side:
+                canvas[row : row + side, column : column + side] = image
+            assert torch.equal(frame, canvas[3 * side : 5 * side, 3 * side : 5 * side])
+
+
+@pytest.mark.parametrize("classes", ["federated", "teachers"])
+def test_moving_digits(classes):
+    task = MovingDigits(classes=classes).load()
+    assert task.inputs.shape == (2000, 1, 8, 16, 16) and len(task.test_inputs) == 800
+    assert task.labels.bincount().tolist() == [50] * 40 and task.test_labels.bincount().tolist() == [20] * 40
+    assert abs(float(task.inputs.mean())) < 1e-4 and float(task.inputs.std()) == pytest.approx(1, abs=1e-3)
+    assert task.stands_in_for and task.class_names[4:8] == tuple(
+        f"1 {way}" for way in (("right", "left", "down", "up") if classes == "federated" else motion.DIAGONAL)
+    )
+    same = MovingDigits(classes=classes).load()
+    assert torch.equal(task.inputs, same.inputs)
+    # where the light's centre goes is the class's way
+    light = task.test_inputs - task.test_inputs.min()
+    place = torch.arange(16.0)
+    total = light.sum((1, 3, 4))
+    across, down = ((light.sum((1, axis)) * place).sum(-1) / total for axis in (3, 4))
+    went = torch.stack([(way[:, 5] - way[:, 2]).round().sign() for way in (across, down)], 1)
+    ways = torch.tensor(list((motion.STRAIGHT if classes == "federated" else motion.DIAGONAL).values()))
+    assert (went == ways[task.test_labels % 4]).all(1).float().mean() > 0.97
+
+
+def test_no_digit_is_in_two_of_the_sets():
+    labels = motion.digits_images()[1].numpy()
+    clients, teachers, tests = motion._split(labels)
+    assert (len(clients), len(teachers), len(tests)) == (958, 479, 360)
+    assert len({*clients, *teachers, *tests}) == 1797
+    for part in (clients, teachers, tests):
+        assert np.bincount(labels[part]).min() > 0.8 * len(part) / 10
+    # and the clips are made of them: the brightest frame of a clip holds one of the set's images
+    task = MovingDigits(clips=40, test_clips=40).load()
+    images = motion.digits_images()[0][:, 0]
+    middle = (task.inputs[:, 0] - task.inputs.min()) * (1 / (task.inputs.max() - task.inputs.min()))
+    for clip, label in zip(middle, task.labels, strict=True):
+        windows = clip[3].unfold(0, 8, 1).unfold(1, 8, 1).reshape(-1, 64)
+        distance = torch.cdist(windows, images.flatten(1)).amin(0)
+        assert labels[int(distance.argmin())] == label // 4 and distance.min() < 0.01
+        assert int(distance.argmin()) in clients
+
+
+@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
+def test_unlabelled_moving_things(name):
+    task = MovingDigits(clips=40, test_clips=40).load()
+    one, again, other = (task.unlabelled_set(name, 50, RNG(seed)) for seed in (0, 0, 1))
+    assert one.shape == (50, 1, 8, 16, 16) and one.dtype == torch.float32
+    assert torch.equal(one, again) and not torch.equal(one, other)
+    lit = one > one.min() + 0.5
+    assert lit.flatten(1).any(1).float().mean() > 0.9
+    assert (lit[:, :, 0] != lit[:, :, -1]).flatten(1).any(1).float().mean() > 0.9  # they move
+
+
+def test_replayed_clips_zoom_mirror_and_turn_back():
+    ramp = torch.arange(20.0).expand(4, 20, 20) + 100 * torch.arange(4.0)[:, None, None]  # grows right and in time
+    made = motion.replayed(ramp.expand(1, 1, 4, 20, 20), 400, RNG(0))
+    assert made.shape == (400, 1, 4, 20, 20) and made.min() >= 0 and made.max() < 319.01
+    mirrored = made[:, 0, 0, 0, 0] > made[:, 0, 0, 0, -1]
+    backwards = made[:, 0, 0, 0, 0] > made[:, 0, -1, 0, 0]
+    assert abs(mirrored.float().mean() - 0.5) < 0.08 and abs(backwards.float().mean() - 0.25) < 0.08
+    spans = (made[:, 0, 0, 0, 0] - made[:, 0, 0, 0, -1]).abs()
+    assert spans.min() >= 0.6 * 20 - 2 and spans.max() <= 19 and spans.std() > 1
+
+
+# models
+
+
+def test_it_is_torchvisions_network():
+    from torchvision.models.video import r3d_18
+
+    theirs = r3d_18(weights=None).eval()
+    mine = ResNet3d(width=64, blocks="resnet18", norm="batch").build((3, 8, 112, 112), 400).eval()
+    mine.load_state_dict(theirs.state_dict())
+    assert sum(parameter.numel() for parameter in mine.parameters()) == 33_371_472
+    clips = torch.randn(1, 3, 4, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert torch.equal(mine(clips), theirs(clips))
+
+
+def layers(module: torch.nn.Module) -> int:
+    kinds = torch.nn.Conv3d | torch.nn.Linear
+    return sum(isinstance(layer, kinds) and "downsample" not in name for name, layer in module.named_modules())
+
+
+@pytest.mark.parametrize("depth", [18, 26, 34])
+def test_depths_and_relatives(depth):
+    spec = ResNet3d(width=2, blocks=f"resnet{depth}", norm="batch", trainable="last")
+    assert layers(spec.whole.build((3, 8, 32, 32), 5)) == depth
+    assert ResNet3d(**spec.model_dump()) == spec
+    assert sum(spec.larger(2).blocks) == 2 * sum(spec.blocks)
+    assert (spec.larger(2).trainable, spec.larger(2).width, spec.larger(2).norm) == ("all", 2, "batch")
+    assert ResNet3d(blocks="resnet18").larger(1.5).blocks == ResNet3d(blocks="resnet26").blocks
+
+
+def test_sizes_and_outputs():
+    module = ResNet3d().build((1, 8, 16, 16), 40)
+    assert VectorModel(module).num_parameters == 58_768 and VectorModel(module).num_buffers == 0
+    assert module(torch.zeros(2, 1, 8, 16, 16)).shape == (2, 40)
+    assert VectorModel(ResNet3d(norm="batch").build((1, 8, 16, 16), 40)).num_buffers > 0
+    with pytest.raises(ConfigError, match="^blocks: 'resnet43' is not known; did you mean 'resnet34'"):
+        ResNet3d(blocks="resnet43")
+    with pytest.raises(ConfigError, match="^width: .* got 3"):
+        ResNet3d(width=3)
+
+
+@pytest.mark.parametrize("norm", ["group", "batch"])
+def test_of_a_frozen_network_only_the_last_layer_is_in_the_vector(norm):
+    spec, shape = ResNet3d(norm=norm, trainable="last"), InputSpec((1, 8, 16, 16), 40)
+    module, whole = initial_model(spec, shape, 3), initial_model(spec.whole, shape, 3)
+    model = VectorModel(module)
+    assert [slot.name for slot in model.parameter_slots] == ["fc.weight", "fc.bias"] and model.num_buffers == 0
+    clips = torch.randn(4, 1, 8, 16, 16, generator=torch.Generator().manual_seed(0))
+    x, _ = model.flatten()
+    trained, used = model(x, clips, train=True), model(x, clips)
+    assert torch.equal(trained, used)  # BatchNorm goes by its own statistics in training too
+    with torch.no_grad():
+        torch.testing.assert_close(used, whole.eval()(clips))
+    assert list(module.state_dict()) == list(whole.state_dict())
+    # it is loaded, copied and moved with the rest
+    other = initial_model(spec.whole, shape, 4)
+    module.load_state_dict(other.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(module.eval()(clips), other.eval()(clips))
+        assert module.double()(clips.double()).dtype == torch.float64
+    with pytest.raises(RuntimeError, match="Missing key"):
+        module.load_state_dict({"fc.weight": module.fc.weight, "fc.bias": module.fc.bias})
+
+
+def test_gradients_go_through_frozen_parts_to_the_inputs():
+    part = Frozen(torch.nn.Linear(3, 2))
+    inputs = torch.randn(4, 3, requires_grad=True)
+    part(inputs).sum().backward()
+    assert inputs.grad.abs().sum() > 0 and not list(part.parameters()) and not part.train()._held[0].training
+
+
+def test_runs_with_the_last_layer_alone_send_the_last_layer_alone():
+    config = Config(**SMALL, task_settings={"clips": 200, "test_clips": 40}, model_settings={"trainable": "last"})
+    started = Run(config)
+    before = {name: value.clone() for name, value in started.model._module.state_dict().items()}
+    result = started.finish()
+    assert result.summary["parameters"] == 32 * 40 + 40 == len(result.x)
+    after = started.model._module.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+
+
+def test_cohorts_compute_what_training_one_by_one_does():
+    given = {**SMALL, "task_settings": {"clips": 160, "test_clips": 40}, "model_settings": {"blocks": (1,), "width": 4}}
+    one, together = (run(Config(**given, cohort=choice)) for choice in ("off", "on"))
+    assert together.summary["training"] == "cohort"
+    torch.testing.assert_close(one.x, together.x, rtol=1e-3, atol=1e-5)
+
+
+# KUIPER's pipeline
+
+
+def test_the_whole_pipeline():
+    """Teacher, assistant and student on classes A, a new last layer, then federated KUIPER on classes B."""
+    servers = {"classes": "teachers", "clips": 400, "test_clips": 40}
+    config = Config(
+        task="movingdigits",
+        task_settings={"clips": 480, "test_clips": 400},
+        model="resnet3d",
+        model_settings={"width": 4},
+        algorithm="kuiper",
+        clients=12,
+        buffer_size=4,
+        delay="kuiper_hmdb51",
+        batch_size=10,
+        client_lr=0.1,
+        rounds=5,
+        initial="teacher_chain",
+        initial_settings={"task": "movingdigits", "task_settings": servers, "epochs": 10, "batch_size": 50},
+    )
+    assert [sum(spec.blocks) for spec in config.initial_settings.chain(config.model_settings)] == [6, 4, 3]
+    taught, random = Run(config), Run(Config(**{**config.as_dict(), "initial": "random", "initial_settings": {}}))
+    slots = {slot.name: torch.equal(*(run.algorithm.x[slot.start : slot.stop] for run in (taught, random)))
+             for slot in taught.model.parameter_slots}  # fmt: skip
+    assert [name for name, same in slots.items() if same] == ["fc.weight", "fc.bias"]  # drawn anew
+    assert sum(map(len, taught.parts)) == 480  # clients keep all of theirs
+    ends = [one.finish().curve["accuracy"].iloc[-1] for one in (taught, random)]
+    assert ends[0] > ends[1] + 0.02 and ends[0] > 0.05  # chance is 0.025
+
+
+def test_the_last_layer_alone_after_the_chain():
+    """What clients get frozen is what the chain trained."""
+    settings = {"task": "movingdigits", "task_settings": {"classes": "teachers", "clips": 80}, "epochs": 1}
+    given = {**SMALL, "task_settings": {"clips": 80, "test_clips": 40}, "initial": "teacher_chain"}
+    given["initial_settings"] = settings
+    whole, last = (Run(Config(**given, model_settings={"trainable": part})) for part in ("all", "last"))
+    assert last.model.num_parameters == 32 * 40 + 40
+    one, other = (started.model._module.state_dict() for started in (whole, last))
+    assert list(one) == list(other) and all(torch.equal(one[name], other[name]) for name in one)

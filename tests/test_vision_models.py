@@ -1,0 +1,115 @@
+"""Models for images: the papers' sizes, shapes for any image, norms, relatives."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.models.base import InputSpec, forward_flop, initial_model
+from asyncfl_lite.models.vision import CNN, FEMNISTCNN, MLP, FLGoCNN, LeNet, ResNet
+from asyncfl_lite.vectors import VectorModel
+
+GREY, COLOUR = (1, 28, 28), (3, 32, 32)
+
+
+def size(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize(
+    ("spec", "shape", "classes", "parameters"),
+    [
+        (ResNet(width=64, blocks="resnet18", norm="batch"), COLOUR, 10, 11_173_962),  # the papers' 11.17 M
+        (ResNet(width=64, blocks="resnet18", norm="batch"), COLOUR, 100, 11_220_132),
+        (ResNet(width=64, blocks="resnet18", norm="group"), COLOUR, 10, 11_173_962),  # as many weights and biases
+        (ResNet(width=64, blocks="resnet18", norm="none"), COLOUR, 10, 11_173_962 - 2 * 4_800),
+        (FLGoCNN(), GREY, 10, 1_663_370),
+        (FLGoCNN(), COLOUR, 10, 797_962),
+        (FEMNISTCNN(), GREY, 62, 421_058),  # FedRevive's 421k
+        (LeNet(), GREY, 10, 61_706),
+        (MLP(), (1, 8, 8), 10, 64 * 64 + 64 + 64 * 10 + 10),
+    ],
+    ids=str,
+)
+def test_parameters_are_the_papers(spec, shape, classes, parameters):
+    assert size(spec.build(shape, classes)) == parameters
+
+
+@pytest.mark.parametrize(
+    "spec", [FLGoCNN(layout="mnist"), FEMNISTCNN(scale=0.25), LeNet(), CNN(), ResNet(), MLP()], ids=str
+)
+@pytest.mark.parametrize("shape", [(1, 14, 14), (3, 32, 32), (2, 12, 20)])
+def test_any_image_gives_logits(spec, shape):
+    module = spec.build(shape, 7)
+    assert module(torch.zeros(3, *shape)).shape == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("spec", "side"), [(LeNet(), 12), (FLGoCNN(), 4), (FLGoCNN(layout="cifar"), 16), (FEMNISTCNN(), 12)], ids=str
+)
+def test_the_smallest_image(spec, side):
+    assert spec.build((1, side, side), 10)(torch.zeros(2, 1, side, side)).shape == (2, 10)
+    with pytest.raises(ConfigError, match=f"needs larger images than {side - 1}×{side - 1}$"):
+        spec.build((1, side - 1, side - 1), 10)
+
+
+def test_flgos_layouts():
+    kernels = [(one.weight.shape, one.padding) for one in FLGoCNN().build(GREY, 10) if isinstance(one, nn.Conv2d)]
+    assert kernels == [((32, 1, 5, 5), (2, 2)), ((64, 32, 5, 5), (2, 2))]
+    units = [one.weight.shape for one in FLGoCNN().build(GREY, 10) if isinstance(one, nn.Linear)]
+    assert units == [(512, 3136), (10, 512)]
+    units = [one.weight.shape for one in FLGoCNN().build(COLOUR, 10) if isinstance(one, nn.Linear)]
+    assert units == [(384, 1600), (192, 384), (10, 192)]
+
+
+def test_femnists_layers():
+    kinds = [type(one).__name__ for one in FEMNISTCNN(norm="batch").build(GREY, 62)]
+    block, pool = ["Conv2d", "BatchNorm2d", "ReLU"], ["MaxPool2d"]
+    head = ["Flatten", "Linear", "ReLU", "Linear", "ReLU", "Linear"]
+    assert kinds == [*block, *block, *pool, *block, *pool, *head]
+    assert VectorModel(FEMNISTCNN(norm="batch").build(GREY, 62)).num_buffers == 2 * 3 * 64
+    assert VectorModel(FEMNISTCNN().build(GREY, 62)).num_buffers == 0
+
+
+def test_resnet18_keeps_32_pixels_in_its_stem_and_ends_at_4():
+    module = ResNet(width=8, blocks="resnet18").build(COLOUR, 10)
+    sides = []
+    for layer in module:
+        layer.register_forward_hook(lambda _layer, _inputs, output: sides.append(output.shape[-1]))
+    module(torch.zeros(1, *COLOUR))
+    assert sides[:3] == [32, 32, 32] and sides[3:11] == [32, 32, 16, 16, 8, 8, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "spec", [FLGoCNN(scale=0.25), FEMNISTCNN(scale=0.25), LeNet(), CNN(), ResNet(), MLP()], ids=str
+)
+def test_larger_relatives_are_of_the_same_kind(spec):
+    larger = spec.larger(2)
+    assert type(larger) is type(spec)
+    assert size(larger.build(GREY, 10)) > 1.5 * size(spec.build(GREY, 10))
+
+
+@pytest.mark.parametrize("spec", [FLGoCNN(scale=0.125), FEMNISTCNN(scale=0.125, norm="group"), LeNet()], ids=str)
+def test_they_learn_a_batch_by_heart(spec):
+    generator = torch.Generator().manual_seed(0)
+    inputs, labels = torch.randn(16, 1, 14, 14, generator=generator), torch.arange(16) % 4
+    module = initial_model(spec, InputSpec((1, 14, 14), 4), seed=0)
+    optimiser = torch.optim.Adam(module.parameters(), 3e-3)
+    for _ in range(120):
+        loss = nn.functional.cross_entropy(module(inputs), labels)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert (module(inputs).argmax(-1) == labels).all()
+
+
+def test_flgos_cost_is_the_measured_one():
+    spec = InputSpec(GREY, 10)
+    assert forward_flop(VectorModel(FLGoCNN().build(GREY, 10)), spec) == pytest.approx(24.6e6, rel=0.05)
+
+
+def test_a_misspelt_norm_is_one_line():
+    with pytest.raises(ConfigError, match="^norm: must be 'none', 'group' or 'batch', got 'layer'"):
+        FEMNISTCNN(norm="layer")
