@@ -21,7 +21,7 @@ unexport JUPYTER_PATH
 .PHONY: help setup reproduce report test lab notebooks lint clean
 
 help:  ## list the targets
-	@echo "usage: make TARGET [TIER=smoke|laptop] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [TORCH_INDEX=...]"
+	@echo "usage: make TARGET [TIER=smoke|laptop|tasks] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [TORCH_INDEX=...]"
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)

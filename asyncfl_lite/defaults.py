@@ -81,8 +81,8 @@ TASKS: dict[str, dict[str, Any]] = {
     },
     "mnist": {**_SMALL, "model": "cnn", "model_settings": {"channels": (16, 32)}, "client_lr": 0.1, "rounds": 300},
     "pydoc_topics": {**_LANGUAGE, "model": "text_transformer", "client_lr": 0.003, "rounds": 60},
-    "topics20": {**_LANGUAGE, "model": "text_transformer", "client_lr": 0.005, "rounds": 40},
-    "pairs": {**_LANGUAGE, "model": "text_transformer", "client_lr": 0.003, "rounds": 60},
+    "topics20": {**_LANGUAGE, "model": "text_transformer", "batch_size": 8, "client_lr": 0.003, "rounds": 40},
+    "pairs": {**_LANGUAGE, "model": "t5", "batch_size": 8, "client_lr": 0.001, "rounds": 60},
     "pydoc_chars": {
         **_LANGUAGE,
         "model": "lstm",

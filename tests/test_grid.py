@@ -206,3 +206,11 @@ def test_every_published_row_that_a_cell_names_exists():
         named = {c.name for c in recorded.cells.values() if artefact in c.artefacts}
         assert set(table["cell"]) - {""} == named
         assert set(table["ours"]) == {"not run"}
+
+
+def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
+    cells = expand_grid(ROOT / "experiments/tasks.yaml")
+    pairs = {(cell.config.task, cell.config.algorithm) for cell in cells}
+    methods = {"fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt"}
+    tasks = {"pairdigits100", "pydoc_topics", "pydoc_chars", "modmath", "movingdigits"}
+    assert pairs == {(task, method) for task in tasks for method in methods}

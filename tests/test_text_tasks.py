@@ -552,3 +552,9 @@ def test_next_characters_are_learned():
     result = run(config)
     assert result.curve["perplexity"].iloc[0] > 80 and result.summary["final_perplexity"] < 40
     assert result.summary["final_perplexity"] == pytest.approx(math.exp(result.summary["final_loss"]))
+
+
+@pytest.mark.parametrize("task", ["pydoc_topics", "topics20", "pairs", "pydoc_chars"])
+def test_the_stand_ins_run_with_their_defaults(task):
+    result = run(Config(task=task, rounds=1, eval_every=1))
+    assert result.summary["versions"] == 1

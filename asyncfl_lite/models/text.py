@@ -6,7 +6,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from asyncfl_lite.models.base import MODELS, ModelSpec
+from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 
 
 class _Block(nn.Module):
@@ -59,7 +59,7 @@ class TextTransformer(ModelSpec):
     """Small transformer encoder that classifies token ids, or embeddings in their place."""
 
     vocabulary: int = Field(1000, ge=2)
-    """Number of tokens; ids are below it."""
+    """Number of tokens where the task does not say; ids are below it."""
     width: int = Field(32, ge=1)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
@@ -74,3 +74,9 @@ class TextTransformer(ModelSpec):
         """Return the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
         (length,) = input_shape
         return _TextTransformer(length, num_classes, self.vocabulary, self.width, self.layers, self.heads)
+
+    def build_for(self, inputs: InputSpec) -> nn.Module:
+        """Return the module for a task's vocabulary."""
+        return self.model_copy(update={"vocabulary": inputs.vocabulary or self.vocabulary}).build(
+            inputs.shape, inputs.num_classes
+        )
