@@ -37,6 +37,8 @@ GROUPS: dict[str, tuple[str, Registry]] = {
 
 NOT_IN_HASH = {"checkpoint_every", "device", "threads"}
 """Settings that say how a run is carried out, not what it is."""
+PLACES = {"folder", "download"}
+"""Settings of tasks and delay laws that say where data lies, not what it is."""
 
 
 def _class_of_group(group: str, name: str) -> type[Settings]:
@@ -196,6 +198,8 @@ class Config(Settings):
     def hash(self) -> str:
         """12 hexadecimal digits that identify what the run computes."""
         told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH}
+        for group in ("task_settings", "delay_settings"):
+            told[group] = {key: value for key, value in told[group].items() if key not in PLACES}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     @property

@@ -157,3 +157,9 @@ def test_the_papers_settings_are_those_that_they_print():
             assert switches[SWITCH_OF[name]] == value, (task, algorithm, name)
         checked += 1
     assert checked > 150
+
+
+def test_where_data_lies_is_not_what_it_is():
+    here, there = (Config(task="mnist", task_settings={"folder": folder}) for folder in ("a", "b"))
+    assert here.hash == there.hash
+    assert here.hash != Config(task="mnist", task_settings={"side": 14}).hash
