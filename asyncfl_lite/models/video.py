@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor, nn
 
-from asyncfl_lite.errors import ConfigError, unknown_name
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.frozen import hide_frozen
-from asyncfl_lite.models.vision import RESNETS, _blocks
+from asyncfl_lite.models.vision import Blocks, _blocks
 
 
 @MODELS.register("resnet3d")
@@ -23,22 +22,12 @@ class ResNet3d(ModelSpec):
     """
 
     width: int = Field(8, ge=2, multiple_of=2)
-    blocks: tuple[int, ...] = Field((1, 1, 1), min_length=1)
+    blocks: Blocks = (1, 1, 1)
     """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Literal["group", "batch"] = "group"
     """GroupNorm with 2 groups, or torchvision's BatchNorm."""
     trainable: Literal["all", "last"] = "all"
     """``last``: clients train and send the last layer only; the rest stays as initialised."""
-
-    @field_validator("blocks", mode="before")
-    @classmethod
-    def _named(cls, blocks: Any) -> Any:
-        """Turn a ResNet's name into its blocks."""
-        if not isinstance(blocks, str):
-            return blocks
-        if blocks not in RESNETS:
-            raise ConfigError(unknown_name("blocks", blocks, RESNETS))
-        return RESNETS[blocks]
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Return the network with torchvision's initial weights; frames are halved by every stage but the first."""

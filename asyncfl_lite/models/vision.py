@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field
 from torch import nn
 
 from asyncfl_lite.errors import ConfigError, unknown_name
@@ -193,6 +193,19 @@ class FEMNISTCNN(ModelSpec):
         return FEMNISTCNN(scale=scale * self.scale, norm=self.norm)
 
 
+def _named(blocks: Any) -> Any:
+    """Turn a ResNet's name into its blocks."""
+    if not isinstance(blocks, str):
+        return blocks
+    if blocks not in RESNETS:
+        raise ConfigError(unknown_name("blocks", blocks, RESNETS))
+    return RESNETS[blocks]
+
+
+Blocks = Annotated[tuple[int, ...], BeforeValidator(_named), Field(min_length=1)]
+"""Residual blocks a stage, or a ResNet's name."""
+
+
 @MODELS.register("resnet")
 class ResNet(ModelSpec):
     """ResNet for small images: 3×3 stem, GroupNorm or BatchNorm, `width` to 8 × `width` channels.
@@ -202,20 +215,10 @@ class ResNet(ModelSpec):
     """
 
     width: int = Field(8, ge=2)
-    blocks: tuple[int, ...] = Field((1, 1, 1), min_length=1)
+    blocks: Blocks = (1, 1, 1)
     """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"
     """``none`` is what FedRevive's authors train, from weights that were trained before."""
-
-    @field_validator("blocks", mode="before")
-    @classmethod
-    def _named(cls, blocks: Any) -> Any:
-        """Turn a ResNet's name into its blocks."""
-        if not isinstance(blocks, str):
-            return blocks
-        if blocks not in RESNETS:
-            raise ConfigError(unknown_name("blocks", blocks, RESNETS))
-        return RESNETS[blocks]
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Return torchvision's basic blocks behind a 3×3 stem."""
