@@ -1,0 +1,203 @@
+"""Speed on the processor, as ratios to a bare loop; ``make bench`` runs it and compares with the recorded figures.
+
+    python benchmarks/speed.py [--record] [--only small]
+
+Every figure is a ratio of processor times, measured side by side in one process, alternating, medians of pairs, or a
+rate. Nothing here is a test: no figure fails anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from bare import bare_loop, ratio
+
+from asyncfl_lite import Config, make_algorithm, run, run_many
+from asyncfl_lite.delays import DELAYS
+from asyncfl_lite.jobs import Outcome
+from asyncfl_lite.results import versions
+from asyncfl_lite.scheduling import Continuous
+from asyncfl_lite.simulator import Simulation
+
+RESULTS = Path(__file__).parent / "results"
+FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr": 0.1, "eval_every": 10}
+FEDREVIVE = {"task": "digits", "delay": "fedrevive", "partition": "dirichlet_wrap", "alpha": 0.5, "clients": 1000,
+             "concurrency": 100, "client_lr": 0.1, "eval_every": 10}  # fmt: skip
+Figure = dict[str, object]
+
+
+def small() -> Iterator[Figure]:
+    """Small models: cohorts of all jobs in flight."""
+    for name, target, config in (
+        ("MLP on digits, 25 in flight", 0.33, Config(algorithm="fedbuff", rounds=100, **FEDECHO)),
+        ("MLP on digits, 100 in flight", 0.20, Config(algorithm="fedbuff", rounds=60, **FEDREVIVE)),
+    ):
+        yield {"name": name, "target": target, **ratio(partial(run, config), bare_loop(config))}
+
+
+def many() -> Iterator[Figure]:
+    """Twelve runs in lockstep."""
+    methods = ("fedbuff", "ca2fl", "fadas", "fedasync")
+    configs = [
+        Config(algorithm=method, rounds=500 if method == "fedasync" else 100, seed=seed, **FEDECHO)
+        for method in methods
+        for seed in range(3)
+    ]
+    loops = [bare_loop(config) for config in configs]
+    found = ratio(lambda: run_many(configs), lambda: [loop() for loop in loops], pairs=5)
+    yield {"name": "12 runs (4 methods × 3 seeds), 25 in flight", "target": 0.15, **found}
+
+
+def large() -> Iterator[Figure]:
+    """Models that keep a core busy by themselves."""
+    mnist = {"task": "mnist5k", "task_settings": {"side": 28}, "client_lr": 0.05, "eval_every": 10, "batch_size": 50}
+    flgo = Config(algorithm="fedbuff", model="flgo_cnn", rounds=3, **mnist)
+    resnet = Config(algorithm="fedbuff", model="resnet", rounds=3, **mnist)
+    for name, config in (("FLGo's 5×5 CNN on 28×28", flgo), ("ResNet of width 8 on 28×28", resnet)):
+        yield {"name": name, "target": 1.03, **ratio(partial(run, config), bare_loop(config))}
+
+
+def middle() -> Iterator[Figure]:
+    """In between."""
+    cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=20)
+    lenet = Config(algorithm="fedbuff", task="mnist5k", task_settings={"side": 28}, model="lenet", rounds=5)
+    yield {"name": "8-16 CNN on 14×14", "target": 0.6, **ratio(partial(run, cnn), bare_loop(cnn))}
+    yield {"name": "LeNet on 28×28", "target": 0.9, **ratio(partial(run, lenet), bare_loop(lenet))}
+
+
+def server() -> Iterator[Figure]:
+    """What the server's own work takes of a run."""
+    for method, settings in (
+        ("fedbuff", {}),
+        ("fedecho", {}),
+        ("fedrevive", {"rounds": 500}),
+        ("fedadt", {"rounds": 500}),
+    ):
+        config = Config(**{"algorithm": method, "rounds": 100, **FEDECHO, **settings})
+        run(config)
+        result = run(config)
+        share = 1 - result.timing["training_cpu_seconds"] / result.timing["cpu_seconds"]
+        yield {"name": f"server's share of a run of {method}", "share": share, "seconds": result.timing["cpu_seconds"]}
+
+
+def clock() -> Iterator[Figure]:
+    """Events a second, without training."""
+    law = DELAYS.get("exponential")()
+    nothing = Outcome(torch.zeros(1))
+    for in_flight in (100, 1_000, 10_000, 100_000, 1_000_000):
+        clients, events = max(1_000_000, 2 * in_flight), 200_000
+        server = make_algorithm("fedbuff", buffer_size=10)
+        server.start(torch.zeros(1), keep_versions=False)
+        delays = law.prepare(np.ones(clients), np.random.default_rng(0))
+        simulation = Simulation(server, Continuous(in_flight, 10), delays, range(clients), rounds=events // 10)
+        outcomes = _Outcomes(nothing)
+        steps = simulation.steps()
+        jobs = next(steps)  # the first dispatches are not events
+        began = time.process_time()
+        try:
+            while True:
+                jobs = steps.send(outcomes.of(jobs))
+        except StopIteration:
+            pass
+        rate = events / (time.process_time() - began)
+        target = 200_000 if in_flight == 10_000 else None
+        yield {"name": f"events a second, {clients:,} clients, {in_flight:,} in flight", "rate": rate, "target": target}
+        del simulation, steps, jobs
+        gc.collect()
+
+
+class _Outcomes:
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def of(self, jobs: list) -> list[Outcome]:
+        return [self.outcome] * len(jobs)
+
+
+def memory() -> Iterator[Figure]:
+    """Peak memory of a process that does one run, less that of one that only imports."""
+    lean = _peak("import asyncfl_lite.runner, asyncfl_lite.algorithms; import torch; torch.zeros(1)")
+    runs = {
+        "1,000 clients of FedRevive on digits": {**FEDREVIVE, "algorithm": "fedrevive", "rounds": 200},
+        "500 clients of FedADT on digits": {**FEDREVIVE, "algorithm": "fedadt", "clients": 500, "rounds": 200},
+    }
+    for name, settings in runs.items():
+        peak = _peak(f"from asyncfl_lite import Config, run; run(Config(**{settings!r}))")
+        yield {"name": f"peak memory, {name}", "MiB": (peak - lean) / 1024, "with the libraries, MiB": peak / 1024}
+
+
+def _peak(code: str) -> int:
+    """Return the largest resident size, in KiB, of a fresh process that runs ``code``."""
+    more = "; import resource as r; print(r.getrusage(r.RUSAGE_SELF).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", code + more], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1])
+
+
+SECTIONS = {
+    "small": small,
+    "many": many,
+    "middle": middle,
+    "large": large,
+    "server": server,
+    "clock": clock,
+    "memory": memory,
+}
+
+
+def main() -> None:
+    """Measure, print, compare with what is recorded, and record if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--record", action="store_true", help="write benchmarks/results/cpu.json")
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    recorded = json.loads((RESULTS / "cpu.json").read_text())["figures"] if (RESULTS / "cpu.json").exists() else []
+    before = {figure["name"]: figure for figure in recorded}
+    figures = []
+    for name in options.only or SECTIONS:
+        print(f"\n{name}: {SECTIONS[name].__doc__.strip()}")
+        for figure in SECTIONS[name]():
+            figures.append(figure)
+            print(line(figure, before.get(figure["name"])), flush=True)
+    if options.record:
+        machine = {"processor": _processor(), "system": platform.system(), "threads": 1}
+        content = {"machine": machine, "versions": versions(), "figures": figures}
+        (RESULTS / "cpu.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def line(figure: Figure, before: Figure | None) -> str:
+    """Return a figure as a line of the table, with its target and what is recorded."""
+    told = ("ratio", "rate", "share", "MiB")
+    key = next(key for key in told if key in figure)
+    value = figure[key]
+    shown = f"  {figure['name']:58} {key} {value:,.3g}" if value < 1000 else f"  {figure['name']:58} {key} {value:,.0f}"
+    if figure.get("target"):
+        good = value <= figure["target"] if key == "ratio" else value >= figure["target"]
+        shown += f"   target {figure['target']:,} {'met' if good else 'MISSED'}"
+    if before:
+        shown += f"   recorded {before[key]:,.3g}" if value < 1000 else f"   recorded {before[key]:,.0f}"
+    return shown
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [row.split(":")[1].strip() for row in cpuinfo.read_text().splitlines() if row.startswith("model name")]
+        if names:
+            return f"{names[0]}, {len(names)} logical"
+    return platform.processor()
+
+
+if __name__ == "__main__":
+    main()
