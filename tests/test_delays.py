@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from test_flash import profile
 
 from asyncfl_lite.delays import DELAYS, ClientDelays, DelayLaw
 from asyncfl_lite.delays.fedecho import LONG, size_rank
@@ -14,6 +15,13 @@ from asyncfl_lite.streams import stream
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]
 RULES = ["rank", "fadas_dirichlet"]
+
+
+@pytest.fixture(autouse=True)
+def flash_profile(tmp_path, monkeypatch):
+    """A folder where the law `flash` finds its profiles."""
+    monkeypatch.setenv("ASYNCFL_DATA", str(tmp_path))
+    profile(tmp_path / "flash-devices")
 
 
 def law_of(name: str, **parameters) -> DelayLaw:

@@ -80,7 +80,7 @@ class FedAC(AdaptiveStep):
             movement = self.x
         size = torch.linalg.vector_norm(movement) * torch.linalg.vector_norm(update.delta)
         cosine = float(movement @ update.delta / size) if size > 0 else chosen.floor
-        return max(cosine, chosen.floor)
+        return min(max(cosine, chosen.floor), 1.0)  # tiny vectors' lengths are rounded
 
     def weights(self, update: Update) -> tuple[float, float]:
         """Weigh an entry by r_i."""

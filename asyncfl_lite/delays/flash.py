@@ -35,17 +35,19 @@ class PhoneDelays(ClientDelays):
 
     Attributes:
         compute: (N,) seconds that a client computes.
-        links: (N, 4) its network, in the order of ``LINKS``.
+        network: (N,) int32 which network it has.
+        links: (R, 4) the networks, in the order of ``LINKS``.
         kib: size of the model in KiB.
     """
 
     compute: np.ndarray
+    network: np.ndarray
     links: np.ndarray
     kib: float
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration in seconds of one job of ``client``; each transfer has a rate of its own."""
-        down, down_spread, up, up_spread = self.links[client].tolist()
+        down, down_spread, up, up_spread = self.links[self.network.item(client)].tolist()
         transfers = self.kib / _rate(down, down_spread, rng) + self.kib / _rate(up, up_spread, rng)
         return self.compute.item(client) + transfers
 
@@ -59,7 +61,7 @@ def _rate(mean: float, spread: float, rng: np.random.Generator) -> float:
 
 @DELAYS.register("flash")
 class FlashLaw(DelayLaw):
-    """Phones by benchmark score, measured networks: compute, download, upload (FLASH's profiles)."""
+    """Phones by benchmark score on measured networks: download, compute, upload (FLASH)."""
 
     unit = "s"
 
@@ -78,8 +80,8 @@ class FlashLaw(DelayLaw):
         """
         scores, networks = read_phones(self.place()), read_networks(self.place() / NETWORKS)
         phones = scores[rng.integers(len(scores), size=len(num_samples))]
-        links = networks[rng.integers(len(networks), size=len(num_samples))]
-        return PhoneDelays(self.base * np.median(scores) / phones, links, self.model_bytes / 1024)
+        network = rng.integers(len(networks), size=len(num_samples), dtype=np.int32)
+        return PhoneDelays(self.base * np.median(scores) / phones, network, networks, self.model_bytes / 1024)
 
     def place(self) -> Path:
         """Return the folder of the profile files.
