@@ -114,6 +114,7 @@ TASKS: dict[str, dict[str, Any]] = {
 # of 3e-6, which moves a ResNet-18 by a hundredth in a round, is too small for models of this size. FedRevive's over
 # 60 runs of one change at a time from rates of clients, server, distillation, generator and latents; AFL-DW has its
 # own best, not FedRevive's (with those, 0.4 and s_max 30, it is 9 points worse).
+_QUICK_SYNTHESIS = {"s_max": 30.0, "freeze_rounds": 20, "synthesis_only_rounds": 50, "nz": 32, "ngf": 16}
 _OURS: dict[tuple[str, str], dict[str, Any]] = {
     ("fedavg", "digits"): {"client_lr": 0.5},
     ("fedavgm", "digits"): {"client_lr": 0.2, "server_lr": 0.3},
@@ -133,11 +134,7 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
         "client_lr": 0.2,
         "server_lr": 0.4,
         "settings": {
-            "s_max": 30.0,
-            "freeze_rounds": 20,
-            "synthesis_only_rounds": 50,
-            "nz": 32,
-            "ngf": 16,
+            **_QUICK_SYNTHESIS,
             "generator_lr": 0.01,
             "latent_lr": 0.3,
             "k_synth": 5,
@@ -218,11 +215,7 @@ _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
     "fedrevive": {
         "server_lr": 0.4,
         "settings": {
-            "s_max": 30.0,
-            "freeze_rounds": 20,
-            "synthesis_only_rounds": 50,
-            "nz": 32,
-            "ngf": 16,
+            **_QUICK_SYNTHESIS,
             "kd_lr": 1e-3,
         },
     },

@@ -27,7 +27,7 @@ from asyncfl_lite.cells import Cell
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.kernels import quiet_kernels
-from asyncfl_lite.lockstep import run_many
+from asyncfl_lite.lockstep import finish_together
 from asyncfl_lite.results import FORMAT, Result, load_complete, versions
 from asyncfl_lite.runner import Run, run, run_in
 
@@ -168,9 +168,9 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
     ]
     if all(there):
         return there
-    if configs[0].checkpoint_every is None and Run(configs[0]).trainer.cohort:
+    if configs[0].checkpoint_every is None and (first := Run(configs[0])).trainer.cohort:
         # all of them, though some may be there: a run's last bits depend on its company
-        results = run_many(configs)
+        results = finish_together([first, *map(Run, configs[1:])])
         for place, result, old in zip(folders, results, there, strict=True):
             if place is not None and old is None:
                 result.save(place)

@@ -46,10 +46,15 @@ def run_many(configs: Sequence[Config]) -> list[Result]:
         Their results, in order. Timing of a result is the run's own server work and its share, by minibatch
         steps, of the training that it took part in.
     """
+    return finish_together([Run(config) for config in configs])
+
+
+def finish_together(runs: Sequence[Run]) -> list[Result]:
+    """Run all ``runs``, which have not begun, to their ends in lockstep; see :func:`run_many`."""
     began = time.perf_counter()
-    threads = max((config.threads for config in configs), default=1)
+    threads = max((run.config.threads for run in runs), default=1)
     with torch_threads(threads):
-        courses = [_Course(Run(config)) for config in configs]
+        courses = [_Course(run) for run in runs]
         for course in courses:
             course.run.begin()
             course.advance(None)

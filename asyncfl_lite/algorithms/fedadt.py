@@ -14,13 +14,13 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Update
-from asyncfl_lite.algorithms.fedasync import FedAsync
+from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.distillation import labelled_distillation_loss
 from asyncfl_lite.registry import Settings
 
 
 @ALGORITHMS.register("fedadt")
-class FedADT(FedAsync):
+class FedADT(MixingMethod):
     """FedAsync whose stale models are first distilled from the global one on labelled data (FedADT Eqs. 7-8).
 
     A client model of staleness above 1 takes a pass over the server's labelled set with the loss
@@ -33,6 +33,7 @@ class FedADT(FedAsync):
     colour = "#5b3fa0"
     family = "distilling"
     also_stored = "the labelled set"
+    moves_by_itself = True
 
     class Settings(Settings):
         """Switches of FedADT."""
@@ -57,19 +58,9 @@ class FedADT(FedAsync):
         """Multiply the KL term by T², as is usual elsewhere."""
 
     @property
-    def proximal(self) -> float:
-        """No proximal term."""
-        return 0.0
-
-    @property
     def held_out(self) -> float:
         """Share of the training samples that the server keeps."""
         return self.settings.kd_fraction
-
-    @property
-    def moves_by_itself(self) -> bool:
-        """Distillation moves a stale model though its update is zero."""
-        return True
 
     def weight_of(self, update: Update) -> float:
         """Return β."""

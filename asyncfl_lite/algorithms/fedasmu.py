@@ -12,13 +12,13 @@ import math
 from pydantic import Field
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Update
-from asyncfl_lite.algorithms.fedasync import FedAsync
+from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.jobs import Midway
 from asyncfl_lite.registry import Settings
 
 
 @ALGORITHMS.register("fedasmu")
-class FedASMU(FedAsync):
+class FedASMU(MixingMethod):
     """Time-aware mixing; clients merge a newer model half-way (Liu et al. 2024; secondary sources).
 
     ``α = μ ξ / (1 + μ ξ)`` with ``ξ = λ / (√t s^σ) + ι``, where t counts versions and s staleness, both from 1.
@@ -43,11 +43,6 @@ class FedASMU(FedAsync):
         """υ; above 1 it keeps clients from merging models that are hardly newer."""
         merge_at: float | None = Field(0.5, ge=0, lt=1)
         """How far through a job its client merges a newer model; none for never."""
-
-    @property
-    def proximal(self) -> float:
-        """No proximal term."""
-        return 0.0
 
     @property
     def midway(self) -> float | None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
-from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.registry import Settings
 
 
 @ALGORITHMS.register("fedasync")
-class FedAsync(Algorithm):
+class FedAsync(MixingMethod):
     """Every arriving model is mixed in, with a weight that falls with staleness (Xie et al. 2019).
 
     ``x ← (1 - α_t) x + α_t x_i`` with ``α_t = α s(τ)`` and ``x_i = x_{t_i} + Δ_i``.
@@ -26,10 +26,6 @@ class FedAsync(Algorithm):
     title = "FedAsync"
     paper = "Xie et al. 2019, Alg. 1"
     colour = "#de8f05"
-    redispatch = "after_agg"
-    buffered = False
-    uses_server_lr = False
-    family = "asynchronous"
 
     class Settings(Settings):
         """Switches of FedAsync."""
@@ -61,14 +57,3 @@ class FedAsync(Algorithm):
     def weight_of(self, update: Update) -> float:
         """Return α_t for an update."""
         return self.mixing_weight(update.staleness)
-
-    def on_receive(self, update: Update) -> bool:
-        """Mix the client's model in."""
-        weight = self.weight_of(update)
-        client_model = self.client_model(update)
-        self.mix_buffers(update, weight)
-        return self.new_version((1.0 - weight) * self.x + weight * client_model)
-
-    def client_model(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` model that is mixed in; FedAsync takes it as the client trained it."""
-        return self.start_of(update) + update.delta

@@ -1,0 +1,33 @@
+"""What the methods share that mix every arriving client model into the global one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from torch import Tensor
+
+from asyncfl_lite.algorithms.base import Algorithm, Update
+
+
+class MixingMethod(Algorithm):
+    """``x ← (1 - α) x + α x_i`` at every arrival; a subclass says how large α is."""
+
+    redispatch = "after_agg"
+    buffered = False
+    uses_server_lr = False
+    family = "asynchronous"
+
+    @abstractmethod
+    def weight_of(self, update: Update) -> float:
+        """Return α for an update."""
+
+    def on_receive(self, update: Update) -> bool:
+        """Mix the client's model in."""
+        weight = self.weight_of(update)
+        client_model = self.client_model(update)
+        self.mix_buffers(update, weight)
+        return self.new_version((1.0 - weight) * self.x + weight * client_model)
+
+    def client_model(self, update: Update) -> Tensor:
+        """Return the ``(d,)`` model that is mixed in: as the client trained it, unless a subclass says else."""
+        return self.start_of(update) + update.delta
