@@ -1,14 +1,15 @@
 """The cells of a grid: experiments/*.yaml read, merged and checked before anything runs.
 
 A tier's file (``experiments/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
-configuration with several seeds.
+configuration with several seeds. Cells that differ in few things are written as one family
+(:mod:`asyncfl_lite.families`).
 """
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pydantic import Field
 
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError, ResultError, unknown_name
+from asyncfl_lite.families import PaperCell, members, merged
 from asyncfl_lite.registry import Settings
 from asyncfl_lite.results import Result, load_complete, read_record
 
@@ -34,16 +36,8 @@ class PaperTier(Settings):
     about: str = ""
     seeds: list[int] = Field(min_length=1)
     settings: dict[str, Any] = {}
-
-
-class PaperCell(Settings):
-    """One cell as a paper's file writes it."""
-
-    settings: dict[str, Any]
-    published: list[dict[str, str]] = []
-    """Which rows of the printed numbers this cell stands beside: column -> value."""
-    tiers: dict[str, dict[str, Any]] | None = None
-    """The cell's own settings by tier; where given, only these tiers have the cell."""
+    ours: dict[str, str] = {}
+    """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
 
 
 class PaperFile(Settings):
@@ -52,6 +46,8 @@ class PaperFile(Settings):
     paper: str
     tiers: dict[str, PaperTier]
     cells: dict[str, PaperCell] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+    """A place for YAML anchors; not read."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,7 @@ class Cell:
         seeds: all of them.
         published: the printed numbers that it stands beside, each as column -> value.
         about: what the tier's data and model stand for.
+        ours: setting -> what was taken, and why, where the paper prints nothing.
     """
 
     name: str
@@ -73,6 +70,7 @@ class Cell:
     seeds: tuple[int, ...]
     published: tuple[dict[str, str], ...] = ()
     about: str = ""
+    ours: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def artefacts(self) -> list[str]:
@@ -157,13 +155,17 @@ def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
     """Merge a paper's settings for one tier."""
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
-    common = file.tiers[tier]
-    for name, cell in file.cells.items():
+    common, names = file.tiers[tier], set()
+    for name, cell in (member for family in file.cells.items() for member in members(path, *family)):
+        if name in names:
+            raise ConfigError(f"{path}: cell {name}: there are two of this name")
+        names.add(name)
         if cell.tiers is not None and tier not in cell.tiers:
             continue
-        settings = {**common.settings, **cell.settings, **(cell.tiers or {}).get(tier, {})}
+        settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
         try:
             config = Config(**{**settings, "seed": common.seeds[0]})
         except (ConfigError, TypeError) as error:
             raise ConfigError(f"{path}: cell {name}: {error}") from None
-        yield Cell(name, tier, config, tuple(common.seeds), tuple(cell.published), common.about)
+        ours = {**common.ours, **cell.ours}
+        yield Cell(name, tier, config, tuple(common.seeds), tuple(cell.published), common.about, ours)

@@ -189,6 +189,7 @@ def summarise_cell(cell: Cell, runs: Path) -> None:
         "cell": cell.name,
         "tier": cell.tier,
         "about": cell.about,
+        "ours": dict(cell.ours),
         "artefacts": cell.artefacts,
         "config": cell.config.as_dict(),
         "config_hash": cell.config.hash,

@@ -41,7 +41,8 @@ class Recorded:
     @property
     def measured(self) -> Measured:
         """What claims are checked on."""
-        return Measured({name: pd.DataFrame([r.summary for r in results]) for name, results in self.results.items()})
+        summaries = {name: pd.DataFrame([r.summary for r in results]) for name, results in self.results.items()}
+        return Measured(summaries, {name: [r.curve for r in results] for name, results in self.results.items()})
 
     def accuracies(self, cell: str) -> np.ndarray:
         """Return the ``(seeds,)`` final accuracies of a cell, in percent; empty when it was not run."""

@@ -7,8 +7,9 @@ numbers say of the claim stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -32,15 +33,39 @@ class Measured:
 
     Attributes:
         summaries: cell -> its runs' summaries, a row a seed; cells that were not run are absent.
+        curves: cell -> its runs' curves (version, time, updates, accuracy, …), one a seed.
     """
 
     summaries: Mapping[str, pd.DataFrame]
+    curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
 
     def values(self, cell: str, number: str = "final_accuracy") -> np.ndarray | None:
         """Return one number over a cell's seeds, accuracies in points, or None when it was not run."""
         if cell not in self.summaries:
             return None
         return self.summaries[cell][number].to_numpy() * (100 if "accuracy" in number else 1)
+
+    def times_to(self, cell: str, target: float, window: int = 1) -> np.ndarray | None:
+        """Return a cell's virtual times to an accuracy of ``target`` percent, one a seed; see :func:`time_to`."""
+        if cell not in self.curves:
+            return None
+        return np.array([time_to(curve, target, window) for curve in self.curves[cell]])
+
+    def sooner(self, faster: str, slower: str, target: float, window: int = 1) -> Finding:
+        """Whether one cell's mean time to ``target`` percent is shorter than another's; never is infinitely long."""
+        left, right = self.times_to(faster, target, window), self.times_to(slower, target, window)
+        names = f"{_short(faster)} against {_short(slower)}, time to {target:g}%"
+        if left is None or right is None:
+            return Finding(NOT_RUN, f"{names}: not run")
+        text = f"{names}: {time_text(left)}, {time_text(right)}"
+        if np.isinf([left.mean(), right.mean()]).all() or min(len(left), len(right)) < FEWEST_SEEDS:
+            return Finding(UNDECIDED, text)
+        if np.isinf([left.mean(), right.mean()]).any():
+            return Finding(HOLDS if np.isinf(right.mean()) else FAILS, text)
+        difference = right.mean() - left.mean()
+        if abs(difference) <= pooled_deviation(left, right):
+            return Finding(UNDECIDED, text)
+        return Finding(HOLDS if difference > 0 else FAILS, text)
 
     def above(self, better: str, worse: str, margin: float = 0.0, number: str = "final_accuracy") -> Finding:
         """Whether one cell's mean lies above another's by more than ``margin``."""
@@ -53,6 +78,29 @@ class Measured:
         if min(len(left), len(right)) < FEWEST_SEEDS or abs(difference) <= spread:
             return Finding(UNDECIDED, text)
         return Finding(HOLDS if difference > 0 else FAILS, text)
+
+
+def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
+    """Return the virtual time of the first evaluation at which accuracy is at least ``target`` percent.
+
+    Args:
+        curve: a run's evaluations in order, with ``time`` and ``accuracy`` (a fraction).
+        target: in percent.
+        window: average over so many last evaluations (fewer at the start), as FedRevive's running average.
+
+    Returns:
+        The time, or infinity when it is not reached.
+    """
+    reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target / 100
+    return float(curve["time"][reached].iloc[0]) if reached.any() else math.inf
+
+
+def time_text(times: np.ndarray) -> str:
+    """Return ``31.2 ± 4.0``, or how many seeds did not reach the target."""
+    never = int(np.isinf(times).sum())
+    if never:
+        return "not reached" + (f" with {never} of {len(times)} seeds" if never < len(times) else "")
+    return f"{times.mean():.1f} ± {deviation(times):.1f}"
 
 
 def deviation(values: np.ndarray) -> float:

@@ -1,0 +1,108 @@
+"""Families of cells: axes, printed rows, tiers, and what is wrong with them in one line."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from asyncfl_lite.cells import expand_grid
+from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.claims.base import time_to
+from asyncfl_lite.errors import ConfigError
+
+FAMILY = {
+    "over": {
+        "delay": {
+            "large": {"settings": {"delay": "fedecho_large"}},
+            "mild": {"settings": {"delay": "fedecho_mild"}, "tiers": {"smoke": {"rounds": 7}}},
+        },
+        "method": {
+            "fedbuff": {"settings": {"algorithm": "fedbuff"}},
+            "fedecho": {
+                "settings": {"algorithm": "fedecho", "settings": {"clip": 1.0}},
+                "published": {"distill_set": "CIFAR-100"},
+            },
+        },
+    },
+    "published": [{"artefact": "Table 2", "delay": "{delay}", "method": "{method}"}],
+    "settings": {"settings": {}},
+}
+
+
+def write(folder, cells):
+    tier = {"about": "tiny", "seeds": [0, 1], "settings": {"task": "digits", "rounds": 5}}
+    paper = {"paper": "p", "tiers": {"smoke": tier, "laptop": tier}, "cells": cells}
+    (folder / "p.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
+    for name in ("smoke", "laptop"):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({"tier": name, "papers": ["p.yaml"]}))
+    return folder
+
+
+def test_a_family_is_a_cell_for_every_combination(tmp_path):
+    write(tmp_path, {"p/{delay}/{method}": FAMILY})
+    cells = {cell.name: cell for cell in expand_grid(tmp_path / "smoke.yaml")}
+    assert list(cells) == ["p/large/fedbuff", "p/large/fedecho", "p/mild/fedbuff", "p/mild/fedecho"]
+    cell = cells["p/mild/fedecho"]
+    assert (cell.config.delay, cell.config.algorithm, cell.config.rounds) == ("fedecho_mild", "fedecho", 7)
+    assert cells["p/large/fedecho"].config.rounds == 5
+    assert cell.config.settings.clip == 1.0
+    assert cell.published == (
+        {"artefact": "Table 2", "delay": "mild", "method": "fedecho", "distill_set": "CIFAR-100"},
+    )
+
+
+def test_a_value_that_other_tiers_lack_has_no_cells_there(tmp_path):
+    write(tmp_path, {"p/{delay}/{method}": FAMILY})
+    assert [cell.name for cell in expand_grid(tmp_path / "laptop.yaml")] == ["p/large/fedbuff", "p/large/fedecho"]
+
+
+def test_what_is_ours_goes_with_the_cell(tmp_path):
+    write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "ours": {"clip": "1, the paper prints none"}}})
+    assert expand_grid(tmp_path / "laptop.yaml")[0].ours == {"clip": "1, the paper prints none"}
+
+
+def test_combinations_are_left_out(tmp_path):
+    write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "without": [{"delay": "mild", "method": ["fedbuff", "x"]}]}})
+    names = [cell.name for cell in expand_grid(tmp_path / "smoke.yaml")]
+    assert names == ["p/large/fedbuff", "p/large/fedecho", "p/mild/fedecho"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"p/{law}/{method}": FAMILY}, r"p\.yaml: cell p/\{law\}/\{method\}: no axis 'law'.*delay, method"),
+        ({"p/{method}": FAMILY}, r"p\.yaml: cell p/fedbuff: there are two of this name"),
+        ({"p/{delay}/{method": FAMILY}, r"p\.yaml: cell .*no axis"),
+        ({"p/a": {"over": {"delay": {"large": {"setting": {}}}}}}, r"p\.yaml: .*setting"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, cells, message):
+    write(tmp_path, cells)
+    with pytest.raises(ConfigError, match=message) as caught:
+        expand_grid(tmp_path / "smoke.yaml")
+    assert "\n" not in str(caught.value)
+
+
+def curve(*accuracies):
+    return pd.DataFrame({"time": np.arange(len(accuracies)) * 10.0, "accuracy": accuracies})
+
+
+def test_time_to_a_target_is_the_first_evaluation_there():
+    assert time_to(curve(0.1, 0.5, 0.4, 0.6), 50) == 10
+    assert time_to(curve(0.1, 0.5, 0.4, 0.6), 50, window=2) == 30
+    assert time_to(curve(0.1, 0.5), 51) == math.inf
+
+
+def test_sooner_knows_what_was_never_reached():
+    slow, fast, never = [curve(0, 0.2, 0.9)] * 3, [curve(0, 0.9, 0.9)] * 3, [curve(0, 0.1, 0.1)] * 3
+    measured = Measured({}, {"a/fast": fast, "a/slow": slow, "a/never": never})
+    assert measured.sooner("a/fast", "a/slow", 50).verdict == HOLDS
+    assert measured.sooner("a/slow", "a/fast", 50).verdict == FAILS
+    assert measured.sooner("a/slow", "a/never", 50).verdict == HOLDS
+    assert "not reached" in measured.sooner("a/slow", "a/never", 50).detail
+    assert measured.sooner("a/never", "a/never", 50).verdict == UNDECIDED
+    assert measured.sooner("a/fast", "a/gone", 50).verdict == NOT_RUN
