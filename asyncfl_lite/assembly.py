@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import torch
 
-from asyncfl_lite.algorithms import Algorithm, make_algorithm
+from asyncfl_lite.algorithms import Algorithm
+from asyncfl_lite.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.config import Config
 from asyncfl_lite.history import Schedule, who_did_what
 from asyncfl_lite.jobs import Outcome
@@ -41,11 +41,15 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
 
 def make_simulation(
-    config: Config, parts: Sequence[np.ndarray], algorithm: Algorithm, observers: Sequence[Observer] = ()
+    config: Config,
+    parts: Sequence[np.ndarray],
+    algorithm: Algorithm | VersionCounter,
+    observers: Sequence[Observer] = (),
+    kind: type[Simulation] = Simulation,
 ) -> Simulation:
     """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
     sizes = np.array([len(part) for part in parts])
-    return Simulation(
+    return kind(
         algorithm,
         config.make_scheduling(),
         config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
@@ -68,8 +72,6 @@ def schedule(config: Config) -> Schedule:
     by here, so its schedule is another one than the run's.
     """
     parts = deal_out(config, load_task(config.task_settings))
-    server = make_algorithm("fedbuff", buffer_size=config.buffer_size)
-    server.start(torch.zeros(1), keep_versions=False)
-    simulation = make_simulation(config, parts, server)
-    simulation.run(lambda jobs: [Outcome(torch.zeros(1), len(parts[job.client])) for job in jobs])
+    simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
+    simulation.run_alone([Outcome(None, len(part)) for part in parts])
     return who_did_what(simulation, parts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from array import array
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,14 @@ import torch
 
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.jobs import Arrival, Job, Midway, Outcome
+from asyncfl_lite.selection import IdleClients
 from asyncfl_lite.simulator import Simulation
 
 if TYPE_CHECKING:
     from asyncfl_lite.runner import Run
 
-FORMAT = 1
-PLAIN = ("clock", "sequence_no", "started", "refused_in_a_row", "most_versions_in_flight")
+FORMAT = 2
+PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row", "most_versions_in_flight")
 """Attributes of a simulation that are saved as they are."""
 
 
@@ -72,21 +74,21 @@ def load_checkpoint(run: Run, path: str | Path) -> bool:
 
 def simulation_state(simulation: Simulation) -> dict[str, Any]:
     """Return clock, jobs, history and random streams as tensors and plain values."""
-    jobs = [_fields(job) for job in sorted(simulation.heap)]
+    jobs = [_fields(job) for _, _, job in sorted(simulation.heap)]
     for job in jobs:
         del job["start"], job["start_buffers"]  # saved once a version
         job["outcome"] = job["outcome"] and _fields(job["outcome"])
         job["midway"] = job["midway"] and _fields(job["midway"])
     return {
         **{name: getattr(simulation, name) for name in PLAIN},
-        "jobs_of": dict(simulation.jobs_of),
+        "jobs_of": simulation.jobs_of.tolist(),
         "jobs": jobs,
         "untrained": [job.sequence_no for job in simulation.untrained],
-        "midway": [(due, job.sequence_no) for due, job in simulation.midway],
-        "versions": {job.start_version: (job.start, job.start_buffers) for job in simulation.heap},
+        "midway": [(due, number) for due, number, _ in simulation.midway],
+        "versions": {job.start_version: (job.start, job.start_buffers) for job in simulation.jobs},
         "idle": simulation.idle.as_list(),
         "called_off": simulation.called_off,
-        "arrivals": [dataclasses.astuple(arrival) for arrival in simulation.arrivals],
+        "arrivals": [tuple(arrival) for arrival in simulation.arrivals],
         "choice_stream": simulation.choice_stream.bit_generator.state,
         "delay_stream": simulation.delay_stream.bit_generator.state,
         "scheduling": simulation.scheduling.state(),
@@ -103,7 +105,7 @@ def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
     """Take up what :func:`simulation_state` returned."""
     for name in PLAIN:
         setattr(simulation, name, state[name])
-    simulation.jobs_of = Counter(state["jobs_of"])
+    simulation.jobs_of = array("q", state["jobs_of"])
     simulation.heap = []
     for values in state["jobs"]:  # sorted, hence a heap already
         start, start_buffers = state["versions"][values["start_version"]]
@@ -113,12 +115,12 @@ def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
             "start": start,
             "start_buffers": start_buffers,
         }
-        simulation.heap.append(Job(**{**values, **made}))
-    by_number = {job.sequence_no: job for job in simulation.heap}
+        simulation.heap.append((values["finish_time"], values["sequence_no"], Job(**{**values, **made})))
+    by_number = {number: job for _, number, job in simulation.heap}
     simulation.untrained = [by_number[number] for number in state["untrained"]]
-    simulation.midway = [(due, by_number[number]) for due, number in state["midway"]]
-    simulation.versions_in_flight = Counter(job.start_version for job in simulation.heap)
-    simulation.idle = type(simulation.idle)(state["idle"])
+    simulation.midway = [(due, number, by_number[number]) for due, number in state["midway"]]
+    simulation.versions_in_flight = dict(Counter(job.start_version for job in simulation.jobs))
+    simulation.idle = IdleClients(state["idle"], simulation.idle.highest)
     simulation.called_off = [tuple(row) for row in state["called_off"]]
     simulation.arrivals = [Arrival(*row) for row in state["arrivals"]]
     simulation.choice_stream.bit_generator.state = state["choice_stream"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,12 +27,8 @@ class Schedule(NamedTuple):
 
 def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedule:
     """Return a simulation's arrivals, jobs still in flight, and clients as tables."""
-    updates = pd.DataFrame(
-        [dataclasses.astuple(arrival) for arrival in simulation.arrivals],
-        columns=[column.name for column in dataclasses.fields(Arrival)],
-    )
-    jobs = sorted(simulation.heap, key=lambda job: job.sequence_no)
-    unfinished = [(job.client, job.dispatched_at, job.start_version, math.nan) for job in jobs]
+    updates = pd.DataFrame(simulation.arrivals, columns=Arrival._fields)
+    unfinished = [(job.client, job.dispatched_at, job.start_version, math.nan) for job in simulation.jobs]
     in_flight = pd.DataFrame(
         [*simulation.called_off, *unfinished],
         columns=["client", "dispatched_at", "start_version", "called_off_at"],

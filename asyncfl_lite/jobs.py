@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -50,9 +51,9 @@ class Midway:
     weight: float
 
 
-@dataclass(slots=True, order=True)
+@dataclass(slots=True, eq=False)
 class Job:
-    """One client's work between dispatch and arrival; jobs sort by when they arrive.
+    """One client's work between dispatch and arrival.
 
     Attributes:
         finish_time: virtual time of arrival.
@@ -70,19 +71,24 @@ class Job:
 
     finish_time: float
     sequence_no: int
-    client: int = field(compare=False)
-    number: int = field(compare=False)
-    start_version: int = field(compare=False)
-    dispatched_at: float = field(compare=False)
-    start: Tensor | None = field(compare=False, repr=False)
-    start_buffers: Tensor | None = field(compare=False, repr=False, default=None)
-    correction: Tensor | None = field(compare=False, repr=False, default=None)
-    midway: Midway | None = field(compare=False, repr=False, default=None)
-    outcome: Outcome | None = field(compare=False, repr=False, default=None)
+    client: int
+    number: int
+    start_version: int
+    dispatched_at: float
+    start: Tensor | None
+    start_buffers: Tensor | None = None
+    correction: Tensor | None = None
+    midway: Midway | None = None
+    outcome: Outcome | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Job(client {self.client}, dispatched at {self.dispatched_at:g} from version {self.start_version}, "
+            f"arrives at {self.finish_time:g})"
+        )
 
 
-@dataclass(slots=True, frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """One row of the table of updates; times are virtual.
 
     Attributes:

@@ -4,14 +4,16 @@ Time is virtual. :meth:`Simulation.steps` is the whole of asynchronous federated
 earliest arrival, let the server receive it, dispatch. Delays do not depend on weights, so a job may be
 trained at any time before it arrives; the generator yields the jobs that must be trained now, all that
 are in flight and untrained, and is sent their outcomes. It knows nothing of models or data.
+
+What happens once an event is kept free of tensors: the heap holds plain tuples, clients are numbers in arrays.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import Counter
+from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Protocol
 
 import numpy as np
@@ -50,9 +52,12 @@ class Simulation:
         selection: who is dispatched next.
         num_samples: client -> how many samples it has, for selections that go by it; 1 each by default.
         observers: called after each arrival with this simulation and the :class:`Arrival`.
+        keep_arrivals: keep every :class:`Arrival`; without, memory does not grow with the length of the run.
 
     Attributes:
         clock: virtual time now.
+        heap: ``(finish_time, sequence_no, job)`` of every job in flight, the earliest first.
+        received: how many jobs have arrived.
         arrivals: every :class:`Arrival` so far.
         called_off: ``(client, dispatched_at, start_version, called_off_at)`` of every job that was called off.
         most_versions_in_flight: most distinct versions that clients held at one time.
@@ -75,6 +80,7 @@ class Simulation:
         selection: Selection | None = None,
         num_samples: Mapping[int, int] | None = None,
         observers: Sequence[Observer] = (),
+        keep_arrivals: bool = True,
     ) -> None:
         if rounds is None and horizon is None:
             raise SimulationError("rounds, horizon: a simulation needs one of them to end")
@@ -92,15 +98,17 @@ class Simulation:
         self.selection = selection or Uniform()
         self.selection.start(num_samples or dict.fromkeys(clients, 1))
         self.observers = list(observers)
-        self.idle = IdleClients(list(clients))
+        self.idle = IdleClients(clients)
         self.clock = 0.0
         self.sequence_no = 0
-        self.heap: list[Job] = []
+        self.received = 0
+        self.heap: list[tuple[float, int, Job]] = []
         self.untrained: list[Job] = []
-        self.midway: list[tuple[float, Job]] = []
-        self.jobs_of: Counter[int] = Counter()
-        self.versions_in_flight: Counter[int] = Counter()
+        self.midway: list[tuple[float, int, Job]] = []
+        self.jobs_of = array("q", bytes(8 * (self.idle.highest + 1)))
+        self.versions_in_flight: dict[int, int] = {}
         self.most_versions_in_flight = 0
+        self.keep_arrivals = keep_arrivals
         self.arrivals: list[Arrival] = []
         self.called_off: list[tuple[int, float, int, float]] = []
         self.choice_stream = stream(seed, "client choice")
@@ -114,11 +122,16 @@ class Simulation:
         return len(self.heap)
 
     @property
+    def jobs(self) -> list[Job]:
+        """The jobs in flight, in the order of their dispatch."""
+        return sorted((job for _, _, job in self.heap), key=lambda job: job.sequence_no)
+
+    @property
     def finished(self) -> bool:
         """Whether the run has reached its rounds or its horizon."""
         if self.algorithm.version >= self.rounds:
             return True
-        return self.started and (not self.heap or self.heap[0].finish_time > self.horizon)
+        return self.started and (not self.heap or self.heap[0][0] > self.horizon)
 
     def steps(self) -> Generator[list[Job], Sequence[Outcome], None]:
         """Run to the end; yields the jobs to train and is sent their outcomes.
@@ -130,13 +143,14 @@ class Simulation:
             self.started = True
             self.scheduling.start(self)
         while not self.finished:
-            self._pass_midway(self.heap[0].finish_time)
-            if self.heap[0].outcome is None:
+            if self.midway:
+                self._pass_midway(self.heap[0][0])
+            if self.heap[0][2].outcome is None:
                 jobs, self.untrained = self.untrained, []
                 outcomes = yield jobs
                 for job, outcome in zip(jobs, outcomes, strict=True):
                     job.outcome = outcome
-            self._receive(heapq.heappop(self.heap))
+            self._receive(heappop(self.heap)[2])
         if self.horizon < math.inf and self.algorithm.version < self.rounds:
             self.clock = max(self.clock, self.horizon)
 
@@ -152,36 +166,55 @@ class Simulation:
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""
-        if client not in self.idle:
-            raise SimulationError(f"client {client} was dispatched while it was training")
-        self.idle.remove(client)
-        version = self.algorithm.version
+        try:
+            self.idle.remove(client)
+        except KeyError:
+            raise SimulationError(f"client {client} was dispatched while it was training") from None
+        algorithm, clock, number = self.algorithm, self.clock, self.sequence_no
+        version = algorithm.version
         duration = self.delays.draw(client, self.delay_stream)
+        arrives = clock + duration
         job = Job(
-            finish_time=self.clock + duration,
-            sequence_no=self.sequence_no,
-            client=client,
-            number=self.jobs_of[client],
-            start_version=version,
-            dispatched_at=self.clock,
-            start=self.algorithm.x,
-            start_buffers=self.algorithm.buffers,
-            correction=self.algorithm.correction_for(client),
+            arrives,
+            number,
+            client,
+            self.jobs_of[client],
+            version,
+            clock,
+            algorithm.x,
+            algorithm.buffers,
+            algorithm.correction_for(client),
         )
-        self.sequence_no += 1
+        self.sequence_no = number + 1
         self.jobs_of[client] += 1
-        self.versions_in_flight[version] += 1
-        self.most_versions_in_flight = max(self.most_versions_in_flight, len(self.versions_in_flight))
-        heapq.heappush(self.heap, job)
-        if job.finish_time <= self.horizon:  # later ones never arrive: do not train them
-            if self.algorithm.midway is None:
+        self._hold(version)
+        heappush(self.heap, (arrives, number, job))
+        if arrives <= self.horizon:  # later ones never arrive: do not train them
+            if algorithm.midway is None:
                 self.untrained.append(job)
             else:
-                heapq.heappush(self.midway, (self.clock + self.algorithm.midway * duration, job))
-        if self.in_flight > self.scheduling.most_in_flight:
+                heappush(self.midway, (clock + algorithm.midway * duration, number, job))
+        if len(self.heap) > self.scheduling.most_in_flight:
             raise SimulationError(
                 f"{self.in_flight} clients in flight, at most {self.scheduling.most_in_flight} allowed"
             )
+
+    def _hold(self, version: int) -> None:
+        """Count one more client that holds ``version``."""
+        held = self.versions_in_flight
+        if version in held:
+            held[version] += 1
+            return
+        held[version] = 1
+        if len(held) > self.most_versions_in_flight:
+            self.most_versions_in_flight = len(held)
+
+    def _let_go(self, version: int) -> None:
+        """Count one client fewer."""
+        if self.versions_in_flight[version] == 1:
+            del self.versions_in_flight[version]
+        else:
+            self.versions_in_flight[version] -= 1
 
     def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
         """Send the current model to ``count`` idle clients, chosen one after another."""
@@ -190,7 +223,7 @@ class Simulation:
 
     def call_off(self) -> None:
         """Call every job in flight off: its client is idle again, and what it did is lost."""
-        for job in sorted(self.heap):
+        for _, _, job in sorted(self.heap):
             self.called_off.append((job.client, job.dispatched_at, job.start_version, self.clock))
             self.idle.add(job.client)
         self.heap, self.untrained, self.midway = [], [], []
@@ -204,33 +237,44 @@ class Simulation:
     def _pass_midway(self, until: float) -> None:
         """Give jobs that are half-way by ``until`` the model of that time; then they can be trained."""
         while self.midway and self.midway[0][0] <= until:
-            _, job = heapq.heappop(self.midway)
+            _, _, job = heappop(self.midway)
             job.midway = self.algorithm.midway_model(job.start_version)
             self.untrained.append(job)
 
     def _receive(self, job: Job) -> None:
-        if job.finish_time < job.dispatched_at or job.client in self.idle:
-            raise SimulationError(f"client {job.client} reported without one dispatch before it")
-        if math.isnan(job.finish_time):
-            raise SimulationError(f"client {job.client} has no arrival time: its delay is not a number")
-        self.clock = max(self.clock, job.finish_time)
-        self.idle.add(job.client)
-        self.versions_in_flight[job.start_version] -= 1
-        if not self.versions_in_flight[job.start_version]:
-            del self.versions_in_flight[job.start_version]
-        staleness = self.algorithm.version - job.start_version
-        self.scheduling.before_receive(self, job.client)
-        refused = len(self.algorithm.rejections)
-        update = self._update(job)
-        changed = self.algorithm.receive(update)
+        client, version = job.client, job.start_version
+        if not job.finish_time >= job.dispatched_at or client in self.idle:
+            raise self._impossible(job)
+        if job.finish_time > self.clock:
+            self.clock = job.finish_time
+        self.idle.add(client)
+        self._let_go(version)
+        staleness = self.algorithm.version - version
+        self.scheduling.before_receive(self, client)
+        changed, accepted = self.deliver(job, staleness)
         if changed:
             self.clock += self.server_time
+        if accepted:
+            self.refused_in_a_row = 0
+        else:
+            self._check_progress()
+        if self.algorithm.version < self.rounds:
+            self.scheduling.after_receive(self, client, changed)
+        self.received += 1
+        if self.keep_arrivals or self.observers:
+            self._record(job, staleness, accepted)
+
+    def deliver(self, job: Job, staleness: int) -> tuple[bool, bool]:
+        """Hand a trained job to the method; return whether it made a version, and whether it was accepted."""
+        refused = len(self.algorithm.rejections)
+        update = Update.of(job, staleness)
+        changed = self.algorithm.receive(update)
         accepted = len(self.algorithm.rejections) == refused
-        self._check_progress(accepted)
         if accepted:
             self.selection.observe(update)
-        if self.algorithm.version < self.rounds:
-            self.scheduling.after_receive(self, job.client, changed)
+        return changed, accepted
+
+    def _record(self, job: Job, staleness: int, accepted: bool) -> None:
         outcome = job.outcome
         arrival = Arrival(
             job.client,
@@ -244,34 +288,19 @@ class Simulation:
             accepted,
             self.algorithm.version,
         )
-        self.arrivals.append(arrival)
+        if self.keep_arrivals:
+            self.arrivals.append(arrival)
         for observe in self.observers:
             observe(self, arrival)
 
     @staticmethod
-    def _update(job: Job) -> Update:
-        outcome = job.outcome
-        return Update(
-            client=job.client,
-            delta=outcome.delta,
-            start_version=job.start_version,
-            num_samples=outcome.num_samples,
-            train_loss=outcome.train_loss,
-            train_accuracy=outcome.train_accuracy,
-            start=job.start,
-            buffers=outcome.buffers,
-            start_buffers=job.start_buffers,
-            duration=job.finish_time - job.dispatched_at,
-            num_steps=outcome.num_steps,
-            mean_square_loss=outcome.mean_square_loss,
-            trained_accuracy=outcome.trained_accuracy,
-            correction=job.correction,
-            features=outcome.features,
-            label_counts=outcome.label_counts,
-        )
+    def _impossible(job: Job) -> SimulationError:
+        if math.isnan(job.finish_time):
+            return SimulationError(f"client {job.client} has no arrival time: its delay is not a number")
+        return SimulationError(f"client {job.client} reported without one dispatch before it")
 
-    def _check_progress(self, accepted: bool) -> None:
-        self.refused_in_a_row = 0 if accepted else self.refused_in_a_row + 1
+    def _check_progress(self) -> None:
+        self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
             raise SimulationError(

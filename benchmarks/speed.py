@@ -12,9 +12,11 @@ import argparse
 import gc
 import json
 import platform
+import statistics
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -23,12 +25,11 @@ import numpy as np
 import torch
 from bare import bare_loop, ratio
 
-from asyncfl_lite import Config, make_algorithm, run, run_many
+from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.jobs import Outcome
 from asyncfl_lite.results import versions
 from asyncfl_lite.scheduling import Continuous
-from asyncfl_lite.simulator import Simulation
 
 RESULTS = Path(__file__).parent / "results"
 FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr": 0.1, "eval_every": 10}
@@ -92,37 +93,30 @@ def server() -> Iterator[Figure]:
 
 
 def clock() -> Iterator[Figure]:
-    """Events a second, without training."""
-    law = DELAYS.get("exponential")()
-    nothing = Outcome(torch.zeros(1))
+    """Events a second without training; an event is an arrival and the dispatch that follows it."""
     for in_flight in (100, 1_000, 10_000, 100_000, 1_000_000):
         clients, events = max(1_000_000, 2 * in_flight), 200_000
-        server = make_algorithm("fedbuff", buffer_size=10)
-        server.start(torch.zeros(1), keep_versions=False)
-        delays = law.prepare(np.ones(clients), np.random.default_rng(0))
-        simulation = Simulation(server, Continuous(in_flight, 10), delays, range(clients), rounds=events // 10)
-        outcomes = _Outcomes(nothing)
-        steps = simulation.steps()
-        jobs = next(steps)  # the first dispatches are not events
-        began = time.process_time()
-        try:
-            while True:
-                jobs = steps.send(outcomes.of(jobs))
-        except StopIteration:
-            pass
-        rate = events / (time.process_time() - began)
+        rates, grown = zip(*(_clock(clients, in_flight, events) for _ in range(3)), strict=True)
         target = 200_000 if in_flight == 10_000 else None
-        yield {"name": f"events a second, {clients:,} clients, {in_flight:,} in flight", "rate": rate, "target": target}
-        del simulation, steps, jobs
-        gc.collect()
+        name = f"events a second, {clients:,} clients, {in_flight:,} in flight"
+        yield {"name": name, "rate": statistics.median(rates), "target": target, "MiB": grown[0]}
 
 
-class _Outcomes:
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-    def of(self, jobs: list) -> list[Outcome]:
-        return [self.outcome] * len(jobs)
+def _clock(clients: int, in_flight: int, events: int) -> tuple[float, float]:
+    """Return events a second, and MiB that the clock holds at the end, its delay law's arrays included."""
+    gc.collect()
+    tracemalloc.start()
+    delays = DELAYS.get("exponential")().prepare(np.ones(clients), np.random.default_rng(0))
+    simulation = ClockOnly(
+        VersionCounter(10), Continuous(in_flight, 10), delays, range(clients), rounds=2, keep_arrivals=False
+    )
+    simulation.run_alone()
+    held = tracemalloc.get_traced_memory()[0] / 2**20
+    tracemalloc.stop()
+    simulation.rounds = 2 + events // 10
+    began = time.process_time()
+    simulation.run_alone()
+    return events / (time.process_time() - began), held
 
 
 def memory() -> Iterator[Figure]:

@@ -245,7 +245,7 @@ def test_a_simulation_needs_an_end():
 def test_the_self_check_finds_a_client_dispatched_twice():
     class Greedy(type(Continuous(1))):
         def after_receive(self, simulation, client, changed):
-            simulation.dispatch(simulation.heap[0].client)
+            simulation.dispatch(simulation.jobs[0].client)
 
     with pytest.raises(SimulationError, match="was dispatched while it was training"):
         simulate(Greedy(2, 1), Fixed(1, 2), 2, rounds=10)
@@ -268,7 +268,7 @@ def test_the_self_check_finds_impossible_durations(delay):
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(0, 5))
 def test_idle_clients_are_a_set_with_random_choice(commands, seed):
-    idle, model, rng = IdleClients(list(range(5))), set(range(5)), np.random.default_rng(seed)
+    idle, model, rng = IdleClients(range(5), highest=30), set(range(5)), np.random.default_rng(seed)
     for client in commands:
         if client in model:
             idle.remove(client)

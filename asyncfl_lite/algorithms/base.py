@@ -12,8 +12,8 @@ switches, a ``Settings`` class, and put its module into ``algorithms/__init__.py
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -140,7 +140,8 @@ class Algorithm(ABC):
         if reason := self._fault(update):
             self.rejections.append(Rejection(update.client, self.version, reason))
             return False
-        return self.on_receive(dataclasses.replace(update, staleness=self.version - update.start_version))
+        staleness = self.version - update.start_version
+        return self.on_receive(update if update.staleness == staleness else replace(update, staleness=staleness))
 
     @abstractmethod
     def on_receive(self, update: Update) -> bool:

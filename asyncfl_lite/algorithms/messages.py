@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from asyncfl_lite.jobs import Job
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.vectors import VectorModel
 
@@ -55,6 +56,30 @@ class Update:
     features: Tensor | None = None
     label_counts: Tensor | None = None
     staleness: int = 0
+
+    @classmethod
+    def of(cls, job: Job, staleness: int) -> Update:
+        """Return what a trained job reports when it arrives so many versions late."""
+        outcome = job.outcome
+        return cls(
+            client=job.client,
+            delta=outcome.delta,
+            start_version=job.start_version,
+            num_samples=outcome.num_samples,
+            train_loss=outcome.train_loss,
+            train_accuracy=outcome.train_accuracy,
+            start=job.start,
+            buffers=outcome.buffers,
+            start_buffers=job.start_buffers,
+            duration=job.finish_time - job.dispatched_at,
+            num_steps=outcome.num_steps,
+            mean_square_loss=outcome.mean_square_loss,
+            trained_accuracy=outcome.trained_accuracy,
+            correction=job.correction,
+            features=outcome.features,
+            label_counts=outcome.label_counts,
+            staleness=staleness,
+        )
 
 
 class Rejection(NamedTuple):

@@ -6,7 +6,8 @@ A :class:`Selection` holds no model; it draws from the simulation's stream of cl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,21 +21,31 @@ SELECTIONS: Registry[Selection] = Registry("selection")
 
 
 class IdleClients:
-    """The clients without work: a random one, or a named one, is taken in constant time."""
+    """The clients without work: a random one, or a named one, is taken in constant time.
 
-    def __init__(self, clients: list[int]) -> None:
-        self._clients = list(clients)
-        self._position = {client: place for place, client in enumerate(self._clients)}
+    Two arrays of 8 bytes a client: who is idle, and where in it each client stands.
+
+    Args:
+        clients: those that are idle now.
+        highest: the largest number that any client has; that of ``clients`` by default.
+    """
+
+    def __init__(self, clients: Iterable[int], highest: int | None = None) -> None:
+        self._clients = array("q", clients)
+        self.highest = max(self._clients, default=-1) if highest is None else highest
+        self._position = array("q", [-1]) * (self.highest + 1)
+        for place, client in enumerate(self._clients):
+            self._position[client] = place
 
     def __len__(self) -> int:
         return len(self._clients)
 
     def __contains__(self, client: int) -> bool:
-        return client in self._position
+        return 0 <= client <= self.highest and self._position[client] >= 0
 
     def as_list(self) -> list[int]:
         """Return the clients in their current order (the order matters to :meth:`draw`)."""
-        return list(self._clients)
+        return self._clients.tolist()
 
     def add(self, client: int) -> None:
         """Put a client back."""
@@ -42,8 +53,15 @@ class IdleClients:
         self._clients.append(client)
 
     def remove(self, client: int) -> None:
-        """Take a client out."""
-        place = self._position.pop(client)
+        """Take a client out.
+
+        Raises:
+            KeyError: when it is not idle.
+        """
+        place = self._position[client]
+        if place < 0:
+            raise KeyError(client)
+        self._position[client] = -1
         last = self._clients.pop()
         if last != client:
             self._clients[place] = last
@@ -76,8 +94,8 @@ class Selection(ABC):
         """Learn how many samples each client has, before the first choice."""
 
     @abstractmethod
-    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
-        """Yield ``count`` of the ``idle`` clients, each of which is taken out before the next is asked for.
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
+        """Return ``count`` of the ``idle`` clients, each of which is taken out before the next is asked for.
 
         Args:
             idle: the clients without work.
@@ -101,17 +119,18 @@ class Selection(ABC):
 class Uniform(Selection):
     """Uniform over the idle clients, the one that has just reported included (FedEcho Alg. 1)."""
 
-    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
-        """Yield uniformly random idle clients."""
-        for _ in range(count):
-            yield idle.draw(rng)
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
+        """Return uniformly random idle clients."""
+        if count == 1:  # what happens once an event
+            return (idle.draw(rng),)
+        return (idle.draw(rng) for _ in range(count))
 
 
 @SELECTIONS.register("same_client")
 class SameClient(Selection):
     """The reporter gets its next job at once; for examples that are worked by hand."""
 
-    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
         """Yield the reporter, or the idle clients with the lowest numbers at the start."""
         for _ in range(count):
             yield min(idle.as_list()) if reporter is None else reporter
