@@ -70,7 +70,9 @@ class Registry(Generic[T]):
         """Class decorator that files a class under ``name``."""
 
         def file(cls: type[T]) -> type[T]:
-            if name in self._entries:
+            known = self._entries.get(name)
+            # a notebook's cell that is run again defines its class anew
+            if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.kind}: {name!r} is registered twice")
             self._entries[name] = cls
             return cls

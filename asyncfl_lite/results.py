@@ -44,6 +44,7 @@ class Result:
         clients: a row a client: client, num_samples, category (of the delay law, empty where it has none).
         timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
+        own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
     """
 
     config: Config
@@ -54,6 +55,7 @@ class Result:
     clients: pd.DataFrame
     timing: dict[str, float] = field(default_factory=dict)
     x: Tensor | None = None
+    own_task: str | None = None
 
     def save(self, folder: str | Path) -> Path:
         """Write the result into ``folder`` and return that.
@@ -68,6 +70,7 @@ class Result:
             "status": "complete",
             "config": self.config.as_dict(),
             "config_hash": self.config.hash,
+            "own_task": self.own_task,
             "summary": self.summary,
             "timing": self.timing,
             "versions": versions(),
@@ -87,7 +90,7 @@ class Result:
     def __repr__(self) -> str:
         c, s = self.config, self.summary
         return (
-            f"Result({c.algorithm} on {c.task}, seed {c.seed}: accuracy {s['final_accuracy']:.4f} "
+            f"Result({c.algorithm} on {self.own_task or c.task}, seed {c.seed}: accuracy {s['final_accuracy']:.4f} "
             f"at version {s['versions']}, virtual time {s['virtual_time']:.1f})"
         )
 
@@ -110,7 +113,13 @@ def load_result(folder: str | Path) -> Result:
         if _digest(text) != record["files"][path.name]:
             raise ResultError(f"{path}: cut off or changed since it was written; run the cell again")
         tables[name] = pd.read_csv(path, keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
-    return Result(Config(**record["config"]), record["summary"], **tables, timing=record["timing"])
+    return Result(
+        Config(**record["config"]),
+        record["summary"],
+        **tables,
+        timing=record["timing"],
+        own_task=record.get("own_task"),
+    )
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -137,7 +146,7 @@ def load_complete(folder: str | Path, config: Config) -> Result | None:
         result = load_result(folder)
     except (ResultError, ValueError, KeyError):  # missing, damaged, or of a configuration that no longer exists
         return None
-    return result if result.config.hash == config.hash else None
+    return result if result.config.hash == config.hash and result.own_task is None else None
 
 
 def versions() -> dict[str, str]:

@@ -91,6 +91,7 @@ class Run:
     def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
         self.config = config
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        self.own_task = None if task is None else task.name
         self.task = (task or load_task(config.task_settings)).to(config.device)
         self.parts = deal_out(config, self.task)
         places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
@@ -187,7 +188,8 @@ class Run:
         timing = {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds}
         curve = pd.DataFrame(self.curve_rows)
         who = who_did_what(self.simulation, self.parts)
-        return Result(self.config, self._summary(curve, who.updates), curve, *who, timing, self.algorithm.x)
+        summary = self._summary(curve, who.updates)
+        return Result(self.config, summary, curve, *who, timing, self.algorithm.x, self.own_task)
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
         before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0

@@ -8,6 +8,8 @@ import torch
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.results import load_complete, load_result
 from asyncfl_lite.tasks import Digits, MNIST5k, Task, images
 from asyncfl_lite.tasks.unlabelled import sample, strokes, warped
 
@@ -86,6 +88,45 @@ def test_shapes_that_do_not_fit_are_one_line():
         Task.from_tensors(torch.zeros(1, 2), torch.zeros(1).long(), torch.zeros(3, 2), torch.zeros(2).long())
 
 
+X, Y = torch.zeros(6, 2), torch.arange(6) % 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((X, Y, torch.zeros(6, 3), Y), r"test_inputs: must be as inputs, \(2,\) of torch.float32, got \(3,\)"),
+        ((X, Y.float(), X, Y), r"labels: must be \(n,\) whole numbers, got shape \(6,\) of torch.float32"),
+        ((X, Y[:, None], X, Y), r"labels: must be \(n,\) whole numbers, got shape \(6, 1\)"),
+        ((X, Y + 1, X, Y + 1), "labels: must be numbered from 0, got 1 to 3"),
+        ((X, Y - 1, X, Y), "labels: must be numbered from 0, got -1 to 2"),
+        ((X[:, 0], Y, X, Y), r"inputs: must have a sample a row, \(n, …\), got shape \(6,\)"),
+        ((X.byte(), Y, X.byte(), Y), "inputs: must be real numbers, or int64 token ids, got torch.uint8"),
+        (("text", Y, X, Y), "inputs: must be a tensor or an array of numbers"),
+        ((X, Y, X, Y, {"owners": np.zeros(5)}), r"owners: one for each of the 6 samples is needed, got shape \(5,\)"),
+        ((X, Y, X, Y, {"unlabelled": torch.zeros(4, 9)}), r"unlabelled: must be as inputs, \(2,\), got \(9,\)"),
+    ],
+)
+def test_data_that_cannot_be_trained_on_is_one_line(given, message):
+    more = given[4] if len(given) > 4 else {}
+    with pytest.raises(DataError, match=f"^{message}") as caught:
+        Task.from_tensors(*given[:4], **more)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_of_other_types_are_taken():
+    task = Task.from_tensors(X.double().numpy(), Y.to(torch.int32).numpy(), X.double(), Y.to(torch.uint8))
+    assert (task.inputs.dtype, task.labels.dtype, task.test_labels.dtype) == (torch.float32, torch.int64, torch.int64)
+    assert run(Config(clients=2, concurrency=2, buffer_size=2, rounds=1, partition="iid"), task=task)
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if MODELS.get(name).takes != "numbers"])
+def test_a_model_that_cannot_take_the_inputs_is_one_line(model):
+    task = Task.from_tensors(X, Y, X, Y)
+    config = Config(clients=2, concurrency=2, buffer_size=2, rounds=1, partition="iid", model=model)
+    with pytest.raises(ConfigError, match=rf"^model: '{model}' takes .*are numbers of shape \(2,\).*: .*mlp"):
+        run(config, task=task)
+
+
 def test_a_task_without_sets_says_so():
     task = Task.from_tensors(torch.zeros(4, 2), torch.arange(4), torch.zeros(4, 2), torch.arange(4))
     with pytest.raises(ConfigError, match="task 'custom' has no unlabelled sets"):
@@ -100,7 +141,7 @@ def test_a_missing_library_names_the_install_line(monkeypatch):
     images.mnist_images.cache_clear()
 
 
-def test_a_map_style_dataset_becomes_a_task():
+def test_a_map_style_dataset_becomes_a_task(tmp_path):
     import torchvision
 
     transform = torchvision.transforms.ToTensor()
@@ -109,6 +150,9 @@ def test_a_map_style_dataset_becomes_a_task():
     assert task.inputs.shape == (60, 1, 8, 8) and task.num_classes == 3
     result = run(Config(clients=4, concurrency=2, buffer_size=2, rounds=2, partition="iid"), task=task)
     assert result.summary["versions"] == 2
-    assert "mine" in task.describe()
+    assert "mine" in task.describe() and "fedbuff on mine" in repr(result)
+    result.save(tmp_path)
+    assert load_result(tmp_path).own_task == "mine"
+    assert load_complete(tmp_path, result.config) is None  # it is no result of the task that the configuration names
     with pytest.raises(DataError, match=r"^dataset: items must be \(input, label\)"):
         Task.from_dataset([1, 2], data)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.registry import Registry, Settings
 from asyncfl_lite.vectors import VectorModel
 
@@ -39,6 +40,9 @@ class ModelSpec(Settings):
 
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained as one computation (``torch.func.vmap``)."""
+    takes: ClassVar[Literal["numbers", "images", "clips", "tokens"]] = "numbers"
+    """What its inputs are: real numbers of any shape, ``(channels, height, width)``, the same with frames in second
+    place, or ``(length,)`` token ids."""
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
@@ -52,8 +56,38 @@ class ModelSpec(Settings):
         return self.build(inputs.shape, inputs.num_classes)
 
 
+AXES = {"images": 3, "clips": 4, "tokens": 1}
+"""Of one input of each kind; numbers may have any."""
+
+
+def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
+    """Refuse a model that cannot take a task's inputs.
+
+    Raises:
+        ConfigError: in one line that names both.
+    """
+    if not _fits(type(spec), inputs):
+        name = next((name for name in MODELS if MODELS.get(name) is type(spec)), type(spec).__name__)
+        given = f"{'numbers' if inputs.vocabulary is None else 'token ids'} of shape {inputs.shape}"
+        fitting = [other for other in MODELS if _fits(MODELS.get(other), inputs)]
+        raise ConfigError(
+            f"model: {name!r} takes {spec.takes}, the task's inputs are {given}; "
+            f"those that take such are: {', '.join(fitting) or 'none'}"
+        )
+
+
+def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
+    tokens = inputs.vocabulary is not None
+    return tokens == (kind.takes == "tokens") and len(inputs.shape) == AXES.get(kind.takes, len(inputs.shape))
+
+
 def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
-    """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was."""
+    """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was.
+
+    Raises:
+        ConfigError: when the model cannot take such inputs.
+    """
+    check_fit(spec, inputs)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return spec.build_for(inputs)

@@ -29,6 +29,8 @@ class _NextToken(nn.Module):
 class LSTM(ModelSpec):
     """LSTM that predicts the next token at every position; LEAF's for Shakespeare with `width` 256."""
 
+    takes = "tokens"
+
     vectorises: ClassVar[bool] = False  # torch's LSTM; spelt out so that it would, it is 3 to 5 times slower in all
 
     vocabulary: int = Field(1000, ge=1)

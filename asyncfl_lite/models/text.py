@@ -58,6 +58,8 @@ class _TextTransformer(nn.Module):
 class TextTransformer(ModelSpec):
     """Small transformer encoder that classifies token ids, or embeddings in their place."""
 
+    takes = "tokens"
+
     vocabulary: int = Field(1000, ge=2)
     """Number of tokens where the task does not say; ids are below it."""
     width: int = Field(32, ge=1)

@@ -21,6 +21,8 @@ class ResNet3d(ModelSpec):
     ``resnet26`` and ``resnet34`` are KUIPER's assistant and teacher.
     """
 
+    takes = "clips"
+
     width: int = Field(8, ge=2, multiple_of=2)
     blocks: Blocks = (1, 1, 1)
     """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""

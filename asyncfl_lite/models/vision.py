@@ -68,6 +68,8 @@ class MLP(ModelSpec):
 class CNN(ModelSpec):
     """Convolutions 3×3, each halving the image, then one linear layer."""
 
+    takes = "images"
+
     channels: tuple[int, ...] = Field((8, 16), min_length=1)
     norm: Norm = "none"
 
@@ -133,6 +135,8 @@ def _stacked(
 class LeNet(ModelSpec):
     """LeNet-5 with ReLU and max-pooling: 5×5, 6-16 channels, then 120-84; 61,706 parameters on MNIST."""
 
+    takes = "images"
+
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
 
@@ -150,6 +154,8 @@ class LeNet(ModelSpec):
 @MODELS.register("flgo_cnn")
 class FLGoCNN(ModelSpec):
     """FLGo's CNN (FedADT): 5×5, 32-64 channels, 512 on MNIST; unpadded, 64-64, 384-192 on CIFAR."""
+
+    takes = "images"
 
     layout: Literal["auto", "mnist", "cifar"] = "auto"
     """FLGo has one for grey and one for colour images, 1,663,370 and 797,962 parameters; ``auto`` goes by that."""
@@ -175,6 +181,8 @@ class FEMNISTCNN(ModelSpec):
     The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which
     records means and variances after each convolution but normalises by none.
     """
+
+    takes = "images"
 
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
@@ -213,6 +221,8 @@ class ResNet(ModelSpec):
     ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, 11,173,962 parameters with 10 classes;
     ``blocks="resnet18"`` is the same.
     """
+
+    takes = "images"
 
     width: int = Field(8, ge=2)
     blocks: Blocks = (1, 1, 1)

@@ -67,35 +67,33 @@ class Task:
     @classmethod
     def from_tensors(
         cls,
-        inputs: Tensor,
-        labels: Tensor,
-        test_inputs: Tensor,
-        test_labels: Tensor,
+        inputs: Tensor | np.ndarray,
+        labels: Tensor | np.ndarray,
+        test_inputs: Tensor | np.ndarray,
+        test_labels: Tensor | np.ndarray,
         *,
         name: str = "custom",
-        unlabelled: Tensor | None = None,
+        unlabelled: Tensor | np.ndarray | None = None,
         owners: np.ndarray | None = None,
     ) -> Task:
-        """Make a task of one's own tensors.
+        """Make a task of one's own tensors or arrays.
 
         Args:
-            inputs, labels: ``(n, …)`` and ``(n,)``.
+            inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, labels are numbered from 0.
             test_inputs, test_labels: the same for testing.
             name: what results call it.
             unlabelled: ``(u, …)`` the server's unlabelled inputs; FedEcho knows them as ``own``.
             owners: ``(n,)`` who a sample belongs to, for the partition ``natural``.
 
         Raises:
-            DataError: when shapes do not fit together.
+            DataError: when shapes do not fit together, or labels are no classes.
         """
-        for what, left, right in (("", inputs, labels), ("test_", test_inputs, test_labels)):
-            if len(left) != len(right) or not len(left):
-                raise DataError(
-                    f"{what}inputs: {len(left)} of them and {len(right)} labels; as many, at least 1, needed"
-                )
-        sets = {} if unlabelled is None else {"own": _first_of(unlabelled, "own")}
-        classes = int(max(labels.max(), test_labels.max())) + 1
-        return cls(name, inputs, labels, test_inputs, test_labels, classes, unlabelled=sets, owners=owners)
+        from asyncfl_lite.tasks.own import checked, first_of
+
+        train, test, classes = checked((inputs, labels), (test_inputs, test_labels), owners)
+        sets = {} if unlabelled is None else {"own": first_of(unlabelled, "own", train[0])}
+        owners = None if owners is None else np.asarray(owners)
+        return cls(name, *train, *test, classes, unlabelled=sets, owners=owners)
 
     @classmethod
     def from_dataset(
@@ -110,7 +108,9 @@ class Task:
         Raises:
             DataError: when an item is not of that form, or shapes differ.
         """
-        tensors = [tensor for data in (train, test) for tensor in _stacked(data)]
+        from asyncfl_lite.tasks.own import stacked
+
+        tensors = [tensor for data in (train, test) for tensor in stacked(data)]
         return cls.from_tensors(*tensors, name=name, **more)
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
@@ -193,29 +193,6 @@ class Task:
         """Return the task with its tensors on ``device``."""
         moved = {key: getattr(self, key).to(device) for key in ("inputs", "labels", "test_inputs", "test_labels")}
         return type(self)(**{**self.__dict__, **moved})
-
-
-def _stacked(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
-    """Return the inputs and labels of a map-style data set as tensors."""
-    try:
-        items = [
-            (torch.as_tensor(np.asarray(value)), int(label)) for value, label in (data[i] for i in range(len(data)))
-        ]
-        return torch.stack([value for value, _ in items]), torch.tensor([label for _, label in items])
-    except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).split("\n")[0]
-        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({reason})") from None
-
-
-def _first_of(inputs: Tensor, name: str) -> UnlabelledSet:
-    """Return a set that gives random ones of ``inputs``, each at most once."""
-
-    def draw(count: int, rng: np.random.Generator) -> Tensor:
-        if count > len(inputs):
-            raise ConfigError(f"distill_samples: the set {name!r} has {len(inputs)}, got {count}")
-        return inputs[torch.from_numpy(rng.permutation(len(inputs))[:count])]
-
-    return draw
 
 
 class TaskSource(Settings):
