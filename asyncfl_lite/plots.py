@@ -197,21 +197,6 @@ def plot_staleness(
     return axes
 
 
-def plot_labels(counts: np.ndarray, *, axes: Axes | None = None) -> Axes:
-    """Draw which labels each client has, as areas.
-
-    Args:
-        counts: ``(N, C)`` samples of each class at each client.
-        axes: where to draw.
-    """
-    axes = _axes(axes)
-    clients, classes = np.nonzero(counts)
-    area = counts[clients, classes] / counts.max()
-    axes.scatter(clients, classes, s=5 + 140 * area, c=classes, cmap="tab10", alpha=0.8, linewidths=0)
-    axes.set(xlabel="client", ylabel="class", yticks=range(counts.shape[1]))
-    return axes
-
-
 def plot_result(result: Result) -> Figure:
     """Draw accuracy over virtual time, and the staleness of what arrived."""
     use_style()

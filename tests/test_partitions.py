@@ -12,7 +12,7 @@ from asyncfl_lite.streams import stream
 LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural"})
 ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap"})
 DIRICHLET = [name for name in PARTITIONS if name.startswith("dirichlet")]
-BIAS = ["noniid_bias", "noniid_bias_fang"]
+BIAS = ["noniid_bias", "noniid_bias_fang", "noniid_bias_part"]
 
 
 def split(name: str, labels, num_clients: int, seed: int = 0, owners=None, **parameters) -> list[np.ndarray]:

@@ -12,9 +12,11 @@ from asyncfl_lite.claims.base import (
     check_claims,
     pooled_deviation,
 )
+from asyncfl_lite.claims.fedadt import FEDADT
 from asyncfl_lite.claims.fedecho import FEDECHO
+from asyncfl_lite.claims.kuiper import KUIPER
 
-CLAIMS: dict[str, list[Claim]] = {"fedecho": FEDECHO}
+CLAIMS: dict[str, list[Claim]] = {"fedecho": FEDECHO, "kuiper": KUIPER, "fedadt": FEDADT}
 
 __all__ = [
     "CLAIMS",

@@ -1,0 +1,233 @@
+"""How the questions across the papers are answered, from the cells of ``experiments/head_to_head.yaml``.
+
+A difference counts as in :mod:`asyncfl_lite.claims.base`: beyond one pooled standard deviation over at least three
+seeds. An answer is ``answered`` if at least one of its comparisons is clear, ``undecided`` if none is, ``not run``
+without cells; its text holds the numbers, and names what cannot be asked of the package.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+from scipy import stats
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.claims.base import (
+    FAILS,
+    FEWEST_SEEDS,
+    HOLDS,
+    NOT_RUN,
+    UNDECIDED,
+    Finding,
+    Measured,
+    deviation,
+)
+from asyncfl_lite.config import Config
+from asyncfl_lite.methods import claimed
+
+ANSWERED = "answered"
+STATES = (ANSWERED, UNDECIDED, NOT_RUN)
+
+FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
+OTHERS = ("fedasync", "fedfa", "afl_dw", "dd_fedrevive", "ca2fl", "fadas", "fedac", "fedavg", "fedavgm", "oort")
+WORKLOADS = ("digits", "pairdigits", "writers", "topics")
+REGIMES = ("large", "mild", "exponential", "shifted", "devices", "uniform")
+LARGE = "head_to_head/digits/large"
+CLIENTS, CLASSES = 50, 10
+"""Of the cells of digits."""
+TARGET_SHARE = 0.85
+"""Of FedBuff's mean final accuracy, FedRevive's target."""
+
+
+class Answer(NamedTuple):
+    """``answered``, ``undecided`` or ``not run``, and the numbers or the reason."""
+
+    state: str
+    text: str
+
+
+def _cell(workload: str, regime: str, method: str) -> str:
+    return f"head_to_head/{workload}/{regime}/{method}"
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    return itertools.product(WORKLOADS, REGIMES)
+
+
+def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
+    """Join comparisons: which are clear, and in which direction, is in their text."""
+    ran = [finding for finding in findings if finding.verdict != NOT_RUN]
+    if not ran:
+        return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
+    text = "; ".join(f"{finding.detail} ({_in_words(finding.verdict)})" for finding in ran)
+    state = ANSWERED if any(finding.verdict != UNDECIDED for finding in ran) else UNDECIDED
+    return Answer(state, f"{text}; {besides}" if besides else text)
+
+
+def _in_words(verdict: str) -> str:
+    return {HOLDS: "the first is better", FAILS: "the second is better", UNDECIDED: "no clear difference"}[verdict]
+
+
+def orders(m: Measured) -> Answer:
+    """Rank the five methods in every workload and regime; ≈ joins neighbours without a clear difference."""
+    texts, clear = [], False
+    for workload, regime in _places():
+        there = [method for method in FIVE if m.values(_cell(workload, regime, method)) is not None]
+        if len(there) < 2:
+            continue
+        mean = {method: m.values(_cell(workload, regime, method)).mean() for method in there}
+        ranked = sorted(there, key=mean.get, reverse=True)
+        text = f"{ranked[0]} {mean[ranked[0]]:.1f}"
+        for one, two in itertools.pairwise(ranked):
+            verdict = m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict
+            clear |= verdict == HOLDS
+            text += f" {'>' if verdict == HOLDS else '≈'} {two} {mean[two]:.1f}"
+        texts.append(f"{workload}, {regime}: {text}")
+    if not texts:
+        return Answer(NOT_RUN, "no two of the five methods have cells in one workload and regime")
+    return Answer(ANSWERED if clear else UNDECIDED, "; ".join(texts))
+
+
+def reversals(m: Measured) -> Answer:
+    """Count the pairs of methods whose clear order turns round from one delay law to another."""
+    kept, turned, unclear = 0, [], 0
+    for workload in WORKLOADS:
+        for one, two in itertools.combinations(FIVE, 2):
+            verdicts = {r: m.above(_cell(workload, r, one), _cell(workload, r, two)).verdict for r in REGIMES}
+            ran = {regime: verdict for regime, verdict in verdicts.items() if verdict != NOT_RUN}
+            if len(ran) < 2:
+                continue
+            first, second = ([r for r, v in ran.items() if v == wanted] for wanted in (HOLDS, FAILS))
+            if first and second:
+                turned.append(f"{workload}: {one} above {two} in {', '.join(first)}, below in {', '.join(second)}")
+            elif UNDECIDED in ran.values():
+                unclear += 1
+            else:
+                kept += 1
+    if not kept + len(turned) + unclear:
+        return Answer(NOT_RUN, "no workload has two methods in two regimes")
+    text = f"{kept} pairs of methods keep their order in all laws run, {len(turned)} reverse it, {unclear} are unclear"
+    return Answer(ANSWERED if kept or turned else UNDECIDED, "; ".join([text, *turned]))
+
+
+def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured], Answer]:
+    """Return the answer that compares final accuracies of pairs of cells."""
+    return lambda m: _answer([m.above(one, two) for one, two in pairs], besides)
+
+
+def control(question: int, cell: str) -> str:
+    """Return the name of a question's control."""
+    return f"head_to_head/x{question}/{cell}"
+
+
+def gain_without_staleness(m: Measured) -> Answer:
+    """Compare what distillation gains at large delay with what it gains where every update is fresh."""
+    gains = {
+        "fedecho above fedbuff": (
+            (f"{LARGE}/fedecho", f"{LARGE}/fedbuff"),
+            (control(4, "none/fedecho"), control(4, "none/fedbuff")),
+        ),
+        "fedrevive above afl_dw, β = 1/2": tuple(
+            (control(4, f"{kind}/fedrevive-half"), control(4, f"{kind}/afl_dw-half")) for kind in ("large", "none")
+        ),
+    }  # fmt: skip
+    findings = []
+    for name, places in gains.items():
+        values = [[m.values(cell) for cell in pair] for pair in places]
+        if any(one is None or two is None or len(one) != len(two) for one, two in values):
+            continue
+        frames = {
+            f"x4/{name}, {where}": pd.DataFrame({"final_accuracy": (one - two) / 100})
+            for where, (one, two) in zip(("large delay", "no staleness"), values, strict=True)
+        }
+        findings.append(Measured(frames).above(*frames))
+    return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
+
+
+def with_server_time(m: Measured) -> Answer:
+    """Compare times to 85% of FedBuff's accuracy, with the server's time free and charged."""
+    reference = m.values(f"{LARGE}/fedbuff")
+    if reference is None:
+        return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
+    target = round(TARGET_SHARE * reference.mean(), 1)
+    names = [(method, cell) for method in ("fedecho", "fedrevive") for cell in
+             (f"{LARGE}/{method}", control(6, f"{method}-charged"))]  # fmt: skip
+    findings = [m.sooner(cell, f"{LARGE}/fedbuff", target) for _, cell in names]
+    return _answer(findings, "FedADT's server time is printed nowhere, KUIPER's is none")
+
+
+def across_regimes(m: Measured) -> Answer:
+    """Compare momentum, adaptive servers and Oort with what they build on, where no paper had them."""
+    findings = []
+    for workload in WORKLOADS:
+        for regime in ("uniform", "devices"):
+            pairs = [("fadas", "fedbuff"), ("fedac", "fedbuff"), ("fedavgm", "fedavg")]
+            findings += [m.above(_cell(workload, regime, one), _cell(workload, regime, two)) for one, two in pairs]
+        for regime in ("large", "mild", "exponential", "shifted", "uniform"):
+            findings.append(m.above(_cell(workload, regime, "oort"), _cell(workload, regime, "fedavg")))
+    return _answer(findings)
+
+
+def by_concurrency(m: Measured) -> Answer:
+    """Compare every share of clients in flight with the next larger one that was run."""
+
+    def cell(method: str, share: int) -> str:
+        return f"{LARGE}/{method}" if share == 50 else control(10, f"in-flight-{share}/{method}")
+
+    findings = []
+    for method in ("fedbuff", "fedecho", "fedrevive", "fedadt"):
+        there = [share for share in (5, 20, 50, 100) if m.values(cell(method, share)) is not None]
+        findings += [m.above(cell(method, one), cell(method, two)) for one, two in itertools.pairwise(there)]
+    return _answer(findings, "KUIPER always has all clients in flight")
+
+
+def server_memory(m: Measured) -> Answer:
+    """Say what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell."""
+    texts = []
+    for method in (*FIVE, *OTHERS):
+        values = m.values(f"{LARGE}/{method}")
+        if values is None:
+            continue
+        kind = ALGORITHMS.get("fedavg" if method == "oort" else method)
+        server = Config(algorithm="fedavg" if method == "oort" else method).make_algorithm()
+        models, logits = claimed(server, clients=CLIENTS, unlabelled=1)[:2]
+        held = int(m.values(f"{LARGE}/{method}", "most_versions_in_flight").max()) if kind.keeps_versions else 0
+        kilobytes = (models + held) * m.values(f"{LARGE}/{method}", "parameters").max() * 4 / 1000
+        logits_kilobytes = logits * CLASSES * 4 / 1000
+        more = f", {held} of them versions in flight" * bool(held)
+        more += f", and {logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(logits)
+        texts.append(
+            f"{method} {values.mean():.1f}%, {models + held} model{'s' * (models + held > 1)}, {kilobytes:.0f} kB{more}"
+        )
+    if not texts:
+        return Answer(NOT_RUN, "no cell of digits at large delay was run")
+    return Answer(ANSWERED, "; ".join(texts) + "; generators, pools and labelled sets are not counted")
+
+
+def paired_tests(m: Measured) -> Answer:
+    """Test every method against FedBuff with the same seeds, paired, two-sided, uncorrected."""
+    texts, clear, tested = [], 0, 0
+    for workload, regime in _places():
+        base = m.values(_cell(workload, regime, "fedbuff"))
+        for method in (*FIVE[1:], *OTHERS):
+            values = m.values(_cell(workload, regime, method))
+            if base is None or values is None or len(values) != len(base) or len(base) < FEWEST_SEEDS:
+                continue
+            differences = values - base
+            p = stats.ttest_1samp(differences, 0).pvalue if deviation(differences) > 0 else float(not differences.any())
+            tested, clear = tested + 1, clear + (p < 0.05)
+            texts.append(f"{workload}, {regime}: {method} {differences.mean():+.1f} ± {deviation(differences):.1f}, "
+                         f"p = {p:.3f}")  # fmt: skip
+    if not tested:
+        return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
+    text = f"{clear} of {tested} differences from FedBuff have p < 0.05, about {0.05 * tested:.1f} would by chance"
+    return Answer(ANSWERED if clear else UNDECIDED, "; ".join([text, *map(str, texts)]))
+
+
+def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
+    """Return the answer that compares slow clients in every group with slow clients in one."""
+    pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]
+    return compared(*pairs, besides="all classes together: results hold no accuracy a class, so rare ones are not run")

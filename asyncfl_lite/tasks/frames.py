@@ -1,0 +1,45 @@
+"""Moving digits seen in fewer frames: how much of a clip a model must see (KUIPER Appendix F, Fig. 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.tasks.base import TASKS, Task
+from asyncfl_lite.tasks.motion import MovingDigits
+
+RECORDED = 8
+"""Frames of a clip of :class:`MovingDigits`."""
+
+
+@TASKS.register("movingdigits_frames")
+class MovingDigitsFrames(MovingDigits):
+    """`movingdigits` in fewer, evenly spaced frames; stand-in for HMDB51 (KUIPER Fig. 11)."""
+
+    title: ClassVar[str] = "movingdigits_frames"
+
+    frames: int = Field(RECORDED, ge=1, le=RECORDED)
+    """Of a clip: the middles of so many equal parts, as of the videos of real tasks. One frame shows no direction."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        whole, places = super().load(), ((np.arange(self.frames) + 0.5) * RECORDED / self.frames).astype(int)
+
+        def seen(clips: Tensor) -> Tensor:
+            return clips[:, :, places].contiguous()
+
+        def seen_of(draw: Callable[[int, np.random.Generator], Tensor]) -> Callable[[int, np.random.Generator], Tensor]:
+            return lambda count, rng: seen(draw(count, rng))
+
+        return replace(
+            whole,
+            name=self.title,
+            inputs=seen(whole.inputs),
+            test_inputs=seen(whole.test_inputs),
+            unlabelled={name: seen_of(draw) for name, draw in whole.unlabelled.items()},
+        )

@@ -1,0 +1,239 @@
+"""FedADT's grid and claims: every cell, every printed row, and predicates that can hold and fail."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from asyncfl_lite.cells import Cell, expand_grid
+from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.claims import fedadt as claims
+from asyncfl_lite.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHODS, TARGETS
+from asyncfl_lite.published import published
+
+GRID = Path(__file__).parent.parent / "experiments" / "fedadt.yaml"
+IDS = ["T1-a", "T1-b", "T1-c", "T1-d", "T1-e", "T2-a", "T2-b", "T2-c", "T2-d", "F1-a", "F3-a", "T3-a", "T4-a", "T4-b",
+       "T4-c"]  # fmt: skip
+COUNTS = {
+    "smoke": {"table1": 7, "table3": 2, "table4": 4},
+    "laptop": {"table1": 42, "table3": 8, "table4": 12, "fig1": 6},
+    "paper": {"table1": 84, "table3": 12, "table4": 12, "fig1": 6},
+}
+BY_ID = {claim.id.removeprefix("FA-"): claim for claim in FEDADT}
+CSV_DATA = {"mnist": "MNIST", "fmnist": "FMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+CSV_METHOD = {"fedavg": "FedAvg", "fedavgm": "FedAvgM", "fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedasync": "FedAsync",
+              "fedfa": "FedFa", "fedadt": "FedADT"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tiers(tmp_path_factory) -> dict[str, list[Cell]]:
+    """The grid's cells by tier."""
+    folder, found = tmp_path_factory.mktemp("tiers"), {}
+    for tier in COUNTS:
+        (folder / f"{tier}.yaml").write_text(yaml.safe_dump({"tier": tier, "papers": [str(GRID)]}))
+        found[tier] = expand_grid(folder / f"{tier}.yaml")
+    return found
+
+
+def verdict(name: str, measured: Measured) -> str:
+    return BY_ID[name].check(measured).verdict
+
+
+def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread: float = 0.001) -> Measured:
+    """Cells with three seeds: final accuracies in percent, and when each was at its target (absent: never)."""
+    summaries, curves = {}, {}
+    for cell, final in cells.items():
+        accuracies = final / 100 + spread * np.array([-1.0, 0.0, 1.0])
+        summaries[cell] = pd.DataFrame({"final_accuracy": accuracies, "versions": 1000})
+        target = TARGETS.get(cell.split("/")[2].split("-")[0], claims.FIG1_TARGET) / 100
+        at = (times or {}).get(cell)
+        curves[cell] = [
+            pd.DataFrame(
+                {
+                    "version": [0, 1] if at is None else [0, 1, 2],
+                    "time": [0.0, 2e6] if at is None else [0.0, at, 2e6],
+                    "accuracy": [0.0, accuracy] if at is None else [0.0, target, accuracy],
+                }
+            )
+            for accuracy in accuracies
+        ]
+    return Measured(summaries, curves)
+
+
+def test_ids_are_those_of_the_list_of_experiments():
+    assert list(BY_ID) == IDS
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_every_artefact_has_its_cells(tiers, tier):
+    names = [cell.name.split("/")[1] for cell in tiers[tier]]
+    assert {artefact: names.count(artefact) for artefact in dict.fromkeys(names)} == COUNTS[tier]
+    assert all(re.fullmatch(r"fedadt/[a-z0-9./-]+", cell.name) for cell in tiers[tier])
+
+
+def test_every_printed_row_has_one_cell_at_paper_scale(tiers):
+    """Fig. 1 and Fig. 3 print no numbers; every row of the tables is named by exactly one cell."""
+    named = [row for cell in tiers["paper"] for row in cell.published if not row["artefact"].startswith("Fig.")]
+    for artefact, count in (("Table I", 84), ("Table II", 84), ("Table III", 18), ("Table IV", 12)):
+        table, rows = published("FedADT", artefact), [row for row in named if row["artefact"] == artefact]
+        found = [tuple(table.index[_matches(table, row)]) for row in rows]
+        assert all(len(places) == 1 for places in found)
+        assert len({places[0] for places in found}) == len(found) == len(table) == count
+
+
+def test_every_printed_row_of_the_other_tiers_exists(tiers):
+    for cell in (*tiers["smoke"], *tiers["laptop"]):
+        for row in cell.published:
+            if not row["artefact"].startswith("Fig."):
+                assert _matches(published("FedADT", row["artefact"]), row).sum() == 1, (cell.name, row)
+
+
+def _matches(table: pd.DataFrame, row: dict[str, str]) -> pd.Series:
+    return (table[list(row)].astype(str) == pd.Series(row)).all(axis=1)
+
+
+def test_what_the_paper_prints_is_kept(tiers):
+    for tier, cells in tiers.items():
+        for cell in cells:
+            c = cell.config
+            fig1 = cell.name.startswith("fedadt/fig1")
+            assert (c.clients, c.delay, c.client_lr_decay) == (100 if fig1 else 500, "fedadt", 0.9999)
+            assert c.redispatch == ("rounds" if c.algorithm in ("fedavg", "fedavgm") else "refill")
+            assert c.buffer_size == {"rounds": c.concurrency}.get(c.redispatch, 10 if "uff" in c.algorithm else
+                                                                  10 if c.algorithm == "ca2fl" else 1)  # fmt: skip
+            if "table4" not in cell.name:
+                assert c.concurrency == c.clients // 5
+            if tier == "paper":
+                assert (c.client_lr, c.batch_size, c.model) == (0.01, 32, "flgo_cnn")
+                if c.algorithm == "fedadt":
+                    assert (c.settings.kd_fraction, c.settings.alpha_versions) == (0.005, 1000)
+            assert cell.ours["local_epochs"]
+
+
+class Asked(dict):
+    """Recorded numbers of which none is there; remembers what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.names.add(str(name))
+        return False
+
+
+def test_every_cell_that_a_claim_asks_for_exists_and_without_cells_nothing_is_claimed(tiers):
+    asked = Asked()
+    for claim in FEDADT:
+        assert claim.check(Measured(asked, asked)).verdict == NOT_RUN, claim.id
+    there = {cell.name for cells in tiers.values() for cell in cells}
+    asked_for = {name for name in asked.names if name.startswith("fedadt/")}
+    absent = {f"fedadt/table3/cifar100-dir{alpha}/fixed-{weight}" for alpha in ("0.1", "0.5") for weight in (2, 6)}
+    assert asked_for - there - absent == set()
+    assert len(asked_for) > 100
+
+
+@functools.cache
+def as_printed() -> Measured:
+    """Tables I, II and IV as if every cell had three seeds without spread."""
+    cells, times = {}, {}
+    reached, final = published("FedADT", "Table I"), published("FedADT", "Table II")
+    for data, column in COLUMNS:
+        for method in METHODS:
+            row = {"dataset": CSV_DATA[data], "method": CSV_METHOD[method], "alpha": column.rsplit("dir")[-1]}
+            cells[f"{column}/{method}"] = float(final[_matches(final, row)]["value"].iloc[0])
+            time = float(reached[_matches(reached, row)]["value"].iloc[0])
+            if np.isfinite(time):
+                times[f"{column}/{method}"] = time
+    for _, row in published("FedADT", "Table IV").iterrows():
+        name = f"fedadt/table4/concurrency-{row['concurrency'].rstrip('%')}/{row['method'].lower()}"
+        cells[name] = 100 * float(row["value"])
+    return runs(cells, times, spread=0.0)
+
+
+@pytest.mark.parametrize("name", [name for name in IDS if name not in ("F1-a", "T3-a")])
+def test_the_papers_own_numbers_give_its_own_verdict(name):
+    """The printed tables, put through our predicates."""
+    expected = HOLDS if BY_ID[name].printed == "holds" else FAILS
+    assert verdict(name, as_printed()) == expected
+
+
+def test_how_often_the_papers_own_numbers_fail():
+    m = as_printed()
+    columns = [column for _, column in COLUMNS]
+    assert sum(claims._above(m, claims.ALL, [column]).verdict == FAILS for column in columns) == 8
+    detail = BY_ID["T1-e"].check(m).detail
+    assert detail == "252 runs, reached the target and ended below: cifar10-dir0.1/ca2fl (3)"
+
+
+def test_table_3_reads_the_adaptive_run_where_the_fixed_ones_end():
+    adaptive, high, low = "fedadt/table1/mnist-dir0.1/fedadt", *(
+        f"fedadt/table3/mnist-dir0.1/fixed-{weight}" for weight in ("0.6", "0.2")
+    )  # fmt: skip
+    for at_round, later, expected in ((0.88, 0.5, HOLDS), (0.6, 0.99, FAILS)):
+        m = runs({adaptive: 0, high: 84.6, low: 62.2})
+        curve = pd.DataFrame({"version": [500, 1000, 9000], "time": [1.0, 2.0, 3.0],
+                              "accuracy": [0.1, at_round, later]})  # fmt: skip
+        m.curves[adaptive] = [curve] * 3
+        assert verdict("T3-a", m) == expected
+    assert verdict("T3-a", runs({high: 60, low: 84})) == FAILS
+    assert verdict("T3-a", runs({high: 84})) == NOT_RUN
+
+
+MNIST = "fedadt/table1/mnist-dir0.1"
+PAIRS = "fedadt/table1/mnist-dir0.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "times", "expected"),
+    [
+        ("T1-a", {f"{MNIST}/fedadt": 95, f"{MNIST}/fedavg": 95}, {f"{MNIST}/fedadt": 5, f"{MNIST}/fedavg": 2}, FAILS),
+        ("T1-a", {f"{MNIST}/fedadt": 85, f"{MNIST}/fedavg": 85}, {}, UNDECIDED),
+        ("T1-b", {f"{MNIST}/fedbuff": 85, f"{MNIST}/fedfa": 95}, {f"{MNIST}/fedfa": 5}, FAILS),
+        ("T1-c", {f"{MNIST}/fedadt": 85}, {}, FAILS),
+        ("T1-d", {f"{MNIST}/fedfa": 95, f"{PAIRS}/fedfa": 95}, {f"{MNIST}/fedfa": 9, f"{PAIRS}/fedfa": 5}, HOLDS),
+        ("T1-e", {f"{MNIST}/fedfa": 95}, {f"{MNIST}/fedfa": 9}, HOLDS),
+        ("T2-a", {f"{MNIST}/fedadt": 80, f"{MNIST}/fedasync": 90}, {}, FAILS),
+        ("T2-b", {f"{MNIST}/fedadt": 90, f"{MNIST}/ca2fl": 80}, {}, HOLDS),
+        ("T2-c", {f"{MNIST}/fedavg": 90, f"{MNIST}/fedfa": 80}, {}, HOLDS),
+        ("F3-a", {f"{MNIST}/fedadt": 80, f"{MNIST}/fedfa": 90}, {}, FAILS),
+        ("F3-a", {f"{PAIRS}/fedadt": 90, f"{PAIRS}/fedfa": 80}, {}, NOT_RUN),
+    ],
+)
+def test_made_up_numbers_turn_verdicts(name, cells, times, expected):
+    assert verdict(name, runs(cells, times)) == expected
+
+
+def test_two_seeds_of_three_at_the_target_decide_nothing():
+    m = runs({f"{MNIST}/fedadt": 95}, {f"{MNIST}/fedadt": 5})
+    m.curves[f"{MNIST}/fedadt"][0]["accuracy"] = 0.1
+    assert verdict("T1-c", m) == UNDECIDED
+
+
+def test_the_lead_on_cifar10_is_compared_with_the_other_leads():
+    cells = {"fedadt/table1/cifar10-dir0.1": (50, 45), "fedadt/table1/mnist-dir0.1": (90, 70)}
+    m = runs({f"{column}/{method}": value for column, (ours, other) in cells.items()
+              for method, value in (("fedadt", ours), ("fedasync", other), ("fedfa", 20))})  # fmt: skip
+    assert verdict("T2-d", m) == FAILS
+
+
+def test_concurrency_claims_fail_when_fedadt_falls_most():
+    values = {("fedadt", "10"): 70, ("fedadt", "30"): 50, ("fedasync", "10"): 60, ("fedasync", "30"): 65}
+    m = runs({f"fedadt/table4/concurrency-{share}/{method}": value for (method, share), value in values.items()})
+    assert [verdict(name, m) for name in ("T4-a", "T4-b", "T4-c")] == [FAILS] * 3
+
+
+@pytest.mark.parametrize(("slow", "expected"), [("fedasync", HOLDS), ("fedavg", FAILS)])
+def test_families_are_compared_in_accuracy_and_efficiency(slow, expected):
+    family = {"fedasync": ("fedasync", "fedfa"), "fedavg": ("fedavg", "fedavgm")}[slow]
+    cells = {f"fedadt/fig1/{method}": 40 if method in family else 50 for method in BASELINES}
+    times = {cell: 200.0 if cell.split("/")[-1] in family else 100.0 for cell in cells}
+    assert verdict("F1-a", runs(cells, times)) == expected
+    never = {cell: time for cell, time in times.items() if cell.split("/")[-1] not in family}
+    assert verdict("F1-a", runs({**cells, **{f"fedadt/fig1/{method}": 30 for method in family}}, never)) == expected

@@ -1,0 +1,207 @@
+"""The head-to-head's grid, and answers that follow the numbers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.cells import Cell, expand_grid
+from asyncfl_lite.claims import NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.claims.answers import ANSWERED, FIVE, LARGE, OTHERS, REGIMES, STATES, WORKLOADS
+from asyncfl_lite.claims.questions import QUESTIONS, answer_questions
+
+GRID = Path(__file__).parent.parent / "experiments" / "head_to_head.yaml"
+COUNTS = {"smoke": (20, 25), "laptop": (360, 39)}
+"""Cells of methods × workloads × regimes, and controls."""
+
+
+@pytest.fixture(scope="module")
+def tiers(tmp_path_factory) -> dict[str, list[Cell]]:
+    """The grid's cells by tier."""
+    folder, found = tmp_path_factory.mktemp("tiers"), {}
+    for tier in COUNTS:
+        (folder / f"{tier}.yaml").write_text(yaml.safe_dump({"tier": tier, "papers": [str(GRID)]}))
+        found[tier] = expand_grid(folder / f"{tier}.yaml")
+    return found
+
+
+def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread: float = 0.5) -> Measured:
+    """Cells with three seeds, accuracies in percent; ``times`` to any target, infinite where absent."""
+    summaries, curves = {}, {}
+    for cell, final in cells.items():
+        accuracies = (final + spread * np.array([-1.0, 0.0, 1.0])) / 100
+        summaries[cell] = pd.DataFrame(
+            {"final_accuracy": accuracies, "parameters": 1000, "most_versions_in_flight": 12}
+        )
+        rows = {"time": [0.0, (times or {}).get(cell, 1.0)], "accuracy": [0.0, 1.0 if cell in (times or {}) else 0.0]}
+        curves[cell] = [pd.DataFrame(rows)] * 3
+    return Measured(summaries, curves)
+
+
+def ask(name: str, measured: Measured) -> tuple[str, str]:
+    return next(question for question in QUESTIONS if question.id == name).answer(measured)
+
+
+def test_all_twelve_questions_are_asked():
+    table = answer_questions(Measured({}))
+    assert list(table["id"]) == [f"X-{number}" for number in range(1, 13)]
+    assert set(table["state"]) == {NOT_RUN}
+    assert set(STATES) == {ANSWERED, UNDECIDED, NOT_RUN}
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_every_method_meets_every_workload_and_regime(tiers, tier):
+    names = [cell.name for cell in tiers[tier]]
+    controls = [name for name in names if re.match(r"head_to_head/x\d+/", name)]
+    assert (len(names) - len(controls), len(controls)) == COUNTS[tier]
+    methods, workloads, regimes = (
+        (FIVE, WORKLOADS[:2], ("large", "uniform")) if tier == "smoke" else ((*FIVE, *OTHERS), WORKLOADS, REGIMES)
+    )
+    whole = {f"head_to_head/{w}/{r}/{m}" for m in methods for w in workloads for r in regimes}
+    assert whole == set(names) - set(controls)
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_every_method_of_a_workload_gets_the_same_updates(tiers, tier):
+    for cell in tiers[tier]:
+        c = cell.config
+        text, smoke = c.task == "topics20", tier == "smoke"
+        assert c.rounds * c.buffer_size == (120 if text or smoke else 500), cell.name
+        assert c.rounds % c.eval_every == 0
+
+
+def test_at_laptop_scale_all_methods_of_a_workload_have_one_rate(tiers):
+    for task in {cell.config.task for cell in tiers["laptop"]}:
+        assert len({cell.config.client_lr for cell in tiers["laptop"] if cell.config.task == task}) == 1
+
+
+def test_controls_differ_from_the_method_in_what_they_are_named_for(tiers):
+    for cells in tiers.values():
+        by_name = {cell.name: cell.config.as_dict() for cell in cells}
+        for control, method, changed in (
+            ("x3/fedadt-labels-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+            ("x3/fedadt-teacher-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+            ("x3/fedrevive-noise", "fedrevive", {"settings.generator_lr", "settings.latent_lr"}),
+            ("x3/fedecho-strokes", "fedecho", {"settings.distill_set"}),
+            ("x5/fedecho-fixed-weight", "fedecho", {"settings.alpha_min", "settings.alpha_max"}),
+            ("x5/fedadt-ramp-reversed", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+            ("x5/kuiper-equal-accuracy", "kuiper", {"settings.t0"}),
+            ("x5/fedrevive-mean-weight", "fedrevive", {"settings.beta_family", "settings.beta_constant"}),
+            ("x6/fedecho-charged", "fedecho", {"server_time"}),
+            ("x6/fedrevive-charged", "fedrevive", {"server_time"}),
+            ("x10/in-flight-100/fedbuff", "fedbuff", {"concurrency"}),
+        ):
+            ours, base = by_name[f"head_to_head/{control}"], by_name[f"{LARGE}/{method}"]
+            assert _differing(ours, base) == changed, control
+
+
+def _differing(one: dict, two: dict) -> set[str]:
+    own = {f"settings.{key}" for key in one["settings"] if one["settings"][key] != two["settings"][key]}
+    return own | {key for key in one if key != "settings" and one[key] != two[key]}
+
+
+def test_slow_clients_are_as_many_in_one_group_as_in_all(tiers):
+    for cells in tiers.values():
+        by_name = {cell.name: cell.config for cell in cells}
+        one, every = (by_name[f"head_to_head/x8/{slow}/fedbuff"] for slow in ("one-group", "every-group"))
+        durations = [np.resize(config.delay_settings.durations, config.clients) for config in (one, every)]
+        assert sorted(durations[0]) == sorted(durations[1])
+        slow = [np.flatnonzero(values > 1) // 10 for values in durations]
+        assert (set(slow[0]), set(slow[1])) == ({4}, {0, 1, 2, 3, 4})
+
+
+class Asked(dict):
+    """Recorded numbers of which none is there; remembers what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.names.add(str(name))
+        return False
+
+
+def test_every_cell_that_an_answer_asks_for_exists(tiers):
+    asked = Asked()
+    answer_questions(Measured(asked, asked))
+    there = {cell.name for cells in tiers.values() for cell in cells}
+    assert asked.names - there == set()
+    assert len(asked.names) > 300
+
+
+def test_orders_join_what_is_not_clear():
+    m = runs({f"{LARGE}/fedadt": 90, f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80})
+    assert ask("X-1", m) == (ANSWERED, "digits, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
+    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("there", "begins", "state"),
+    [((80, 90), "1 pairs of methods keep", ANSWERED), ((90, 80), "0 pairs of methods keep their order in all laws run, 1",
+     ANSWERED), ((85, 85), "0 pairs of methods keep their order in all laws run, 0 reverse it, 1", UNDECIDED)],
+)  # fmt: skip
+def test_reversals_are_counted(there, begins, state):
+    uniform = "head_to_head/digits/uniform"
+    m = runs({f"{LARGE}/fedbuff": 80, f"{LARGE}/fedadt": 90,
+              f"{uniform}/fedbuff": there[0], f"{uniform}/fedadt": there[1]})  # fmt: skip
+    answered, text = ask("X-2", m)
+    assert answered == state
+    assert text.startswith(begins)
+
+
+PAIRS = [
+    ("X-3", f"{LARGE}/fedadt", "head_to_head/x3/fedadt-labels-only"),
+    ("X-5", f"{LARGE}/kuiper", "head_to_head/x5/kuiper-equal-accuracy"),
+    ("X-7", "head_to_head/x3/fedadt-teacher-only", "head_to_head/x7/global-from-clients"),
+    ("X-8", "head_to_head/x8/every-group/fedecho", "head_to_head/x8/one-group/fedecho"),
+    ("X-9", "head_to_head/writers/large/oort", "head_to_head/writers/large/fedavg"),
+    ("X-10", f"{LARGE}/fedbuff", "head_to_head/x10/in-flight-100/fedbuff"),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), PAIRS)
+def test_pairs_are_compared_both_ways(name, first, second):
+    for points, said, state in ((90, "the first is better", ANSWERED), (70, "the second is better", ANSWERED),
+                                (80, "no clear difference", UNDECIDED)):  # fmt: skip
+        answered, text = ask(name, runs({first: points, second: 80}))
+        assert (answered, text.count(said)) == (state, 1)
+
+
+@pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
+def test_the_gain_at_large_delay_is_compared_with_that_without(fresh, said):
+    m = runs({f"{LARGE}/fedecho": 90, f"{LARGE}/fedbuff": 80, "head_to_head/x4/none/fedecho": fresh,
+              "head_to_head/x4/none/fedbuff": 80})  # fmt: skip
+    assert said in ask("X-4", m)[1]
+
+
+def test_server_time_can_make_a_method_late():
+    free, charged, buff = f"{LARGE}/fedecho", "head_to_head/x6/fedecho-charged", f"{LARGE}/fedbuff"
+    state, text = ask("X-6", runs({free: 80, charged: 80, buff: 80}, {free: 5, charged: 9, buff: 7}))
+    assert state == ANSWERED
+    assert "fedecho against digits/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0 (the first is better)" in text
+    assert "9.0 ± 0.0, 7.0 ± 0.0 (the second is better)" in text
+
+
+def test_memory_is_that_of_models_versions_and_logits():
+    state, text = ask("X-11", runs({f"{LARGE}/{method}": 80 for method in ("fedbuff", "fedecho", "ca2fl")}))
+    assert state == ANSWERED
+    assert "fedbuff 80.0%, 2 models, 8 kB;" in text
+    assert "fedecho 80.0%, 14 models, 56 kB, 12 of them versions in flight, and 2 kB of logits an unlabelled" in text
+    assert "ca2fl 80.0%, 57 models" in text
+    assert all(ALGORITHMS.get("fedavg" if name == "oort" else name) for name in (*FIVE, *OTHERS))
+
+
+def test_paired_tests_go_by_seed():
+    m = runs({f"{LARGE}/fedbuff": 80, f"{LARGE}/fedadt": 85}, spread=5.0)  # a spread that pairing takes away
+    m.summaries[f"{LARGE}/fedadt"]["final_accuracy"] += [0.0, 0.001, 0.002]
+    assert ask("X-12", m)[0] == ANSWERED
+    assert m.above(f"{LARGE}/fedadt", f"{LARGE}/fedbuff", margin=3).verdict == UNDECIDED
+    m.summaries[f"{LARGE}/fedadt"]["final_accuracy"] = [0.9, 0.7, 0.8]
+    assert ask("X-12", m)[0] == UNDECIDED
