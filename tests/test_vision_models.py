@@ -113,3 +113,14 @@ def test_flgos_cost_is_the_measured_one():
 def test_a_misspelt_norm_is_one_line():
     with pytest.raises(ConfigError, match="^norm: must be 'none', 'group' or 'batch', got 'layer'"):
         FEMNISTCNN(norm="layer")
+
+
+@pytest.mark.parametrize("model", [MLP(), LeNet(), ResNet()])
+def test_the_count_of_operations_is_torchs_own(model):
+    from torch.utils.flop_counter import FlopCounterMode
+
+    network, counter = VectorModel(model.build(GREY, 10)), FlopCounterMode(display=False)
+    x, buffers = network.flatten()
+    with counter, torch.no_grad():
+        network(x, torch.zeros(1, *GREY), buffers)
+    assert forward_flop(network, InputSpec(GREY, 10)) == counter.get_total_flops() > 0

@@ -14,9 +14,15 @@ from asyncfl_lite.claims.base import (
 )
 from asyncfl_lite.claims.fedadt import FEDADT
 from asyncfl_lite.claims.fedecho import FEDECHO
+from asyncfl_lite.claims.fedrevive import FEDREVIVE
 from asyncfl_lite.claims.kuiper import KUIPER
 
-CLAIMS: dict[str, list[Claim]] = {"fedecho": FEDECHO, "kuiper": KUIPER, "fedadt": FEDADT}
+CLAIMS: dict[str, list[Claim]] = {
+    "fedecho": FEDECHO,
+    "fedrevive": FEDREVIVE,
+    "kuiper": KUIPER,
+    "fedadt": FEDADT,
+}
 
 __all__ = [
     "CLAIMS",

@@ -1,0 +1,81 @@
+"""Snippets alone: text tasks whose training set is what soft prompts start from (FedRevive §3.2, leakage check).
+
+A model trained on the snippets in one place, and tested on the real texts, shows how much of the task they give
+away. In the paper a language model of 1B parameters writes them, and such a model reaches 48.08%.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.errors import DataError
+from asyncfl_lite.tasks.base import TASKS, Task
+from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.newsgroups20 import FOLDERS, Newsgroups20, Posts
+from asyncfl_lite.tasks.text_standins import Topics20
+
+HOW = 'have a language model write about the groups, and save a line a snippet: {"text": "...", "label": 0 to 19}'
+
+
+@TASKS.register("topics20_snippets")
+class Topics20Snippets(Topics20):
+    """Documents about other topics, `topics20`'s cross set, with those topics' numbers; tested as topics20 is.
+
+    Common words are all that they have in common with what is tested, so chance, one in twenty, is to be expected.
+    """
+
+    snippets: int = Field(1000, ge=20)
+    """How many; FedRevive starts its prompts from as many."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        rng = np.random.default_rng(0)
+        language, topics = self._zipf(rng), self._topics(rng)
+        for count in (self.samples, self.test_samples):  # as topics20 does before it draws its other topics
+            self._documents(count, language, topics, rng)
+        inputs, labels = self._documents(self.snippets, language, self._topics(rng), rng)
+        return replace(super().load(), name="topics20_snippets", inputs=inputs, labels=labels)
+
+
+@TASKS.register("newsgroups20_snippets")
+class Newsgroups20Snippets(Newsgroups20):
+    """Snippets about the groups of 20 Newsgroups, from ``snippets.jsonl`` beside its posts, which are tested on."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        return replace(super().load(), name="newsgroups20_snippets", source="written snippets", licence="not stated")
+
+    def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
+        """Return the groups' names, the snippets in place of training posts, and the test posts."""
+        names, _, test = super()._read()
+        place = data_folder(self.folder, *FOLDERS, how=HOW)
+        return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW), len(names)), test
+
+
+def read_snippets(path: Path, num_classes: int) -> Posts:
+    """Return the texts and labels of a file with a JSON object a line.
+
+    Each text begins with a blank line, for what precedes a post's first blank line is its header.
+
+    Raises:
+        DataError: in one line, when a line is none, or there are none.
+    """
+    texts, labels = [], []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            text, label = str(entry["text"]), int(entry["label"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path.name}: line {number} must have text and label ({error!r})") from None
+        if not 0 <= label < num_classes:
+            raise DataError(f"{path.name}: line {number}: label must be 0 to {num_classes - 1}, got {label}")
+        texts.append(f"\n\n{text}")
+        labels.append(label)
+    if not texts:
+        raise DataError(f"{path.name}: must hold at least one snippet, holds none")
+    return texts, labels

@@ -1,0 +1,222 @@
+"""FedRevive's grid and claims: complete, consistent with each other, and every claim can hold and fail."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from fnmatch import fnmatch
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from asyncfl_lite.cells import Cell, expand_grid
+from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
+from asyncfl_lite.published import published
+from asyncfl_lite.tasks import snippets  # noqa: F401 - two of the cells' tasks
+
+GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
+COUNTS = {
+    "paper": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 15, "text": 1},
+    "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 6, "text": 1},
+    "smoke": {"table1": 5, "figure3": 2, "figure4": 2, "figure5": 1},
+}
+WANTED = {"T1": "abcdef", "F9": "a", "T2": "ab", "T3": "abc", "F3": "a", "F4": "abc", "F5": "a", "F6": "a", "F7": "a",
+          "F8": "a", "F11": "a", "X": "ab"}  # fmt: skip
+IDS = [f"FR-{artefact}-{letter}" for artefact, letters in WANTED.items() for letter in letters]
+BY_ID = {claim.id: claim for claim in FEDREVIVE}
+
+
+@lru_cache(maxsize=3)
+def grid(tier: str) -> tuple[Cell, ...]:
+    """The cells of one tier, read by way of a tier's file of their own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{tier}.yaml"
+        path.write_text(json.dumps({"tier": tier, "papers": [str(GRID)]}))
+        return tuple(expand_grid(path))
+
+
+def names() -> set[str]:
+    return {cell.name for tier in COUNTS for cell in grid(tier)}
+
+
+# The grid
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_every_tier_has_its_cells(tier):
+    assert Counter(cell.name.split("/")[1] for cell in grid(tier)) == COUNTS[tier]
+    assert all(cell.seeds == (0, 1, 2) and cell.ours for cell in grid(tier))
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_printed_rows_are_there(tier):
+    for cell in grid(tier):
+        assert cell.published, cell.name
+        for row in cell.published:
+            table = published("FedRevive", row["artefact"])
+            if row["artefact"].startswith("Fig."):
+                assert table.empty  # figures have no printed values
+                continue
+            for column, value in row.items():
+                table = table[table[column] == value]
+            assert len(table), (cell.name, row)
+
+
+def test_smaller_tiers_cells_are_the_papers():
+    paper, laptop, smoke = ({cell.name for cell in grid(tier)} for tier in COUNTS)
+    assert smoke < laptop < paper
+
+
+def test_the_papers_numbers_are_in_the_papers_tier():
+    by_name = {cell.name: cell.config for cell in grid("paper")}
+    assert {(c.clients, c.concurrency, c.local_steps, c.batch_size, c.client_optimizer) for n, c in by_name.items()
+            if "snippets" not in n} == {(1000, 100, 25, 32, "adam")}  # fmt: skip
+    table4 = {
+        "cifar10": (3e-4, 0.05, 2),
+        "cifar100": (3e-4, 0.1, 3),
+        "newsgroups": (1e-3, 0.1, 3),
+        "femnist": (1e-3, 0.025, 1),
+    }
+    for data, expected in table4.items():
+        buff = by_name[f"fedrevive/table1/{data}/fedbuff"]
+        assert (buff.client_lr, buff.server_lr, buff.buffer_size) == expected
+        own, damped = by_name[f"fedrevive/table1/{data}/fedrevive"], by_name[f"fedrevive/table1/{data}/afl_dw"]
+        assert (own.client_lr, own.server_lr) == (damped.client_lr, damped.server_lr)  # the paper gives AFL-DW the same
+    assert by_name["fedrevive/table1/cifar100/dd_fedrevive"].client_lr == 1e-4
+    assert by_name["fedrevive/table1/cifar10/fedrevive"].settings.kd_lr == 1e-4
+    assert all(c.alpha == 1.0 for n, c in by_name.items() if "dir1" in n)
+    assert all(c.delay == "fedrevive_shift" for n, c in by_name.items() if "shifted" in n)
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_cells_differ(tier):
+    hashes = Counter(cell.config.hash for cell in grid(tier))
+    assert max(hashes.values()) == 1
+
+
+# The claims
+
+
+def test_ids_are_complete():
+    assert len(FEDREVIVE) == len(IDS)
+    assert set(BY_ID) == set(IDS)
+
+
+class Asked(dict):
+    """A mapping that remembers what it was asked for."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.names = set()
+
+    def __contains__(self, name):
+        self.names.add(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+GOOD = {  # pattern: (final accuracy, time at which it is reached, noise); later ones are stronger
+    "*": (0.6, 30, 0.01),
+    "*/fedavg": (0.6, 300, 0.0),
+    "*/afl_dw": (0.58, 40, 0.01),
+    "*/dd_fedrevive": (0.7, 10, 0.01),
+    "*/fedrevive": (0.8, 20, 0.01),
+    "*shifted/fedbuff": (0.4, 30, 0.01),
+    "*shifted/afl_dw": (0.38, 40, 0.01),
+    "*beta*": (0.5, 30, 0.01),
+    "*true-shares": (0.8, 20, 0.01),
+    "*snippets-alone": (0.1, 30, 0.0),
+}
+WORSE = {  # what makes each claim fail
+    "FR-T1-a": {"*table1/femnist/fedrevive": (0.55, 20, 0.0)},
+    "FR-T1-b": {"*table1/cifar100/fedrevive": (0.8, 80, 0.0)},
+    "FR-T1-c": {"*table1/*/fedavg": (0.6, 60, 0.0)},
+    "FR-T1-d": {"*table1/cifar10/afl_dw": (0.9, 20, 0.0)},
+    "FR-T1-e": {"*table1/newsgroups/dd_fedrevive": (0.7, 90, 0.0)},
+    "FR-T1-f": {"*table1/cifar10/dd_fedrevive": (0.9, 20, 0.0)},
+    "FR-F9-a": {"*/fedavg": (0.6, 300, 0.1)},
+    "FR-F3-a": {"*cifar10-shifted/fedrevive": (0.3, 20, 0.0)},
+    "FR-F4-a": {"*beta-1": (0.9, 30, 0.0)},
+    "FR-F5-a": {"*cifar100/true-shares": (0.9, 30, 0.0)},
+    "FR-F8-a": {"*cifar10-dir1/fedbuff": (0.9, 10, 0.0)},
+    "FR-X-a": {"*snippets-alone": (0.9, 10, 0.0)},
+}
+
+
+@lru_cache
+def runs(final: float, when: float, noise: float, end: float, seeds: int) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """Curves that rise evenly to their final accuracy, and their summaries."""
+    time = np.linspace(0, end, 51)
+    shaking = noise * (-1) ** np.arange(len(time))
+    made = [np.minimum(1, time / when) * final + shaking + 1e-3 * seed for seed in range(seeds)]
+    summaries = pd.DataFrame([{"last5_accuracy": one[-5:].mean(), "best_accuracy": one.max()} for one in made])
+    return [pd.DataFrame({"time": time, "accuracy": one}) for one in made], summaries
+
+
+def made_up(values: dict[str, tuple[float, float, float]], seeds: int = 3) -> Measured:
+    """Runs of every cell of the grid."""
+    cells = {}
+    for name in sorted(names()):
+        chosen = next(value for pattern, value in reversed(values.items()) if fnmatch(name, pattern))
+        cells[name] = runs(*chosen, 400 if name.endswith("/fedavg") else 100, seeds)
+    summaries = {name: summary for name, (_, summary) in cells.items()}
+    return Measured(Asked(summaries), Asked({name: curves for name, (curves, _) in cells.items()}))
+
+
+@pytest.mark.parametrize("claim", RECORDED, ids=lambda claim: claim.id)
+def test_a_recorded_claim_can_hold_fail_and_be_open(claim):
+    good = made_up(GOOD)
+    assert claim.check(good).verdict == HOLDS
+    asked = good.summaries.names | good.curves.names
+    assert asked
+    assert asked <= names()
+    assert claim.check(made_up({**GOOD, **WORSE[claim.id]})).verdict == FAILS
+    assert claim.check(made_up(GOOD, seeds=2)).verdict == UNDECIDED
+    assert claim.check(Measured({})).verdict == NOT_RUN
+
+
+def test_target_is_of_the_running_average():
+    curve = pd.DataFrame({"time": range(7), "accuracy": [0, 0, 0, 0, 0, 0, 0.5]})
+    m = Measured({}, {"buff": [curve], "b": [curve]})
+    assert target(m, "buff") == pytest.approx(0.85 * 10)
+    assert target(m, "other") is None
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "factor", "verdict"),
+    [
+        (10, 30, 1, HOLDS),
+        (30, 10, 1, FAILS),
+        (20, 20, 1, UNDECIDED),
+        (10, 30, 4, FAILS),
+        (10, 80, 4, HOLDS),
+        (10, 1000, 4, HOLDS),  # never, and the run ends late enough to say so
+        (30, 1000, 4, UNDECIDED),  # never, and it ends too early for that
+        (1000, 30, 1, FAILS),
+        (1000, 1000, 1, UNDECIDED),
+    ],
+)
+def test_sooner(left, right, factor, verdict):
+    def curve(when, seed):
+        time = np.arange(0, 100.5, 0.5)
+        return pd.DataFrame({"time": time, "accuracy": np.where(time >= when + seed, 0.6, 0.1)})
+
+    cells = {"p/a": left, "p/b": right, "p/buff": 5}
+    m = Measured({}, {name: [curve(when, seed) for seed in range(3)] for name, when in cells.items()})
+    assert sooner(m, "p/a", "p/b", "p/buff", factor).verdict == verdict
+
+
+def test_roughness_does_not_count_a_steady_rise():
+    steady = pd.DataFrame({"accuracy": np.linspace(0, 1, 21)})
+    shaking = pd.DataFrame({"accuracy": np.linspace(0, 1, 21) + 0.01 * (-1) ** np.arange(21)})
+    assert roughness(steady) == pytest.approx(0, abs=1e-9)
+    assert roughness(shaking) == pytest.approx(2.0)
+    assert np.isnan(roughness(steady[:3]))

@@ -1,0 +1,88 @@
+"""FedRevive's claims that need no recorded cell: each holds or fails by what it looks at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, Finding, Measured
+from asyncfl_lite.claims import fedrevive_probes as probes
+from asyncfl_lite.claims import fedrevive_simulated as simulated
+from asyncfl_lite.published import published
+
+BY_ID = {claim.id: claim for claim in simulated.SIMULATED}
+
+
+def verdict(name: str) -> str:
+    return BY_ID[name].check(Measured({})).verdict
+
+
+@pytest.mark.parametrize("name", ["FR-T3-a", "FR-T3-b", "FR-T3-c", "FR-F6-a", "FR-F7-a", "FR-F11-a", "FR-X-b"])
+def test_what_needs_no_training_holds(name):
+    assert verdict(name) == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("FR-T3-a", "distillation, sequential"), ("FR-T3-b", "client"), ("FR-X-b", "T4")]
+)
+def test_printed_arithmetic_can_fail(monkeypatch, name, row):
+    def other(paper, artefact):
+        table = published(paper, artefact).copy()
+        text = table["component"] if "component" in table else table["metric"]
+        ours = text.str.contains(row, regex=False) & ~table["metric"].str.contains("per iteration")
+        table.loc[ours, "value"] *= 0.1 if name == "FR-X-b" else 3
+        return table
+
+    monkeypatch.setattr(simulated, "published", other)
+    assert verdict(name) == FAILS
+
+
+def test_flop_count_can_fail(monkeypatch):
+    monkeypatch.setattr(simulated, "forward_flop", lambda model, inputs: 2.2e9)
+    assert verdict("FR-T3-c") == FAILS
+
+
+def test_histograms_can_fail(monkeypatch):
+    even = np.random.default_rng(0).integers(0, 199, 20_000)
+    monkeypatch.setattr(simulated, "staleness", lambda delay: even)
+    assert [verdict(name) for name in ("FR-F6-a", "FR-F7-a")] == [FAILS, FAILS]
+
+
+def test_schedules_can_fail(monkeypatch):
+    monkeypatch.setattr(simulated.AFLDW, "beta", lambda self, tau: abs(np.sin(tau)))
+    assert verdict("FR-F11-a") == FAILS
+
+
+@pytest.mark.parametrize(("values", "better", "order"), [((1, 2, 3, 4), HOLDS, HOLDS), ((1, 3, 2, 9), FAILS, FAILS)])
+def test_divergences(monkeypatch, values, better, order):
+    tables = dict(zip(probes.PROBED, values, strict=True))
+    spread = 0.001 * np.arange(3)
+    monkeypatch.setattr(
+        simulated,
+        "short_run_divergences",
+        lambda data: pd.DataFrame({"proxy": tables[data] + spread, "uniform": 5 + spread}),
+    )
+    assert (verdict("FR-T2-a"), verdict("FR-T2-b")) == (better, order)
+
+
+@pytest.mark.parametrize(
+    ("parts", "first", "second"), [((1, 2, 3), HOLDS, HOLDS), ((2, 1, 0.5), FAILS, FAILS), ((1, 2, 1.5), HOLDS, FAILS)]
+)
+def test_parts_of_an_update(monkeypatch, parts, first, second):
+    spread = 0.001 * np.arange(3)
+    table = pd.DataFrame(
+        {name: part + spread for name, part in zip(("stale", "distilled", "both"), parts, strict=True)}
+    )
+    monkeypatch.setattr(simulated, "short_run_parts", lambda: table)
+    assert (verdict("FR-F4-b"), verdict("FR-F4-c")) == (first, second)
+
+
+def test_short_runs_give_findings():
+    for name in ("FR-F4-b", "FR-F4-c"):
+        finding = BY_ID[name].check(Measured({}))
+        assert isinstance(finding, Finding)
+        assert finding.verdict != NOT_RUN
+    table = probes.short_run_divergences("CIFAR-10")
+    assert len(table) == 3
+    assert (table["proxy"] < table["uniform"]).all()

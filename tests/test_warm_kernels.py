@@ -1,0 +1,104 @@
+"""Kernels that are forked: as fresh as others, in their own folder, and gone with their owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import psutil
+import pytest
+from nbclient import NotebookClient
+
+from asyncfl_lite import warm_kernels
+from asyncfl_lite.kernels import quiet_kernels
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_process():
+    quiet_kernels()
+    yield
+    warm_kernels._preloaded(os.getpid()).close()
+    warm_kernels._preloaded.cache_clear()
+
+
+def execute(folder, *cells: str) -> list[str]:
+    """Run cells in one warm kernel; return what each printed."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(
+        book, timeout=60, resources={"metadata": {"path": str(folder)}},
+        kernel_manager_class=warm_kernels.WarmKernelManager,
+    ).execute()  # fmt: skip
+    return ["".join(output.get("text", "") for output in cell.outputs).strip() for cell in book.cells]
+
+
+def test_a_kernel_is_fresh_and_in_its_own_folder(tmp_path):
+    told = "import os, sys; print(os.getcwd(), 'left' in globals(), 'torch' in sys.modules, os.getpid())"
+    first, second = (execute(tmp_path, told, "left = 1")[0].split() for _ in range(2))
+    assert first[:3] == second[:3] == [str(tmp_path), "False", "True"]
+    assert first[3] != second[3]
+
+
+def test_kernels_do_not_share_random_streams(tmp_path):
+    drawn = {execute(tmp_path, "import uuid; print(uuid.uuid4())")[0] for _ in range(2)}
+    assert len(drawn) == 2
+
+
+def test_a_run_is_the_same_as_in_this_process(tmp_path):
+    from asyncfl_lite import Config, run
+
+    told = "from asyncfl_lite import Config, run; print(run(Config(rounds=3)).summary['weights_sha256'])"
+    assert execute(tmp_path, told)[0] == run(Config(rounds=3)).summary["weights_sha256"]
+
+
+def test_figures_are_drawn_into_the_notebook(tmp_path):
+    book = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("import matplotlib.pyplot as plt\nplt.plot([1, 2]);")]
+    )
+    NotebookClient(book, timeout=60, kernel_manager_class=warm_kernels.WarmKernelManager).execute()
+    assert "image/png" in book.cells[0].outputs[-1]["data"]
+
+
+def test_a_process_that_died_is_an_error_once(tmp_path):
+    warm_kernels._preloaded(os.getpid()).process.kill()
+    warm_kernels._preloaded(os.getpid()).process.wait()
+    with pytest.raises(RuntimeError, match="has died"):
+        execute(tmp_path, "print(1)")
+    assert execute(tmp_path, "print(1)") == ["1"]
+
+
+OWNER = """
+import os, time
+from asyncfl_lite import warm_kernels
+warm = warm_kernels.Preloaded()
+from jupyter_client.manager import AsyncKernelManager
+manager = AsyncKernelManager(kernel_name="python3")
+manager.write_connection_file()
+print(warm.fork(manager.connection_file, None, dict(os.environ)).pid, warm.process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def runs(pid: int) -> bool:
+    """Whether a process does anything still; one that nobody has waited for does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_kernels_end_when_their_owner_is_killed():
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    kernel, preloaded = map(int, owner.stdout.readline().split())
+    assert warm_kernels.ForkedKernel(kernel).poll() is None
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    deadline = time.monotonic() + 20
+    while any(runs(pid) for pid in (kernel, preloaded)):
+        assert time.monotonic() < deadline, "a process outlived its owner"
+        time.sleep(0.2)
