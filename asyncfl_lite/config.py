@@ -46,6 +46,14 @@ def _class_of_group(group: str, name: str) -> type[Settings]:
     return getattr(entry, "Settings", entry)  # some are settings themselves
 
 
+def _share_tokenizer(given: dict[str, Any]) -> None:
+    """Give a task of texts the tokeniser of the model's checkpoint, if it names none of its own."""
+    model, task = given["model_settings"], given["task_settings"]
+    checkpoint = model.get("checkpoint") if isinstance(model, dict) else getattr(model, "checkpoint", None)
+    if checkpoint and isinstance(task, dict) and "tokenizer" in TASKS.get(given["task"]).model_fields:
+        given["task_settings"] = {"tokenizer": checkpoint, **task}
+
+
 class Config(Settings):
     """Everything that decides a run.
 
@@ -115,6 +123,7 @@ class Config(Settings):
         if given.get("model", base["model"]) != base["model"]:
             base["model_settings"] = {}  # they belong to the task's own model
         merged = {**base, **given}
+        _share_tokenizer(merged)
         if "settings" in given and isinstance(given["settings"], dict):
             merged["settings"] = {**base["settings"], **given["settings"]}
         if merged["redispatch"] == "rounds" and "buffer_size" not in given:

@@ -80,7 +80,14 @@ TASKS: dict[str, dict[str, Any]] = {
         "rounds": 300,
     },
     "mnist": {**_SMALL, "model": "cnn", "model_settings": {"channels": (16, 32)}, "client_lr": 0.1, "rounds": 300},
-    "pydoc_topics": {**_LANGUAGE, "model": "text_transformer", "client_lr": 0.003, "rounds": 60},
+    "pydoc_topics": {
+        **_LANGUAGE,
+        "model": "text_transformer",
+        "model_settings": {"width": 64},
+        "batch_size": 8,
+        "client_lr": 0.002,
+        "rounds": 60,
+    },
     "topics20": {**_LANGUAGE, "model": "text_transformer", "batch_size": 8, "client_lr": 0.003, "rounds": 40},
     "pairs": {**_LANGUAGE, "model": "t5", "batch_size": 8, "client_lr": 0.001, "rounds": 60},
     "pydoc_chars": {
@@ -94,7 +101,14 @@ TASKS: dict[str, dict[str, Any]] = {
         "client_lr": 0.005,
         "rounds": 120,
     },
-    "modmath": {**_LANGUAGE, "model": "causal_lm", "client_lr": 0.002, "rounds": 80},
+    "modmath": {
+        **_LANGUAGE,
+        "model": "causal_lm",
+        "weight_decay": 0.0,
+        "batch_size": 20,
+        "client_lr": 0.001,
+        "rounds": 80,
+    },
     "movingdigits": {
         **_SMALL,
         "model": "resnet3d",

@@ -163,3 +163,12 @@ def test_where_data_lies_is_not_what_it_is():
     here, there = (Config(task="mnist", task_settings={"folder": folder}) for folder in ("a", "b"))
     assert here.hash == there.hash
     assert here.hash != Config(task="mnist", task_settings={"side": 14}).hash
+
+
+def test_texts_are_cut_with_the_checkpoints_tokeniser_unless_another_is_named():
+    model = {"model": "bert", "model_settings": {"checkpoint": "minilm"}}
+    assert Config(task="newsgroups20", **model).task_settings.tokenizer == "minilm"
+    named = Config(task="newsgroups20", task_settings={"tokenizer": "other"}, **model)
+    assert named.task_settings.tokenizer == "other"
+    assert Config(task="newsgroups20").task_settings.tokenizer is None
+    assert Config(task="digits", **model).task_settings.model_dump() == Config(task="digits").task_settings.model_dump()

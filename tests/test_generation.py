@@ -190,6 +190,18 @@ def test_scores_by_hand():
     assert task.evaluate(predict, batch_size=1) == pytest.approx(scores)
 
 
+def test_where_nothing_is_written_accuracy_is_that_of_the_tokens():
+    task, calls = task_of([("ab", "47"), ("cd", "7")], scored=0), []
+
+    def predict(tokens):  # a 7 behind the marker, then the end
+        calls.append(tokens.shape)
+        return one_hot(torch.where(tokens == 1, 8, 2))
+
+    scores = task.evaluate(predict)
+    assert calls == [(2, 8)] and task.metric == "token accuracy" and task_of([("a", "4")]).metric == "exact match"
+    assert scores["accuracy"] == scores["token_accuracy"] == pytest.approx((1 / 3 + 1) / 2)
+
+
 def test_only_the_first_samples_are_written_to():
     task, rows = task_of([("ab", "47")] * 5, scored=2), []
 

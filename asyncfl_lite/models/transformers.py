@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
-from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
+from asyncfl_lite.models.frozen import Frozen
+from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint, only_last_layers
 
 if TYPE_CHECKING:  # transformers takes seconds to import: only when a model is built
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -28,10 +29,31 @@ NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_ra
 """What configurations of `transformers` call it."""
 
 
-class _PredictionTokenClassifier(nn.Module):
-    """An encoder, a prediction token before its input, and a head on that token's final hidden state."""
+class _PredictionToken(nn.Module):
+    """One embedding, the same for every text."""
 
-    def __init__(self, encoder: PreTrainedModel, num_classes: int, ids: TokenIds) -> None:
+    def __init__(self, embedding: Tensor) -> None:
+        super().__init__()
+        self.embedding = nn.Parameter(embedding)
+
+    def forward(self, count: int) -> Tensor:
+        """Return it ``count`` times, ``(count, 1, width)``."""
+        return self.embedding.expand(count, 1, -1)
+
+
+class _PredictionTokenClassifier(nn.Module):
+    """An encoder, a prediction token before its input, and a head on that token's final hidden state.
+
+    Args:
+        encoder: of `transformers`.
+        num_classes: C.
+        ids: of the tokens that matter.
+        trained_layers: how many of the last layers are trained, beside the head; None for all there is.
+    """
+
+    def __init__(
+        self, encoder: PreTrainedModel, num_classes: int, ids: TokenIds, trained_layers: int | None = None
+    ) -> None:
         super().__init__()
         table = encoder.get_input_embeddings().weight.detach()
         width = table.shape[1]
@@ -39,11 +61,14 @@ class _PredictionTokenClassifier(nn.Module):
         self.ids = ids
         known = ids.prediction is not None
         first = table[ids.prediction].clone() if known else table.std() * torch.randn(width)
-        self.prediction_token = nn.Parameter(first)
+        self.prediction_token = _PredictionToken(first)
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, num_classes))
         if getattr(encoder, "pooler", None) is not None:
             self.head[0].load_state_dict(encoder.pooler.dense.state_dict())
             encoder.pooler = None
+        if trained_layers is not None:
+            only_last_layers(encoder, trained_layers)
+            self.prediction_token = Frozen(self.prediction_token)
         self.knows_segments = getattr(encoder.config, "type_vocab_size", 1) > 1
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -55,7 +80,7 @@ class _PredictionTokenClassifier(nn.Module):
             embedded, here = self.encoder.get_input_embeddings()(inputs), inputs != self.ids.padding
             if self.knows_segments:
                 segments["token_type_ids"] = nn.functional.pad(self._in_second_sentence(inputs), (1, 0))
-        first = self.prediction_token.expand(len(embedded), 1, -1)
+        first = self.prediction_token(len(embedded))
         here = nn.functional.pad(here, (1, 0), value=True)[:, None, None]
         # A mask of four axes is used as it is; of two it would be turned into one in ways that vmap cannot follow.
         mask = torch.zeros_like(here, dtype=embedded.dtype).masked_fill(~here, torch.finfo(embedded.dtype).min)
@@ -72,8 +97,11 @@ class _PredictionTokenClassifier(nn.Module):
 class TransformerSpec(ModelSpec):
     """What BERT and T5 share; abstract."""
 
+    takes = "tokens"
+
     checkpoint: str | None = None
-    """Folder or name of a pretrained model, or ``minilm``; None for random weights of the sizes below."""
+    """Folder or name of a pretrained model, or ``minilm`` or ``smollm2``, which come in packages; None for random
+    weights of the sizes below. The task's tokenizer has to be the same one."""
     download: bool = False
     """Whether a checkpoint may be fetched over the network."""
     vocabulary: int = Field(1000, ge=3)
@@ -81,6 +109,8 @@ class TransformerSpec(ModelSpec):
     width: int = Field(64, ge=1)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
+    trained_layers: int | None = Field(None, ge=1)
+    """Train and send so many of the last layers, and a classifier's head, and nothing else; none: all weights."""
 
     @model_validator(mode="after")
     def _divides(self) -> TransformerSpec:
@@ -103,7 +133,7 @@ class TransformerSpec(ModelSpec):
         vocabulary = inputs.vocabulary or self.vocabulary
         if self.checkpoint is None:
             encoder = self.encoder_class()(self.configuration(vocabulary, length + 1))
-            return _PredictionTokenClassifier(encoder, inputs.num_classes, TokenIds())
+            return _PredictionTokenClassifier(encoder, inputs.num_classes, TokenIds(), self.trained_layers)
         from transformers import AutoConfig
 
         config = from_checkpoint(AutoConfig, self.checkpoint, self.download)
@@ -113,9 +143,8 @@ class TransformerSpec(ModelSpec):
                 setattr(config, name, 0.0)
         options = {"config": config, "dtype": torch.float32, "attn_implementation": "eager"}
         encoder = from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
-        return _PredictionTokenClassifier(
-            encoder, inputs.num_classes, checkpoint_tokens(self.checkpoint, self.download)[1]
-        )
+        _, ids = checkpoint_tokens(self.checkpoint, self.download)
+        return _PredictionTokenClassifier(encoder, inputs.num_classes, ids, self.trained_layers)
 
     def _check(self, config: PreTrainedConfig, vocabulary: int, length: int) -> None:
         size, longest = config.vocab_size, getattr(config, "max_position_embeddings", length)
@@ -127,6 +156,11 @@ class TransformerSpec(ModelSpec):
         if length > longest:
             raise ConfigError(f"checkpoint: {self.checkpoint!r} takes at most {longest} tokens, got {length}")
 
+    @property
+    def whole(self) -> TransformerSpec:
+        """The same network with all of it trained, which a chain of teachers does before clients get it."""
+        return self.model_copy(update={"trained_layers": None})
+
     def larger(self, scale: float) -> TransformerSpec:
         """Return a relative with ``scale`` times as many layers, for teaching this one.
 
@@ -135,7 +169,7 @@ class TransformerSpec(ModelSpec):
         """
         if self.checkpoint is not None:
             raise ConfigError("checkpoint: a pretrained model has no larger relatives; name the teachers")
-        return self.model_copy(update={"layers": round(scale * self.layers)})
+        return self.whole.model_copy(update={"layers": round(scale * self.layers)})
 
     @abstractmethod
     def encoder_class(self) -> Any:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.errors import ConfigError, DataError, unknown_name
+from asyncfl_lite.errors import ConfigError, unknown_name
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.registry import Registry, Settings
 

@@ -18,11 +18,9 @@ from torch import Tensor
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import UnlabelledSet
+from asyncfl_lite.tasks.language_tokens import LanguageTokens, Problem
 from asyncfl_lite.tasks.sequences import IGNORED, SequenceTask
 from asyncfl_lite.tasks.unlabelled import sample
-
-Problem = tuple[str, str]
-"""A question and its answer."""
 
 NUMBER = re.compile(r"-?(?:\d[\d,]*\.?\d*|\.\d+)")
 
@@ -37,51 +35,6 @@ def final_number(text: str) -> Decimal | None:
     """
     numbers = NUMBER.findall(text.rpartition("####")[2]) or NUMBER.findall(text)
     return Decimal(numbers[-1].replace(",", "").rstrip(".")) if numbers else None
-
-
-@dataclass(frozen=True)
-class LanguageTokens:
-    """How a task's texts become token ids.
-
-    Attributes:
-        encode: text to ids, without special tokens.
-        decode: ids to text.
-        prompt: a question to ids that end with ``marker``.
-        size: number of tokens V.
-        marker: ids between question and answer, which no question contains.
-        end: id behind an answer.
-        padding: id that fills a sequence up.
-    """
-
-    encode: Callable[[str], list[int]]
-    decode: Callable[[list[int]], str]
-    prompt: Callable[[str], list[int]]
-    size: int
-    marker: tuple[int, ...]
-    end: int
-    padding: int
-
-    def rows(self, problems: Sequence[Problem], length: int) -> tuple[Tensor, Tensor, list[int]]:
-        """Return inputs, labels, and which problems they are of.
-
-        An answer that is too long loses its end; a problem whose question is too long is left out.
-
-        Returns:
-            ``(n, length)`` int64 tokens, ``(n, length)`` int64 the next token or ``IGNORED``, and n places.
-        """
-        inputs, labels, kept = [], [], []
-        for place, (question, answer) in enumerate(problems):
-            prompt = self.prompt(question)
-            if len(prompt) > length:
-                continue
-            tokens = [*prompt, *self.encode(answer), self.end][: length + 1]
-            filling = length - len(tokens)
-            inputs.append((tokens + [self.padding] * filling)[:length])
-            answers = tokens[len(prompt) :]
-            labels.append([IGNORED] * (len(prompt) - 1) + answers + [IGNORED] * (filling + 1))
-            kept.append(place)
-        shape = (len(kept), length)
-        return torch.tensor(inputs).view(shape), torch.tensor(labels).view(shape), kept
 
 
 @dataclass(frozen=True)
@@ -126,7 +79,8 @@ class GenerationTask(SequenceTask):
         """Return ``accuracy``, the share of right final numbers, ``loss``, and ``token_accuracy``.
 
         Loss and token accuracy are those of the true answers' tokens in the whole test set, a mean over each
-        answer; what the model writes by itself is scored on the first samples, as many as have a reference.
+        answer; what the model writes by itself is scored on the first samples, as many as have a reference. Where
+        none has, nothing is written, and ``accuracy`` is the token accuracy.
         """
         each = self.test_inputs.shape[1] * self.num_classes
         batch_size = max(1, min(batch_size, LARGEST_OUTPUT // each))
@@ -140,7 +94,7 @@ class GenerationTask(SequenceTask):
                 for text, reference in zip(written, self.references[some], strict=True)
             ]
         return {
-            "accuracy": float(np.mean(right)) if right else float("nan"),
+            "accuracy": float(np.mean(right)) if right else forced["accuracy"],
             "loss": forced["loss"],
             "token_accuracy": forced["accuracy"],
         }
@@ -198,7 +152,7 @@ def generation_task(
         kinds: ``(len(train),)`` int64 by which partitions mix problems unequally.
         natural: held-out problems.
         cross: returns other problems.
-        scored: how many test problems models are let write to.
+        scored: how many test problems models are let write to; with 0 the metric is the token accuracy.
         source: where they come from; how many did not fit in ``length`` is added.
         about: the task's other fields.
 
@@ -229,6 +183,7 @@ def generation_task(
         decode=lambda row: tokens.decode([token for token in row.tolist() if token != tokens.padding]),
         marker=tokens.marker,
         end=tokens.end,
+        metric="exact match" if scored else "token accuracy",
         references=tuple(final_number(test[place][1]) for place in tested[:scored]),
         first_answer=int(starts[0]) if len(starts) == 1 else None,
         **about,

@@ -12,12 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.errors import ConfigError, DataError
-from asyncfl_lite.models.pretrained import from_checkpoint
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.files import data_file, data_folder
-from asyncfl_lite.tasks.generation import LanguageTokens, Problem, generation_task
+from asyncfl_lite.tasks.generation import generation_task
+from asyncfl_lite.tasks.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.modmath import every_problem
-from asyncfl_lite.tasks.text import trained_tokeniser
 
 CALCULATOR = re.compile(r"<<.*?>>")
 """Notes in GSM8K's answers for a calculator."""
@@ -33,59 +32,6 @@ MATHINSTRUCT_HOW = (
     "get MathInstruct.json (TIGER-Lab/MathInstruct on the Hugging Face hub) and name the folder in task_settings "
     "folder or ASYNCFL_DATA, or set download to true"
 )
-
-
-def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageTokens:
-    """Return tokens of a small tokeniser made for ``problems``; its separator parts and ends."""
-    tokeniser = trained_tokeniser(name, problems, vocabulary)
-    separator = tokeniser.ids.separator
-
-    def encode(text: str) -> list[int]:
-        return tokeniser.model.encode(text, add_special_tokens=False).ids
-
-    return LanguageTokens(
-        encode=encode,
-        decode=lambda row: tokeniser.model.decode(row, skip_special_tokens=True),
-        prompt=lambda question: [*encode(question), separator],
-        size=tokeniser.vocabulary,
-        marker=(separator,),
-        end=separator,
-        padding=tokeniser.ids.padding,
-    )
-
-
-def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = None) -> LanguageTokens:
-    """Return a language model's own tokens; a question is put as its chat template has it, if it has one.
-
-    Raises:
-        DataError: when the checkpoint is not to be had.
-    """
-    from transformers import AutoTokenizer
-
-    where = {} if gguf_file is None else {"gguf_file": gguf_file}
-    tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download, **where)
-    end = tokeniser.eos_token_id
-
-    def encode(text: str) -> list[int]:
-        return tokeniser.encode(text, add_special_tokens=False)
-
-    def asked(question: str, ready: bool = True) -> list[int]:
-        chat = [{"role": "user", "content": question}]
-        return tokeniser.apply_chat_template(chat, add_generation_prompt=ready, return_dict=False)
-
-    if tokeniser.chat_template is None:
-        marker = (end if tokeniser.bos_token_id is None else tokeniser.bos_token_id,)
-    else:
-        marker = tuple(asked("?")[len(asked("?", ready=False)) :])
-    return LanguageTokens(
-        encode=encode,
-        decode=lambda row: tokeniser.decode(row, skip_special_tokens=True),
-        prompt=asked if tokeniser.chat_template else lambda question: [*encode(question), *marker],
-        size=len(tokeniser),
-        marker=marker,
-        end=end,
-        padding=end if tokeniser.pad_token_id is None else tokeniser.pad_token_id,
-    )
 
 
 def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
@@ -153,7 +99,8 @@ class MathsSource(TaskSource):
     length: int = Field(320, ge=16)
     """Tokens of question and answer."""
     tokenizer: str | None = None
-    """Folder or name of a language model whose tokeniser to use; None for a small one of the task's own."""
+    """Folder or name of a language model whose tokeniser to use, or ``smollm2``; None for a small one of the task's
+    own."""
     gguf_file: str | None = None
     """File in the tokeniser's folder, where it comes in GGUF."""
     vocabulary: int = Field(4000, ge=100)
@@ -162,8 +109,9 @@ class MathsSource(TaskSource):
     """Training problems, the first of a fixed shuffle; None for all."""
     test_samples: int | None = Field(None, ge=1)
     """Test problems, the first; None for all."""
-    scored: int = Field(200, ge=1)
-    """Test problems, the first, to which models are let write an answer."""
+    scored: int = Field(200, ge=0)
+    """Test problems, the first, to which models are let write an answer. That takes a forward pass a token; with 0
+    `accuracy` is that of the true answers' tokens instead."""
     held_out: int = Field(100, ge=1)
     """Training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
 

@@ -1,0 +1,114 @@
+"""How the texts of generation tasks become tokens: with a small tokeniser of their own or a language model's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from asyncfl_lite.models.pretrained import from_checkpoint
+from asyncfl_lite.tasks.sequences import IGNORED
+from asyncfl_lite.tasks.text import trained_tokeniser
+
+Problem = tuple[str, str]
+"""A question and its answer."""
+
+
+@dataclass(frozen=True)
+class LanguageTokens:
+    """How a task's texts become token ids.
+
+    Attributes:
+        encode: text to ids, without special tokens.
+        decode: ids to text.
+        prompt: a question to ids that end with ``marker``.
+        size: number of tokens V.
+        marker: ids between question and answer, which no question contains.
+        end: id behind an answer.
+        padding: id that fills a sequence up.
+    """
+
+    encode: Callable[[str], list[int]]
+    decode: Callable[[list[int]], str]
+    prompt: Callable[[str], list[int]]
+    size: int
+    marker: tuple[int, ...]
+    end: int
+    padding: int
+
+    def rows(self, problems: Sequence[Problem], length: int) -> tuple[Tensor, Tensor, list[int]]:
+        """Return inputs, labels, and which problems they are of.
+
+        An answer that is too long loses its end; a problem whose question is too long is left out.
+
+        Returns:
+            ``(n, length)`` int64 tokens, ``(n, length)`` int64 the next token or ``IGNORED``, and n places.
+        """
+        inputs, labels, kept = [], [], []
+        for place, (question, answer) in enumerate(problems):
+            prompt = self.prompt(question)
+            if len(prompt) > length:
+                continue
+            tokens = [*prompt, *self.encode(answer), self.end][: length + 1]
+            filling = length - len(tokens)
+            inputs.append((tokens + [self.padding] * filling)[:length])
+            answers = tokens[len(prompt) :]
+            labels.append([IGNORED] * (len(prompt) - 1) + answers + [IGNORED] * (filling + 1))
+            kept.append(place)
+        shape = (len(kept), length)
+        return torch.tensor(inputs).view(shape), torch.tensor(labels).view(shape), kept
+
+
+def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageTokens:
+    """Return tokens of a small tokeniser made for ``problems``; its separator parts and ends."""
+    tokeniser = trained_tokeniser(name, problems, vocabulary)
+    separator = tokeniser.ids.separator
+
+    def encode(text: str) -> list[int]:
+        return tokeniser.model.encode(text, add_special_tokens=False).ids
+
+    return LanguageTokens(
+        encode=encode,
+        decode=lambda row: tokeniser.model.decode(row, skip_special_tokens=True),
+        prompt=lambda question: [*encode(question), separator],
+        size=tokeniser.vocabulary,
+        marker=(separator,),
+        end=separator,
+        padding=tokeniser.ids.padding,
+    )
+
+
+def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = None) -> LanguageTokens:
+    """Return a language model's own tokens; a question is put as its chat template has it, if it has one.
+
+    Raises:
+        DataError: when the checkpoint is not to be had.
+    """
+    from transformers import AutoTokenizer
+
+    where = {} if gguf_file is None else {"gguf_file": gguf_file}
+    tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download, **where)
+    end = tokeniser.eos_token_id
+
+    def encode(text: str) -> list[int]:
+        return tokeniser.encode(text, add_special_tokens=False)
+
+    def asked(question: str, ready: bool = True) -> list[int]:
+        chat = [{"role": "user", "content": question}]
+        return tokeniser.apply_chat_template(chat, add_generation_prompt=ready, return_dict=False)
+
+    if tokeniser.chat_template is None:
+        marker = (end if tokeniser.bos_token_id is None else tokeniser.bos_token_id,)
+    else:
+        marker = tuple(asked("?")[len(asked("?", ready=False)) :])
+    return LanguageTokens(
+        encode=encode,
+        decode=lambda row: tokeniser.decode(row, skip_special_tokens=True),
+        prompt=asked if tokeniser.chat_template else lambda question: [*encode(question), *marker],
+        size=len(tokeniser),
+        marker=marker,
+        end=end,
+        padding=end if tokeniser.pad_token_id is None else tokeniser.pad_token_id,
+    )
