@@ -311,7 +311,7 @@ def test_a_folder_of_generated_images(tmp_path):
     for name, pixels in zip(("b.png", "a.png", "deeper/c.bmp", "d.png"), colours, strict=True):
         Image.fromarray(pixels).save(folder / name)
     (folder / "notes.txt").write_text("not an image")
-    task = MNIST(folder=str(tmp_path), generated=str(folder)).load()
+    task = MNIST(folder=str(tmp_path), generated="generated").load()  # in the data folder
     drawn = task.unlabelled_set("synthetic", 4, RNG(0))
     values = np.sort(drawn.mean((1, 2, 3)).numpy())
     raw = read_files("mnist", str(tmp_path), True, False)[0] / 255

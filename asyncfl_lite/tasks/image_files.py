@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -54,7 +55,8 @@ class ImageFiles(TaskSource):
     natural: Literal["warped", Other]
     """Its natural images; ``warped`` are the task's own training images, distorted."""
     generated: str | None = None
-    """A folder of generated images for its synthetic set; None for drawn strokes or shapes."""
+    """A folder of generated images for its synthetic set, in the data folder or a path; None for drawn strokes or
+    shapes."""
     augment: bool = False
     """Crop and mirror training images at random. No paper says whether it does; FedRevive's code does on CIFAR."""
 
@@ -86,7 +88,8 @@ class ImageFiles(TaskSource):
         """Return FedEcho's three sets, of images like the training images."""
         channels, side = train.shape[1], train.shape[-1]
         if self.generated is not None:
-            synthetic = _pool(lambda: unlabelled.folder_images(self.generated, side, channels), side, channels)
+            folder = data_root(self.folder) / Path(self.generated).expanduser()
+            synthetic = _pool(lambda: unlabelled.folder_images(folder, side, channels), side, channels)
         else:
             drawn = unlabelled.shapes if channels == 3 else unlabelled.strokes
 

@@ -183,7 +183,7 @@ def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
 
 
 @lru_cache(maxsize=4)
-def folder_images(folder: str, side: int, channels: int) -> Tensor:
+def folder_images(root: Path, side: int, channels: int) -> Tensor:
     """Return all images of a folder and its subfolders, sorted by name: ``(n, channels, side, side)`` in [0, 1].
 
     This is how images that a generative model made come in, FedEcho's synthetic set. Each is cut to its middle
@@ -194,7 +194,6 @@ def folder_images(folder: str, side: int, channels: int) -> Tensor:
     """
     from PIL import Image, UnidentifiedImageError
 
-    root = Path(folder).expanduser()
     files = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
     if not files:
         raise DataError(f"generated: looked in {root} for images ({', '.join(sorted(SUFFIXES))}), found none")
