@@ -12,6 +12,10 @@ import pandas as pd
 from asyncfl_lite.jobs import Arrival
 from asyncfl_lite.simulator import Simulation
 
+IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at"]
+CLIENTS = ["client", "num_samples", "category"]
+"""Columns of the tables of jobs that did not arrive, and of clients."""
+
 
 class Schedule(NamedTuple):
     """Who trained when.
@@ -31,9 +35,9 @@ def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedul
     unfinished = [(job.client, job.dispatched_at, job.start_version, math.nan) for job in simulation.jobs]
     in_flight = pd.DataFrame(
         [*simulation.called_off, *unfinished],
-        columns=["client", "dispatched_at", "start_version", "called_off_at"],
+        columns=IN_FLIGHT,
     )
     sizes = [len(part) for part in parts]
     categories = simulation.delays.categories or [""] * len(sizes)
-    clients = pd.DataFrame({"client": range(len(sizes)), "num_samples": sizes, "category": categories})
+    clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
     return Schedule(updates, in_flight, clients)

@@ -1,0 +1,67 @@
+"""Recorded results in two tables: what goes in comes out, and what is out of date does not."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.cells import Cell
+from asyncfl_lite.errors import ResultError
+from asyncfl_lite.tidy import CURVES, RUNS, read_tidy, write_tidy
+
+SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "eval_every": 2, "partition": "iid"}
+
+
+def cell(name: str, **settings) -> Cell:
+    return Cell(name, "smoke", Config(**{**SMALL, "rounds": 4, **settings}), (0, 1))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for one in (cell("p/a"), cell("p/b", algorithm="fedprox")):
+        for config in one.configs:
+            run(config).save(one.folder(folder) / f"seed-{config.seed}")
+    return folder
+
+
+def test_what_goes_in_comes_out(runs, tmp_path):
+    cells = [cell("p/a"), cell("p/b", algorithm="fedprox"), cell("p/never", rounds=3)]
+    assert write_tidy(cells, runs, tmp_path) == 4
+    found = read_tidy(cells, tmp_path)
+    assert list(found) == ["p/a", "p/b"]
+    for one in cells[:2]:
+        for ours, there in zip(found[one.name], one.load(runs), strict=True):
+            assert ours.summary == there.summary and ours.config == there.config
+            pd.testing.assert_frame_equal(ours.curve, there.curve, rtol=1e-5)
+            assert list(ours.updates.columns) == list(there.updates.columns) and not len(ours.updates)
+
+
+def test_another_configuration_or_meaning_is_left_out(runs, tmp_path):
+    write_tidy([cell("p/a")], runs, tmp_path)
+    assert read_tidy([cell("p/a", client_lr=0.5)], tmp_path) == {}
+    rows = pd.read_csv(tmp_path / RUNS)
+    rows["meaning"] = rows["meaning"].str.replace("1", "0")
+    rows.to_csv(tmp_path / RUNS, index=False)
+    assert read_tidy([cell("p/a")], tmp_path) == {}
+
+
+def test_what_is_not_recorded_here_stays(runs, tmp_path):
+    both = [cell("p/a"), cell("p/b", algorithm="fedprox")]
+    write_tidy(both[:1], runs, tmp_path)
+    before = (tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text()
+    assert write_tidy(both[:1], tmp_path / "nothing", tmp_path) == 0
+    assert before == ((tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text())
+    write_tidy(both[1:], runs, tmp_path)
+    assert set(read_tidy(both, tmp_path)) == {"p/a", "p/b"}
+    write_tidy(both, runs, tmp_path)
+    assert len(pd.read_csv(tmp_path / RUNS)) == 4
+
+
+def test_damaged_tables_are_one_line(runs, tmp_path):
+    write_tidy([cell("p/a")], runs, tmp_path)
+    (tmp_path / CURVES).write_text("nothing\n1\n")
+    with pytest.raises(ResultError, match="runs.csv and curves.csv cannot be read") as caught:
+        read_tidy([cell("p/a")], tmp_path)
+    assert "\n" not in str(caught.value)
