@@ -17,7 +17,7 @@ from asyncfl_lite.cells import Cell, expand_grid
 from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
 from asyncfl_lite.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
 from asyncfl_lite.published import published
-from asyncfl_lite.tasks import snippets  # noqa: F401 - two of the cells' tasks
+from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
 
 GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
 COUNTS = {

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import asyncfl_lite.partitions.part
-import asyncfl_lite.tasks.frames  # noqa: F401 - both register
+import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
 from asyncfl_lite.cells import Cell, expand_grid
 from asyncfl_lite.claims.base import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
 from asyncfl_lite.claims.kuiper import KUIPER

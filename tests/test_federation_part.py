@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import asyncfl_lite.partitions.part
-import asyncfl_lite.tasks.frames  # noqa: F401 - both register
+import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.partitions import PARTITIONS
 from asyncfl_lite.streams import stream

@@ -15,7 +15,7 @@ from asyncfl_lite.claims import fedrevive_probes as probes
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.runner import Run
-from asyncfl_lite.tasks import snippets  # noqa: F401 - two of the cells' tasks
+from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
 
 GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
 

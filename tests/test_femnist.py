@@ -11,7 +11,7 @@ from PIL import Image
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.partitions import PARTITIONS
-from asyncfl_lite.tasks.femnist import FEMNIST
+from asyncfl_lite.tasks.images.femnist import FEMNIST
 
 RNG = np.random.default_rng
 BYTES = RNG(7)

@@ -17,9 +17,9 @@ from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.causal_lm import CausalLM
 from asyncfl_lite.models.pretrained import PACKAGED, checkpoint_place
 from asyncfl_lite.models.transformers import T5, Bert
-from asyncfl_lite.tasks.generation import final_number
-from asyncfl_lite.tasks.gsm8k import GSM8K
-from asyncfl_lite.tasks.mrpc import MRPC
+from asyncfl_lite.tasks.generation.base import final_number
+from asyncfl_lite.tasks.generation.gsm8k import GSM8K
+from asyncfl_lite.tasks.text.mrpc import MRPC
 from asyncfl_lite.vectors import VectorModel
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)

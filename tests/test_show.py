@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.image_task import balanced
-from asyncfl_lite.tasks.images import Writers
+from asyncfl_lite.tasks.images.image_task import balanced
+from asyncfl_lite.tasks.images.packaged import Writers
 from asyncfl_lite.tasks.show import describe, label_histogram, show
 
 

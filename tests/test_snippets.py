@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks import TASKS, snippets
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.text import snippets
 
 
 def test_snippets_of_generated_documents_are_tested_on_the_real_ones():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -34,6 +35,12 @@ def tiny(count=40, side=14, seed=0):
     inputs = torch.from_numpy(rng.normal(size=(count, 1, side, side))).float()
     inputs[labels == 1, :, :, side // 2 :] += 1
     return Task.from_tensors(inputs, labels, inputs, labels)
+
+
+def one_zero():
+    """One float64 zero of class 0, and one of class 1 to test on."""
+    task = Task.from_tensors(torch.zeros(1, 1), torch.tensor([0]), torch.zeros(1, 1), torch.tensor([1]))
+    return dataclasses.replace(task, inputs=task.inputs.double())
 
 
 def built(chain, spec, task=None, labelled=None, seed=1, stream=0):
@@ -89,9 +96,7 @@ def test_worked_chain(over_classes, part):
     The teacher's step is minus the gradient of its cross-entropy, (σ(0) - 1, σ(0)) = (-.5, .5). The student,
     with α = .25: .25 (.5, -.5) - .75 · 2 · (0 - .5, 0 + .5) · part.
     """
-    task = Task.from_tensors(
-        torch.zeros(1, 1, dtype=torch.float64), torch.tensor([0]), torch.zeros(1, 1), torch.tensor([1])
-    )
+    task = one_zero()
     plain = {"epochs": 1, "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "clip": None, "teaching_assistants": 0}
     chain = TeacherChain(**plain, class_weight=0.25, over_classes=over_classes)
     student = built(chain, Constant(), task, (task.inputs, task.labels))
@@ -101,9 +106,7 @@ def test_worked_chain(over_classes, part):
 
 @pytest.mark.parametrize(("clip", "length"), [(None, math.sqrt(0.5)), (0.1, 0.1), (5.0, math.sqrt(0.5))])
 def test_gradients_are_clipped(clip, length):
-    task = Task.from_tensors(
-        torch.zeros(1, 1, dtype=torch.float64), torch.tensor([0]), torch.zeros(1, 1), torch.tensor([1])
-    )
+    task = one_zero()
     plain = {"epochs": 1, "lr": 1.0, "momentum": 0.0, "weight_decay": 0.0, "teaching_assistants": 0}
     student = built(TeacherChain(**plain, clip=clip, class_weight=1.0), Constant(), task, (task.inputs, task.labels))
     assert student.bias.norm().item() == pytest.approx(length, rel=1e-5)

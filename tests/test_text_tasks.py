@@ -26,15 +26,16 @@ from torch.nn import functional
 from asyncfl_lite import Config, run
 from asyncfl_lite.distillation import labelled_distillation_loss
 from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
-from asyncfl_lite.tasks import files, prose
-from asyncfl_lite.tasks.characters import PydocChars, Shakespeare, roles_of
-from asyncfl_lite.tasks.mrpc import MRPC
-from asyncfl_lite.tasks.newsgroups20 import Newsgroups20, without_footer, without_header, without_quotes
-from asyncfl_lite.tasks.sentences import SLOTS, sentence_pairs
-from asyncfl_lite.tasks.sequences import IGNORED, SequenceTask
-from asyncfl_lite.tasks.text import trained_tokeniser
-from asyncfl_lite.tasks.text_sets import thinned, written
-from asyncfl_lite.tasks.text_standins import Pairs, PydocTopics, Topics20
+from asyncfl_lite.tasks import files
+from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text.base import trained_tokeniser
+from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
+from asyncfl_lite.tasks.text.mrpc import MRPC
+from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20, without_footer, without_header, without_quotes
+from asyncfl_lite.tasks.text.sentences import SLOTS, sentence_pairs
+from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
+from asyncfl_lite.tasks.text.standins import Pairs, PydocTopics, Topics20
+from asyncfl_lite.tasks.text.unlabelled import thinned, written
 
 RNG = np.random.default_rng
 SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[1] / "../shared/data").resolve()

@@ -18,10 +18,10 @@ from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.video import ResNet3d
 from asyncfl_lite.runner import Run
-from asyncfl_lite.tasks import clips as decoding
-from asyncfl_lite.tasks import motion
-from asyncfl_lite.tasks.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
-from asyncfl_lite.tasks.video import HMDB51, UCF101, Kinetics, MovingDigits
+from asyncfl_lite.tasks.video import clips as decoding
+from asyncfl_lite.tasks.video import motion
+from asyncfl_lite.tasks.video.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
+from asyncfl_lite.tasks.video.videos import HMDB51, UCF101, Kinetics, MovingDigits
 from asyncfl_lite.vectors import VectorModel
 
 RNG = np.random.default_rng
@@ -229,7 +229,7 @@ def test_precision_and_fewer_clips(tmp_path):
     assert half.inputs.dtype == torch.float16
     torch.testing.assert_close(half.inputs.float(), whole.inputs, rtol=1e-3, atol=1e-3)
     clips = [decoding.Clip(str(place), place % 2) for place in range(6)]
-    from asyncfl_lite.tasks.video import first_of_each
+    from asyncfl_lite.tasks.video.videos import first_of_each
 
     assert [clip.path for clip in first_of_each(clips, 2)] == ["0", "1", "2", "3"]
     assert first_of_each(clips, None) == clips

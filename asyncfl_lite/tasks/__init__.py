@@ -1,40 +1,10 @@
-"""Tasks by name: data, metric, the server's own sets; importing this package registers them all."""
+"""Tasks by name: data, metric, the server's own sets; importing this package registers them all.
 
-from asyncfl_lite.tasks import (
-    characters,
-    cifar10_jpeg,
-    femnist,
-    frames,
-    gsm8k,
-    images,
-    modmath,
-    mrpc,
-    newsgroups20,
-    snippets,
-    text_standins,
-    torchvision_images,
-    video,
-)
+A kind of data has a folder, a task or a family of tasks a file in it.
+"""
+
+from asyncfl_lite.tasks import generation, images, text, video  # noqa: F401 - they register
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.images import Digits, MNIST5k
+from asyncfl_lite.tasks.images.packaged import Digits, MNIST5k
 
-__all__ = [
-    "TASKS",
-    "Digits",
-    "MNIST5k",
-    "Task",
-    "TaskSource",
-    "characters",
-    "cifar10_jpeg",
-    "femnist",
-    "frames",
-    "gsm8k",
-    "images",
-    "modmath",
-    "mrpc",
-    "newsgroups20",
-    "snippets",
-    "text_standins",
-    "torchvision_images",
-    "video",
-]
+__all__ = ["TASKS", "Digits", "MNIST5k", "Task", "TaskSource"]

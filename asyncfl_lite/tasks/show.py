@@ -18,7 +18,7 @@ from asyncfl_lite.defaults import COMMON
 from asyncfl_lite.defaults import TASKS as DEFAULTS
 from asyncfl_lite.plots import NEUTRAL, use_style
 from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.image_task import balanced
+from asyncfl_lite.tasks.images.image_task import balanced
 
 Parts = Sequence[np.ndarray]
 """Client -> ``(n_i,)`` places of its samples in the task's training set."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.motion import MovingDigits
+from asyncfl_lite.tasks.video.motion import MovingDigits
 
 RECORDED = 8
 """Frames of a clip of :class:`MovingDigits`."""

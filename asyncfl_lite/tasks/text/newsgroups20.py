@@ -13,11 +13,11 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks import prose
 from asyncfl_lite.tasks.base import TASKS, Task
 from asyncfl_lite.tasks.files import data_file, data_folder, data_root
-from asyncfl_lite.tasks.image_task import balanced
-from asyncfl_lite.tasks.text import Text, TextSource, text_task
+from asyncfl_lite.tasks.images.image_task import balanced
+from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 
 HOW = (
     "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "

@@ -1,7 +1,7 @@
 """Video: clips of human actions, read from folders of video files and the split files of their authors.
 
 KUIPER (§4) fine-tunes on HMDB51 (8 frames a clip) and UCF101 (32 frames) what it distilled on Kinetics. The
-stand-in for all three is in :mod:`asyncfl_lite.tasks.motion`.
+stand-in for all three is in :mod:`asyncfl_lite.tasks.video.motion`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from torch.nn import functional
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.clips import Clip, normalised, read_clips
 from asyncfl_lite.tasks.files import data_file, data_folder
-from asyncfl_lite.tasks.images import digits_images
-from asyncfl_lite.tasks.motion import MovingDigits, any_way, replayed, strokes_moving
-from asyncfl_lite.tasks.unlabelled import resize
+from asyncfl_lite.tasks.images.packaged import digits_images
+from asyncfl_lite.tasks.images.unlabelled import resize
+from asyncfl_lite.tasks.video.clips import Clip, normalised, read_clips
+from asyncfl_lite.tasks.video.motion import MovingDigits, any_way, replayed, strokes_moving
 
 __all__ = ["HMDB51", "UCF101", "Kinetics", "MovingDigits"]
 

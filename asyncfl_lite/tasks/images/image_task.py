@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks import unlabelled
 from asyncfl_lite.tasks.base import Task, UnlabelledSet
+from asyncfl_lite.tasks.images import unlabelled
 
 Labelled = tuple[Tensor, Tensor]
 """``(n, C, height, width)`` images, float in [0, 1] or bytes, and ``(n,)`` int64 labels."""

@@ -25,8 +25,8 @@ from asyncfl_lite.errors import ResultError
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
 from asyncfl_lite.tasks import files
 from asyncfl_lite.tasks.base import Task, TaskSource
-from asyncfl_lite.tasks.text_sets import thinned, written
-from asyncfl_lite.tasks.unlabelled import turns
+from asyncfl_lite.tasks.images.unlabelled import turns
+from asyncfl_lite.tasks.text.unlabelled import thinned, written
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -19,9 +19,9 @@ from torch import Tensor
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS
 from asyncfl_lite.tasks.files import data_file, data_root
-from asyncfl_lite.tasks.image_files import ImageFiles, Other
-from asyncfl_lite.tasks.image_task import Labelled, balanced
-from asyncfl_lite.tasks.torchvision_images import CIFAR_LICENCE, KRIZHEVSKY
+from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
+from asyncfl_lite.tasks.images.image_task import Labelled, balanced
+from asyncfl_lite.tasks.images.torchvision_images import CIFAR_LICENCE, KRIZHEVSKY
 
 FILE = "cifar10-jpeg75.npz"
 

@@ -16,8 +16,8 @@ from pydantic import Field
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS, Task
 from asyncfl_lite.tasks.files import data_file, data_folder
-from asyncfl_lite.tasks.newsgroups20 import FOLDERS, Newsgroups20, Posts
-from asyncfl_lite.tasks.text_standins import Topics20
+from asyncfl_lite.tasks.text.newsgroups20 import FOLDERS, Newsgroups20, Posts
+from asyncfl_lite.tasks.text.standins import Topics20
 
 HOW = 'have a language model write about the groups, and save a line a snippet: {"text": "...", "label": 0 to 19}'
 

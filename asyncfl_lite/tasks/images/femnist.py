@@ -20,8 +20,8 @@ from pydantic import Field
 from asyncfl_lite.errors import DataError, MissingLibraryError
 from asyncfl_lite.tasks.base import TASKS
 from asyncfl_lite.tasks.files import data_folder
-from asyncfl_lite.tasks.image_files import ImageFiles, Other
-from asyncfl_lite.tasks.image_task import Labelled, balanced
+from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
+from asyncfl_lite.tasks.images.image_task import Labelled, balanced
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 """Class names in LEAF's order, which the parquet copy keeps."""

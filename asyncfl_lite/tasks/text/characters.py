@@ -17,13 +17,13 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.tasks import prose
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.files import data_file, data_folder
-from asyncfl_lite.tasks.sentences import sentence_pairs
-from asyncfl_lite.tasks.sequences import SequenceTask
-from asyncfl_lite.tasks.text_sets import written
-from asyncfl_lite.tasks.unlabelled import sample
+from asyncfl_lite.tasks.images.unlabelled import sample
+from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text.sentences import sentence_pairs
+from asyncfl_lite.tasks.text.sequences import SequenceTask
+from asyncfl_lite.tasks.text.unlabelled import written
 
 HOW = (
     "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks import prose
 from asyncfl_lite.tasks.base import TASKS, Task
 from asyncfl_lite.tasks.files import data_file, data_folder
-from asyncfl_lite.tasks.text import Text, TextSource, text_task
+from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 
 Labelled = tuple[list[Text], list[int]]
 

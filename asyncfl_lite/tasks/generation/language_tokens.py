@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.models.pretrained import from_checkpoint
-from asyncfl_lite.tasks.sequences import IGNORED
-from asyncfl_lite.tasks.text import trained_tokeniser
+from asyncfl_lite.tasks.text.base import trained_tokeniser
+from asyncfl_lite.tasks.text.sequences import IGNORED
 
 Problem = tuple[str, str]
 """A question and its answer."""

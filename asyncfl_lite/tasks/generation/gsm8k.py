@@ -14,9 +14,9 @@ from pydantic import Field
 from asyncfl_lite.errors import ConfigError, DataError
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.files import data_file, data_folder
-from asyncfl_lite.tasks.generation import generation_task
-from asyncfl_lite.tasks.language_tokens import Problem, checkpoint_tokens, own_tokens
-from asyncfl_lite.tasks.modmath import every_problem
+from asyncfl_lite.tasks.generation.base import generation_task
+from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
+from asyncfl_lite.tasks.generation.modmath import every_problem
 
 CALCULATOR = re.compile(r"<<.*?>>")
 """Notes in GSM8K's answers for a calculator."""

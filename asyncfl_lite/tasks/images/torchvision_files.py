@@ -13,7 +13,7 @@ from torch import Tensor
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.files import data_folder
-from asyncfl_lite.tasks.image_task import Labelled
+from asyncfl_lite.tasks.images.image_task import Labelled
 
 
 @dataclass(frozen=True)

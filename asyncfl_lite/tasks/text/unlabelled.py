@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.tasks.unlabelled import sample
+from asyncfl_lite.tasks.images.unlabelled import sample
 
 
 def thinned(

@@ -12,13 +12,13 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks import unlabelled
-from asyncfl_lite.tasks.augment import CropAndFlip
 from asyncfl_lite.tasks.base import Task, TaskSource, UnlabelledSet
 from asyncfl_lite.tasks.files import data_root
-from asyncfl_lite.tasks.image_task import Labelled, image_task
-from asyncfl_lite.tasks.images import digits_images, mnist_images
-from asyncfl_lite.tasks.torchvision_files import read_files
+from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.images.augment import CropAndFlip
+from asyncfl_lite.tasks.images.image_task import Labelled, image_task
+from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
+from asyncfl_lite.tasks.images.torchvision_files import read_files
 
 Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
 """Images of another kind that the server may hold; ``photographs`` are crops of the two that scikit-learn ships."""

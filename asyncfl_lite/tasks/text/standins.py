@@ -7,11 +7,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.tasks import prose
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.sentences import sentence_pairs
-from asyncfl_lite.tasks.text import Text, TextTask, text_task, trained_tokeniser
-from asyncfl_lite.tasks.text_sets import written
+from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text.base import Text, TextTask, text_task, trained_tokeniser
+from asyncfl_lite.tasks.text.sentences import sentence_pairs
+from asyncfl_lite.tasks.text.unlabelled import written
 
 
 @TASKS.register("pydoc_topics")

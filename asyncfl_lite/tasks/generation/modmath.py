@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.generation import LanguageTokens, Problem, generation_task
+from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="
