@@ -9,6 +9,9 @@ TIER    ?= smoke
 PAPER   ?= all
 ONLY    ?= *
 WORKERS ?= 2
+# YES=1 starts what is estimated to take more than two hours. SCHEDULER=tcp://…:8786 runs cells on a Dask cluster.
+YES     ?=
+SCHEDULER ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
 # CPU wheel index: make setup TORCH_INDEX=<its address>
 TORCH_INDEX ?=
@@ -21,7 +24,7 @@ unexport JUPYTER_PATH
 .PHONY: help setup reproduce report test lab notebooks lint clean
 
 help:  ## list the targets
-	@echo "usage: make TARGET [TIER=smoke|laptop|tasks] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [TORCH_INDEX=...]"
+	@echo "usage: make TARGET [TIER=smoke|laptop|paper|tasks] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)
@@ -34,9 +37,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[test]'
 	@touch $@
 
-reproduce: $(READY)  ## run the grid of TIER through papermill, then the report (the main job)
-	@$(BIN)/asyncfl-lite grid experiments/$(TIER).yaml --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS); \
-	 failed=$$?; $(BIN)/asyncfl-lite report --tier $(TIER) && exit $$failed
+reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermill, then the report (the main job)
+	@$(BIN)/asyncfl-lite grid experiments/$(TIER).yaml --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS) \
+	 $(if $(YES),--yes) $(if $(SCHEDULER),--backend dask --scheduler '$(SCHEDULER)'); \
+	 code=$$?; test $$code -gt 1 && exit $$code; $(BIN)/asyncfl-lite report --tier $(TIER) && exit $$code
 
 report: $(READY)  ## make the report of TIER from what is recorded in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError, ResultError, unknown_name
-from asyncfl_lite.families import PaperCell, members, merged
+from asyncfl_lite.families import PaperCell, Seeds, members, merged
 from asyncfl_lite.registry import Settings
-from asyncfl_lite.results import Result, load_complete, read_record
+from asyncfl_lite.results import Result, Standing, load_complete, read_record, standing
 
 
 class TierFile(Settings):
@@ -34,7 +34,7 @@ class PaperTier(Settings):
     """What a paper's cells have in common at one tier."""
 
     about: str = ""
-    seeds: list[int] = Field(min_length=1)
+    seeds: Seeds
     settings: dict[str, Any] = {}
     ours: dict[str, str] = {}
     """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
@@ -87,18 +87,27 @@ class Cell:
         return runs / self.tier / self.name
 
     def is_complete(self, runs: Path) -> bool:
-        """Whether every seed has a finished result of just this configuration."""
-        folder = self.folder(runs)
+        """Whether every seed has a finished result of just this configuration, of today's meaning."""
+        return self.state(runs) == "complete"
+
+    def state(self, runs: Path) -> Standing:
+        """Return how what is recorded stands: ``stale`` or ``changed`` if a seed's result is, else ``missing``."""
+        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
+        seeds = {standing(folder, config) for folder, config in zip(folders, self.configs, strict=True)}
+        if seeds == {"complete"} and self._is_summarised(runs):
+            return "complete"
+        return next((state for state in ("stale", "changed") if state in seeds), "missing")
+
+    def _is_summarised(self, runs: Path) -> bool:
         try:
-            status = read_record(folder / "result.json")["status"]
+            return read_record(self.folder(runs) / "result.json")["status"] == "complete"
         except (ResultError, KeyError):
             return False
-        return status == "complete" and len(self.load(runs)) == len(self.seeds)
 
     def load(self, runs: Path) -> list[Result]:
         """Return the finished results of just this configuration, in the order of seeds.
 
-        A seed that was not run, or whose result is cut off, is left out.
+        A seed that was not run, or whose result is cut off or stale, is left out.
         """
         folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
         found = [load_complete(folder, config) for folder, config in zip(folders, self.configs, strict=True)]
@@ -162,10 +171,13 @@ def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
         names.add(name)
         if cell.tiers is not None and tier not in cell.tiers:
             continue
+        if unknown := [other for other in cell.seeds if other not in file.tiers]:
+            raise ConfigError(f"{path}: cell {name}: {unknown_name('seeds', unknown[0], file.tiers)}")
+        seeds = cell.seeds.get(tier, common.seeds)
         settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
         try:
-            config = Config(**{**settings, "seed": common.seeds[0]})
+            config = Config(**{**settings, "seed": seeds[0]})
         except (ConfigError, TypeError) as error:
             raise ConfigError(f"{path}: cell {name}: {error}") from None
         ours = {**common.ours, **cell.ours}
-        yield Cell(name, tier, config, tuple(common.seeds), tuple(cell.published), common.about, ours)
+        yield Cell(name, tier, config, tuple(seeds), tuple(cell.published), common.about, ours)

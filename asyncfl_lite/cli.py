@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
     grid.add_argument("--workers", type=int, default=1, help="processes, each with one torch thread")
     grid.add_argument("--runs", default="runs", help="folder of results")
+    grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
+    grid.add_argument("--backend", choices=["loky", "dask"], default="loky", help="processes here, or a Dask cluster")
+    grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
     grid.set_defaults(command=_grid)
 
     report = commands.add_parser("report", help="make the report from recorded results")
@@ -107,12 +110,23 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 def _grid(options: argparse.Namespace) -> int:
     from asyncfl_lite.cells import expand_grid
+    from asyncfl_lite.cost import HOURS_UNASKED, estimate
     from asyncfl_lite.grid import run_grid
+    from asyncfl_lite.workers import count_workers
 
     if options.workers < 1:
         raise ConfigError(f"workers: must be at least 1, got {options.workers}")
+    if (options.backend == "dask") != (options.scheduler is not None):
+        raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
     cells = expand_grid(options.file, paper=options.paper, only=options.only)
-    report = run_grid(cells, options.runs, workers=options.workers)
+    workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
+    cost = estimate(cells, options.runs, workers=workers)
+    print(cost, flush=True)
+    if cost.asks and not options.yes:
+        raise ConfigError(
+            f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
+        )
+    report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler)
     print(f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed")
     for name, error in sorted(report.failed.items()):
         print(f"  failed: {name}: {error}")
@@ -126,7 +140,7 @@ def _report(options: argparse.Namespace) -> int:
     page = make_report(options.tier, options.runs)
     recorded = Recorded(f"experiments/{options.tier}.yaml", options.runs)
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
-    print(recorded.table().reindex(columns=columns).fillna("").to_string(index=False))
+    print(recorded.table().reindex(columns=columns).astype(object).fillna("").to_string(index=False))
     for paper in CLAIMS:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in recorded.verdicts(paper).items())
         print(f"claims of {paper}: {counts}")

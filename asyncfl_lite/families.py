@@ -16,10 +16,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.registry import Settings
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 
 
 class AxisValue(Settings):
@@ -47,6 +51,8 @@ class PaperCell(Settings):
     """Combinations, axis -> value or values, that the family leaves out."""
     ours: dict[str, str] = {}
     """As a tier's, for these cells alone."""
+    seeds: dict[str, Seeds] = {}
+    """Tier -> seeds in place of the tier's own, where a paper has fewer or more for these cells."""
 
 
 def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, PaperCell]]:
@@ -69,9 +75,10 @@ def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, Pap
             allowed = ", ".join(family.over) or "none"
             raise ConfigError(f"{path}: cell {name}: no axis {error} to fill in; there are: {allowed}") from None
         settings = merged(family.settings, *(addition.settings for addition in added))
+        tiers = _tiers([family, *added])
         yield (
             member,
-            PaperCell(settings=settings, published=published, tiers=_tiers([family, *added]), ours=family.ours),
+            PaperCell(settings=settings, published=published, tiers=tiers, ours=family.ours, seeds=family.seeds),
         )
 
 

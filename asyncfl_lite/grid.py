@@ -28,8 +28,10 @@ from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.lockstep import finish_together
-from asyncfl_lite.results import FORMAT, Result, load_complete, versions
+from asyncfl_lite.results import FORMAT, Result, load_complete, meaning, versions
 from asyncfl_lite.runner import Run, run, run_in
+from asyncfl_lite.warm_kernels import kernel_manager
+from asyncfl_lite.workers import count_workers, outcomes
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
@@ -55,32 +57,34 @@ def run_grid(
     runs: str | Path = "runs",
     *,
     workers: int = 1,
+    scheduler: str | None = None,
     notebook: str | Path = "notebooks/experiment.ipynb",
 ) -> Report:
     """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
 
-    A cell that fails is kept for reading and listed; the others go on.
+    A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again.
 
     Args:
-        cells: what to run.
+        cells: what to run; results that are stale or of another configuration are replaced.
         runs: folder of results.
         workers: processes, each with one torch thread.
+        scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
+            threads; they see ``runs`` and ``notebook`` under the same paths.
         notebook: the papermill template.
     """
-    from joblib import Parallel, delayed
-
     runs, report = Path(runs), Report()
     _check_writable(runs)
     waiting = [cell for cell in cells if not cell.is_complete(runs)]
-    report.skipped = [cell.name for cell in cells if cell not in waiting]
+    names = {cell.name for cell in waiting}
+    report.skipped = [cell.name for cell in cells if cell.name not in names]
     if not waiting:
         return report
     waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
-    jobs = (delayed(run_cell)(cell, runs, Path(notebook)) for cell in waiting)
+    work = partial(run_cell, notebook=Path(notebook).resolve())
+    workers = workers if scheduler is None else count_workers(scheduler)
     with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
-        outcomes = Parallel(n_jobs=workers, return_as="generator_unordered")(jobs)
         bar.set_postfix_str(_running(len(waiting), workers, 0))
-        for name, error in outcomes:
+        for name, error in outcomes(work, waiting, runs.resolve(), workers=workers, scheduler=scheduler):
             if error is None:
                 report.done.append(name)
             else:
@@ -128,7 +132,7 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
     execute = partial(
         papermill.execute_notebook, notebook, part, parameters,
-        kernel_name="python3", progress_bar=False, cwd=str(folder),
+        kernel_name="python3", kernel_manager_class=kernel_manager(), progress_bar=False, cwd=str(folder),
     )  # fmt: skip
     try:
         try:
@@ -195,6 +199,7 @@ def summarise_cell(cell: Cell, runs: Path) -> None:
         "config_hash": cell.config.hash,
         "seeds": list(cell.seeds),
         "summary": {"mean": table.mean().to_dict(), "std": table.std(ddof=1).fillna(0.0).to_dict()},
+        "meaning": meaning(cell.config),
         "versions": versions(),
     }
     write_atomically(cell.folder(runs) / "result.json", json.dumps(record, indent=1) + "\n")

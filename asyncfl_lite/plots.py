@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NEUTRAL = "#6b7280"
 ACCENT = "#c2410c"
+NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
+"""What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
 
 
 def use_style() -> None:
@@ -47,13 +49,19 @@ def use_style() -> None:
 def colour(method: str) -> str:
     """Return the colour of a method, ``fedecho`` or a variant such as ``fedecho-natural``."""
     name = method.split("-")[0].lower()
-    return ALGORITHMS.get(name).colour if name in ALGORITHMS else NEUTRAL
+    return ALGORITHMS.get(name).colour if name in ALGORITHMS else NO_METHODS.get(name, ("", NEUTRAL))[1]
+
+
+def shade(method: str, number: int) -> str | tuple[float, float, float]:
+    """Return a method's colour for its variant 0, and shades of it for others."""
+    mixed_in = (None, "black", "#9ca3af", "#fbbf24")[number % 4]
+    return colour(method) if mixed_in is None else sns.blend_palette([colour(method), mixed_in], 3)[1]
 
 
 def title(method: str) -> str:
     """Return a method's name as papers write it: ``FedEcho``, ``FedEcho (natural)`` for a variant."""
     name, _, variant = method.partition("-")
-    shown = ALGORITHMS.get(name).title if name in ALGORITHMS else name
+    shown = ALGORITHMS.get(name).title if name in ALGORITHMS else NO_METHODS.get(name, (name, ""))[0]
     return f"{shown} ({variant})" if variant else shown
 
 
@@ -77,6 +85,7 @@ def plot_curves(
     over: str = "time",
     unit: str = "",
     value: str = "accuracy",
+    shades: bool = False,
     axes: Axes | None = None,
 ) -> Axes:
     """Draw the mean over seeds of each method's curve, and the band from the lowest to the highest seed.
@@ -88,6 +97,7 @@ def plot_curves(
         over: ``time``, ``version`` or ``updates``.
         unit: what a unit of virtual time means.
         value: ``accuracy`` or ``loss``.
+        shades: give a method's variants shades of its colour too, not line styles alone.
         axes: where to draw.
     """
     axes = _axes(axes)
@@ -98,7 +108,10 @@ def plot_curves(
         seeds = np.array(
             [table[value].to_numpy()[np.searchsorted(table[over], grid, side="right") - 1] for table in tables]
         )
-        style = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][_variant(method, curves)]}
+        variant = _variant(method, curves)
+        style = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][variant]}
+        if shades:
+            style["color"] = shade(method, variant)
         axes.plot(grid, seeds.mean(0), label=title(method), linewidth=2, zorder=3 + number, **style)
         axes.fill_between(grid, seeds.min(0), seeds.max(0), color=style["color"], alpha=0.15, linewidth=0)
     axes.set(xlabel=labels[over], ylabel=f"test {value}", xlim=(0, None))

@@ -12,13 +12,14 @@ import json
 import platform
 from dataclasses import dataclass, field
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from asyncfl_lite.atomic import write_atomically
-from asyncfl_lite.config import Config
+from asyncfl_lite.config import GROUPS, Config
 from asyncfl_lite.errors import ResultError
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients")
+MEANING = 1
+"""Revision of what the package's numbers mean, whatever the method or the task.
+
+Raise it by one when the same configuration now gives other numbers on purpose and old ones must not stand beside new
+ones: the clock, local training, a metric or a summary's number was corrected. Where only one method, task, model, delay
+law, partition, selection or initialisation is concerned, raise its class's ``revision`` (1 where it has none) and leave
+this. Leave both for changes of speed, rounding or wording, and for new settings, which the configuration's hash covers.
+"""
+
+Standing = Literal["complete", "stale", "changed", "missing"]
+"""Of what is recorded: a finished result of just this configuration; one whose meaning has changed since
+(:data:`MEANING`); one of another configuration; none, or a damaged one."""
 
 
 @dataclass
@@ -45,6 +58,7 @@ class Result:
         timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
         own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
+        meaning: revisions of the code that it was run with; see :func:`meaning`.
     """
 
     config: Config
@@ -56,6 +70,17 @@ class Result:
     timing: dict[str, float] = field(default_factory=dict)
     x: Tensor | None = None
     own_task: str | None = None
+    meaning: dict[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.meaning is None:
+            self.meaning = meaning(self.config)
+
+    @property
+    def outdated(self) -> dict[str, tuple[int, int]]:
+        """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
+        now = meaning(self.config)
+        return {kind: (then, now[kind]) for kind in now if (then := self.meaning.get(kind, 1)) != now[kind]}
 
     def save(self, folder: str | Path) -> Path:
         """Write the result into ``folder`` and return that.
@@ -71,6 +96,7 @@ class Result:
             "config": self.config.as_dict(),
             "config_hash": self.config.hash,
             "own_task": self.own_task,
+            "meaning": self.meaning,
             "summary": self.summary,
             "timing": self.timing,
             "versions": versions(),
@@ -101,25 +127,32 @@ def load_result(folder: str | Path) -> Result:
     Raises:
         ResultError: when a file is missing, cut off, changed, or of another format.
     """
-    folder = Path(folder)
-    record = read_record(folder / "result.json")
-    tables = {}
-    for name in TABLES:
-        path = folder / f"{name}.csv"
-        try:
-            text = path.read_text()
-        except OSError as error:
-            raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
-        if _digest(text) != record["files"][path.name]:
-            raise ResultError(f"{path}: cut off or changed since it was written; run the cell again")
-        tables[name] = pd.read_csv(path, keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
+    record, texts = _read(Path(folder))
     return Result(
         Config(**record["config"]),
         record["summary"],
-        **tables,
+        **{
+            name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
+            for name, text in texts.items()
+        },
         timing=record["timing"],
         own_task=record.get("own_task"),
+        meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
     )
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a run's record, and its tables' texts, which are as they were written."""
+    record, texts = read_record(folder / "result.json"), {}
+    for name in TABLES:
+        path = folder / f"{name}.csv"
+        try:
+            texts[name] = path.read_text()
+        except OSError as error:
+            raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
+        if _digest(texts[name]) != record["files"][path.name]:
+            raise ResultError(f"{path}: cut off or changed since it was written; run the cell again")
+    return record, texts
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -142,11 +175,29 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
 def load_complete(folder: str | Path, config: Config) -> Result | None:
     """Return the finished result of just this configuration in ``folder``, or None if it has to be run."""
+    return load_result(folder) if standing(folder, config) == "complete" else None
+
+
+def standing(folder: str | Path, config: Config) -> Standing:
+    """Return how what is recorded in ``folder`` stands to ``config`` and to the code of today."""
     try:
-        result = load_result(folder)
-    except (ResultError, ValueError, KeyError):  # missing, damaged, or of a configuration that no longer exists
-        return None
-    return result if result.config.hash == config.hash and result.own_task is None else None
+        record, _ = _read(Path(folder))
+    except (ResultError, KeyError):
+        return "missing"
+    try:
+        recorded = Config(**record["config"])
+    except (ValueError, KeyError, TypeError):  # of settings that no longer exist
+        return "changed"
+    if recorded.hash != config.hash or record.get("own_task") is not None:
+        return "changed"
+    then, now = record.get("meaning", {}), meaning(config)
+    return "complete" if all(then.get(kind, 1) == now[kind] for kind in now) else "stale"
+
+
+def meaning(config: Config) -> dict[str, int]:
+    """Return the revisions that a run's numbers depend on: the package's, and that of every class it names."""
+    named = {kind: registry.get(getattr(config, kind)) for kind, registry in GROUPS.values()}
+    return {"package": MEANING, **{kind: getattr(entry, "revision", 1) for kind, entry in named.items()}}
 
 
 def versions() -> dict[str, str]:

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from asyncfl_lite.client import Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.history import who_did_what
+from asyncfl_lite.initial.remembered import remembered
 from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.local_training import ClientData
-from asyncfl_lite.models.base import forward_flop
+from asyncfl_lite.models.base import forward_flop, initial_model
 from asyncfl_lite.results import Result, load_complete
 from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.streams import stream
@@ -108,8 +110,13 @@ class Run:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
         with torch_threads(self.config.threads):
-            spec, build = self.config.model_settings, self.config.initial_settings.build
-            return build(spec, self.task, self.labelled, weights, rng).to(self.config.device)
+            spec, initialiser = self.config.model_settings, self.config.initial_settings
+            make = partial(initialiser.build, spec, self.task, self.labelled, weights, rng)
+            if initialiser.costly and self.own_task is None:
+                return remembered(self.config, make, partial(initial_model, spec, self.task.input_spec, weights)).to(
+                    self.config.device
+                )
+            return make().to(self.config.device)
 
     def _start_algorithm(self) -> None:
         x0, buffers = self.model.flatten()

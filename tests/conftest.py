@@ -12,6 +12,14 @@ from asyncfl_lite.vectors import VectorModel
 torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """What is made once and kept must come from the code that is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASYNCFL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def vector(*values: float) -> torch.Tensor:
     """A float64 vector."""
     return torch.tensor(values, dtype=torch.float64)

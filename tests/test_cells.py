@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
 from asyncfl_lite.claims.base import time_to
 from asyncfl_lite.errors import ConfigError
 
+ROOT = Path(__file__).parent.parent
 FAMILY = {
     "over": {
         "delay": {
@@ -65,6 +67,19 @@ def test_what_is_ours_goes_with_the_cell(tmp_path):
     assert expand_grid(tmp_path / "laptop.yaml")[0].ours == {"clip": "1, the paper prints none"}
 
 
+def test_a_cell_may_have_seeds_of_its_own(tmp_path):
+    write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "seeds": {"smoke": [4]}}})
+    cells = expand_grid(tmp_path / "smoke.yaml")
+    assert {(cell.seeds, cell.config.seed) for cell in cells} == {((4,), 4)}
+    assert {cell.seeds for cell in expand_grid(tmp_path / "laptop.yaml")} == {(0, 1)}
+
+
+def test_fedechos_table_5_has_one_seed_as_printed():
+    cells = expand_grid(ROOT / "experiments/paper.yaml", only="fedecho/table5/*")
+    assert len(cells) == 5 and {cell.seeds for cell in cells} == {(0,)}
+    assert all(len(cell.seeds) == 3 for cell in expand_grid(ROOT / "experiments/paper.yaml", only="fedecho/table2/*"))
+
+
 def test_combinations_are_left_out(tmp_path):
     write(tmp_path, {"p/{delay}/{method}": {**FAMILY, "without": [{"delay": "mild", "method": ["fedbuff", "x"]}]}})
     names = [cell.name for cell in expand_grid(tmp_path / "smoke.yaml")]
@@ -78,6 +93,9 @@ def test_combinations_are_left_out(tmp_path):
         ({"p/{method}": FAMILY}, r"p\.yaml: cell p/fedbuff: there are two of this name"),
         ({"p/{delay}/{method": FAMILY}, r"p\.yaml: cell .*no axis"),
         ({"p/a": {"over": {"delay": {"large": {"setting": {}}}}}}, r"p\.yaml: .*setting"),
+        ({"p/a": {"seeds": {"smok": [1]}}}, r"p\.yaml: cell p/a: seeds: 'smok' is not known; did you mean 'smoke'"),
+        ({"p/a": {"seeds": {"smoke": []}}}, r"p\.yaml: cells\.p/a\.seeds\.smoke: .*at least 1 item"),
+        ({"p/a": {"seeds": {"smoke": [-1]}}}, r"p\.yaml: cells\.p/a\.seeds\.smoke\.0: must be greater than or equal"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, cells, message):

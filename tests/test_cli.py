@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.cli import main
 from asyncfl_lite.delays import DELAYS
+from asyncfl_lite.grid import Report
 from asyncfl_lite.partitions import PARTITIONS
 from asyncfl_lite.tasks import TASKS
 
@@ -73,7 +75,9 @@ def test_list_names_everything_with_a_line(capsys):
         (["grid", "experiments/none.yaml"], "none.yaml: No such file or directory"),
         (["grid", "experiments/smoke.yaml", "--only", "x"], "matches 'x'"),
         (["grid", "experiments/smoke.yaml", "--workers", "0"], "workers: must be at least 1, got 0"),
-        (["report", "--tier", "paper"], "tier: experiments/paper.yaml does not exist; there are:"),
+        (["grid", "experiments/smoke.yaml", "--backend", "dask"], "scheduler: must be given with backend 'dask'"),
+        (["grid", "experiments/smoke.yaml", "--scheduler", "tcp://x:1"], "scheduler: must be given with backend"),
+        (["report", "--tier", "medium"], "tier: experiments/medium.yaml does not exist; there are:"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys, monkeypatch):
@@ -81,6 +85,46 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys, monke
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("asyncfl-lite: ") and message in error and error.count("\n") == 1
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """A grid of one cell, of which only what would be run is noted."""
+    tier = {"seeds": [0], "settings": {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3}}
+    (tmp_path / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": {"toy/a": {}}}))
+    (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
+    started = []
+    monkeypatch.setattr("asyncfl_lite.grid.run_grid", lambda cells, *_, **__: started.extend(cells) or Report())
+    return ["grid", str(tmp_path / "smoke.yaml"), "--runs", str(tmp_path / "runs")], started
+
+
+def test_a_grid_says_what_it_costs_and_starts_if_that_is_little(toy, capsys):
+    command, started = toy
+    assert main(command) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "1 cells: 0 complete, 1 to run"
+    assert told[1].startswith("estimated cost: 1 runs, 9 client updates, ") and "FLOP" in told[1]
+    assert len(started) == 1
+
+
+def test_above_two_hours_it_wants_a_yes(toy, capsys, monkeypatch):
+    command, started = toy
+    monkeypatch.setattr("asyncfl_lite.cost.STARTING", 7201)
+    assert main(command) == 2
+    told = capsys.readouterr()
+    assert "2.0 hours" in told.out and told.err.startswith("asyncfl-lite: yes: needed above 2 hours")
+    assert told.err.count("\n") == 1 and not started
+    assert main([*command, "--workers", "2"]) == 0  # an hour each
+    assert main([*command, "--yes"]) == 0
+    assert len(started) == 2
+
+
+def test_without_the_library_of_dask_it_is_one_line(toy, capsys, monkeypatch):
+    command, started = toy
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main([*command, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "pip install 'asyncfl-lite[dask]'" in error and not started
 
 
 def test_an_unknown_option_is_argparses_own_error():

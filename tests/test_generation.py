@@ -288,9 +288,8 @@ def gsm8k(folder: Path) -> Path:
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Keep the tokenisers that are made away from the user's cache."""
-    from asyncfl_lite.tasks import files
 
-    monkeypatch.setattr(files, "DEFAULT", str(tmp_path / "cache"))
+    monkeypatch.setenv("ASYNCFL_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ASYNCFL_DATA", raising=False)
 
 

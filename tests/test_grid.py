@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import textwrap
+import time
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 import yaml
 
+from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.cells import expand_grid
+from asyncfl_lite.cost import estimate
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.grid import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.report import Recorded
+from asyncfl_lite.results import load_result
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
@@ -144,13 +153,78 @@ def record_without_a_kernel(cell, runs):
     summarise_cell(cell, runs)
 
 
-def test_only_what_changed_is_incomplete(experiments, tmp_path):
-    cells = expand_grid(experiments / "smoke.yaml")
-    for cell in cells:
+def states(experiments, runs):
+    return [cell.state(runs) for cell in expand_grid(experiments / "smoke.yaml")]
+
+
+@pytest.fixture
+def recorded(experiments, tmp_path):
+    """A folder in which both cells are complete."""
+    for cell in expand_grid(experiments / "smoke.yaml"):
         record_without_a_kernel(cell, tmp_path)
-    assert all(cell.is_complete(tmp_path) for cell in cells)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07, ["changed", "complete"]),
+        (("cells", "toy/two/fedecho", "tiers"), {"smoke": {"rounds": 4}}, ["complete", "changed"]),
+        (("cells", "toy/two/fedecho", "settings", "settings"), {"distill_samples": 41}, ["complete", "changed"]),
+        (("tiers", "smoke", "settings", "alpha"), 0.2, ["changed", "changed"]),
+        (("tiers", "smoke", "seeds"), [0, 1, 2], ["missing", "missing"]),
+        (("tiers", "smoke", "seeds"), [1], ["complete", "complete"]),
+        (("cells", "toy/one/fedbuff", "seeds"), {"smoke": [0, 5]}, ["missing", "complete"]),
+        (("tiers", "smoke", "about"), "other words", ["complete", "complete"]),
+        (("tiers", "smoke", "settings", "threads"), 2, ["complete", "complete"]),  # how, not what
+    ],
+)
+def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, expected):
+    assert states(experiments, recorded) == ["complete", "complete"]
+    change(experiments, path, value)
+    assert states(experiments, recorded) == expected
+
+
+def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
     change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
-    assert [c.is_complete(tmp_path) for c in expand_grid(experiments / "smoke.yaml")] == [False, True]
+    cells, ran = expand_grid(experiments / "smoke.yaml"), []
+    monkeypatch.setattr("asyncfl_lite.grid._execute", lambda cell, folder, _: ran.append(cell.name))
+    monkeypatch.setattr("asyncfl_lite.grid.summarise_cell", lambda *_: None)
+    report = run_grid(cells, recorded, notebook=TEMPLATE)
+    assert ran == report.done == ["toy/one/fedbuff"] and report.skipped == ["toy/two/fedecho"]
+
+
+def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorded, monkeypatch):
+    monkeypatch.setattr(FedEcho, "revision", 2, raising=False)
+    assert states(experiments, recorded) == ["complete", "stale"]
+    _, echo = expand_grid(experiments / "smoke.yaml")
+    assert echo.load(recorded) == []
+    assert load_result(echo.folder(recorded) / "seed-0").outdated == {"algorithm": (1, 2)}
+    assert str(estimate([echo], recorded)).startswith("1 cells: 0 complete, 1 to run (1 stale)")
+    record_without_a_kernel(echo, recorded)
+    assert states(experiments, recorded) == ["complete", "complete"]
+    assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2
+    monkeypatch.setattr("asyncfl_lite.results.MEANING", 2)
+    assert states(experiments, recorded) == ["stale", "stale"]
+
+
+def test_results_from_before_there_were_revisions_count_as_the_first(experiments, recorded, monkeypatch):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    for seed in cell.seeds:
+        path = cell.folder(recorded) / f"seed-{seed}/result.json"
+        record = json.loads(path.read_text())
+        del record["meaning"]
+        path.write_text(json.dumps(record))
+    assert cell.is_complete(recorded) and load_result(cell.folder(recorded) / "seed-0").outdated == {}
+    monkeypatch.setattr(type(cell.config.task_settings), "revision", 2, raising=False)
+    assert cell.state(recorded) == "stale"
+
+
+def test_a_stale_result_stays_stale_when_it_is_saved_again(experiments, recorded, monkeypatch):
+    monkeypatch.setattr(FedEcho, "revision", 2, raising=False)
+    folder = expand_grid(experiments / "smoke.yaml")[1].folder(recorded) / "seed-0"
+    load_result(folder).save(recorded / "copy")
+    assert load_result(recorded / "copy").outdated == {"algorithm": (1, 2)}
 
 
 def test_a_seed_that_is_finished_is_kept_and_read(experiments, tmp_path):
@@ -195,7 +269,9 @@ def test_the_projects_own_grids_are_sound(tier):
     cells = expand_grid(ROOT / f"experiments/{tier}.yaml")
     assert len({cell.name for cell in cells}) == len(cells) >= 18
     assert all(len(cell.seeds) >= 3 for cell in cells)
-    assert all((c.config.clients, c.config.concurrency) == (50, 50 if c.config.redispatch == "burst" else 25) for c in cells)
+    assert all(
+        (c.config.clients, c.config.concurrency) == (50, 50 if c.config.redispatch == "burst" else 25) for c in cells
+    )
 
 
 def test_every_published_row_that_a_cell_names_exists():
@@ -214,3 +290,28 @@ def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
     methods = {"fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt"}
     tasks = {"pairdigits100", "pydoc_topics", "pydoc_chars", "modmath", "movingdigits"}
     assert pairs == {(task, method) for task in tasks for method in methods}
+
+
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, tmp_path):
+    """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run."""
+    change(experiments, ("cells", "toy/three"), {"settings": {"algorithm": "fedasync", "buffer_size": 1}})
+    runs, cells = tmp_path / "runs", expand_grid(experiments / "smoke.yaml")
+    record_without_a_kernel(cells[0], runs)
+    command = [sys.executable, "-m", "asyncfl_lite.cli", "grid", str(experiments / "smoke.yaml")]
+    grid = subprocess.Popen(
+        [*command, "--runs", str(runs), "--workers", "2"], cwd=ROOT, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 120
+    while not list(runs.rglob(".experiment.*.part.ipynb")) and time.monotonic() < end:  # papermill has a kernel
+        time.sleep(0.02)
+    others = psutil.Process(grid.pid).children(recursive=True)
+    assert len(others) >= 4  # processes, and what kernels are forked from
+    os.killpg(grid.pid, signal.SIGINT)
+    _, errors = grid.communicate(timeout=60)
+    assert grid.returncode == 130
+    told = [line for line in errors.replace("\r", "\n").splitlines() if line and not line.startswith("grid:")]
+    assert told == ["asyncfl-lite: interrupted; what is finished is kept, the same command goes on"]
+    _, alive = psutil.wait_procs(others, timeout=10)
+    assert [other for other in alive if other.status() != psutil.STATUS_ZOMBIE] == []
+    assert cells[0].is_complete(runs)

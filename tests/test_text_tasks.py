@@ -51,7 +51,7 @@ def needs(name: str):
 def cache(tmp_path_factory, monkeypatch) -> Path:
     """Keep tokenisers out of the user's cache folder."""
     folder = tmp_path_factory.getbasetemp() / "cache"
-    monkeypatch.setattr(files, "DEFAULT", str(folder))
+    monkeypatch.setenv("ASYNCFL_CACHE", str(folder))
     return folder
 
 
@@ -182,7 +182,7 @@ def test_a_tokeniser_is_made_once_and_always_the_same(cache, monkeypatch):
     (kept,) = (cache / "tokenizers").glob("again-60-*.json")
     assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str()
     kept.unlink()
-    monkeypatch.setattr(files, "DEFAULT", "/proc/no/such/folder")
+    monkeypatch.setenv("ASYNCFL_CACHE", "/proc/no/such/folder")
     assert trained_tokeniser("again", WORDS, 60).model.get_vocab() == made.model.get_vocab()
     assert trained_tokeniser("again", WORDS[:2], 60).model.get_vocab() != made.model.get_vocab()
     assert made.vocabulary <= 60

@@ -47,6 +47,9 @@ class Algorithm(ABC):
         rejections: the updates that were refused.
     """
 
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+
     redispatch: ClassVar[str] = "before_agg"
     """Name of the scheduling policy that the method's paper uses."""
     buffered: ClassVar[bool] = True

@@ -90,6 +90,9 @@ class TraceDelays(ClientDelays):
 class DelayLaw(Settings):
     """How long jobs take; abstract. A new law defines ``unit`` and ``prepare`` and is registered."""
 
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+
     unit: ClassVar[str]
     """What one unit of virtual time means under this law, such as ``"s"``."""
 

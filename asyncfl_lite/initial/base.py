@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor, nn
@@ -16,6 +17,12 @@ INITIALISERS: Registry[Initialiser] = Registry("initial")
 
 class Initialiser(Settings):
     """A way to the initial weights, with its settings."""
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+
+    costly: ClassVar[bool] = False
+    """Whether it trains, so that what it made is kept for other runs (:mod:`asyncfl_lite.initial.remembered`)."""
 
     @property
     def held_out(self) -> float:

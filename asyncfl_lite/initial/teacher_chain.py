@@ -37,6 +37,8 @@ def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", 
 class TeacherChain(Initialiser):
     """A large model teaches smaller ones by their logits, down to the clients' model (KUIPER §3.1)."""
 
+    costly = True
+
     fraction: float = Field(0.1, gt=0, lt=1)
     """Part of the training samples that the server keeps for this, where it has no ``task`` of its own."""
     task: str | None = None

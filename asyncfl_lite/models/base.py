@@ -39,6 +39,9 @@ class InputSpec:
 class ModelSpec(Settings):
     """A model's settings."""
 
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained as one computation (``torch.func.vmap``)."""
     takes: ClassVar[Literal["numbers", "images", "clips", "tokens"]] = "numbers"

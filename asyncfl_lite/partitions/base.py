@@ -19,6 +19,9 @@ from asyncfl_lite.registry import Registry, Settings
 class Partition(Settings):
     """Which samples each client holds; abstract. A new one defines ``assign`` and is registered."""
 
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+
     needs_owners: ClassVar[bool] = False
     """Whether samples are split by a given owner each, not by label."""
 

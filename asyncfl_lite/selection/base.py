@@ -79,6 +79,9 @@ class Selection(ABC):
         settings: the policy's own switches, by name.
     """
 
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+
     needs_rounds: ClassVar[bool] = False
     """Whether it makes sense only where clients are chosen a round at a time."""
     overcommit: float = 1.0

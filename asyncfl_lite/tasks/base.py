@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -198,6 +198,9 @@ class Task:
 
 class TaskSource(Settings):
     """A task's settings, from which it is loaded."""
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
 
     @abstractmethod
     def load(self) -> Task:

@@ -13,6 +13,15 @@ VARIABLE = "ASYNCFL_DATA"
 DEFAULT = "~/.cache/asyncfl_lite"
 """Where data sets are looked for when neither a setting nor the variable says."""
 
+CACHE = "ASYNCFL_CACHE"
+"""Environment variable that names the folder for what is made once and kept."""
+
+
+def cache_root() -> Path:
+    """Return the folder for what is made once and kept, whether it exists or not."""
+    return Path(os.environ.get(CACHE) or DEFAULT).expanduser()
+
+
 _HOW = f"get the data and name their folder in the task's setting `folder` or the variable {VARIABLE}"
 
 

@@ -90,7 +90,7 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
 
     sentences = [sentence for text in texts for sentence in text]
     digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:12]
-    place = Path(files.DEFAULT).expanduser() / "tokenizers" / f"{name}-{vocabulary}-{digest}.json"
+    place = files.cache_root() / "tokenizers" / f"{name}-{vocabulary}-{digest}.json"
     if place.is_file():
         return Tokeniser(Tokenizer.from_file(str(place)))
     model = Tokenizer(models.BPE(unk_token=SPECIAL[1]))  # WordPiece's trainer gives another vocabulary every time

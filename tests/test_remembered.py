@@ -1,0 +1,64 @@
+"""Initial models that were expensive are made once, and never handed to a run that would have made another."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from asyncfl_lite import Config
+from asyncfl_lite.initial.teacher_chain import TeacherChain
+from asyncfl_lite.runner import Run
+
+SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "partition": "iid"}
+CHAIN = {"initial": "teacher_chain", "initial_settings": {"epochs": 1, "teaching_assistants": 0}}
+
+
+def start(**settings):
+    return Run(Config(**{**SMALL, **CHAIN, **settings})).model.flatten()[0]
+
+
+@pytest.fixture
+def trainings(monkeypatch, tmp_path):
+    """How often a chain was trained; the cache begins empty."""
+    monkeypatch.setenv("ASYNCFL_CACHE", str(tmp_path))
+    trained, build = [], TeacherChain.build
+    monkeypatch.setattr(TeacherChain, "build", lambda *given: trained.append(1) or build(*given))
+    return trained
+
+
+def test_a_second_run_starts_from_the_same_bits_without_training(trainings):
+    first, second = start(), start(algorithm="fedasync", buffer_size=1, client_lr=0.7)
+    assert torch.equal(first, second) and len(trainings) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1},
+        {"model_settings": {"hidden": (32,)}},
+        {"initial_settings": {"epochs": 2, "teaching_assistants": 0}},
+        {"algorithm": "fedadt", "buffer_size": 1, "settings": {"kd_fraction": 0.3}},  # a larger labelled set
+    ],
+)
+def test_what_it_depends_on_makes_another(trainings, other):
+    first, second = start(), start(**other)
+    assert len(trainings) == 2
+    assert first.shape != second.shape or not torch.equal(first, second)
+
+
+def test_a_damaged_file_is_made_anew(trainings, tmp_path):
+    first = start()
+    (place,) = (tmp_path / "initial").iterdir()
+    place.write_bytes(place.read_bytes()[:100])
+    assert torch.equal(first, start()) and len(trainings) == 2
+    assert torch.equal(first, start()) and len(trainings) == 2
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_error(trainings, monkeypatch):
+    monkeypatch.setenv("ASYNCFL_CACHE", "/proc/no/such/folder")
+    assert torch.equal(start(), start()) and len(trainings) == 2
+
+
+def test_random_models_are_not_kept(trainings, tmp_path):
+    start(initial="random", initial_settings={})
+    assert not list(tmp_path.iterdir())
