@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test lab notebooks lint clean
+.PHONY: help setup reproduce report test lab notebooks bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|laptop|paper|tasks] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -54,6 +54,9 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1
 notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
 	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR $$book || exit 1; done
+
+bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
+	@$(BIN)/python benchmarks/speed.py
 
 lint: $(READY)  ## ruff, on code and notebooks
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -46,6 +46,7 @@ def make_simulation(
     algorithm: Algorithm | VersionCounter,
     observers: Sequence[Observer] = (),
     kind: type[Simulation] = Simulation,
+    together: bool = True,
 ) -> Simulation:
     """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
     sizes = np.array([len(part) for part in parts])
@@ -61,6 +62,7 @@ def make_simulation(
         selection=config.make_selection(),
         num_samples=dict(enumerate(sizes.tolist())),
         observers=observers,
+        together=together,
     )
 
 

@@ -24,7 +24,7 @@ from asyncfl_lite.simulator import Simulation
 if TYPE_CHECKING:
     from asyncfl_lite.runner import Run
 
-FORMAT = 2
+FORMAT = 3
 PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row", "most_versions_in_flight")
 """Attributes of a simulation that are saved as they are."""
 

@@ -16,8 +16,9 @@ from torch import Tensor
 from asyncfl_lite.cohort import Cohort
 from asyncfl_lite.features import feature_statistics
 from asyncfl_lite.jobs import Job, Outcome
-from asyncfl_lite.local_training import ClientData, LocalTraining, Work, minibatch_loss
+from asyncfl_lite.local_training import ClientData, LocalTraining, Work, complete_gradient, minibatch_losses
 from asyncfl_lite.optimisers import make_optimiser
+from asyncfl_lite.stacked import chain_of
 from asyncfl_lite.streams import stream
 from asyncfl_lite.vectors import VectorModel
 
@@ -25,6 +26,9 @@ LARGEST_COHORT = 256
 """Jobs in one vectorised computation; a longer list is cut, most steps first."""
 LARGEST_MATRIX = 2**24
 """Numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
+
+LARGEST_OF_IMAGES = 8
+"""Jobs in one on a processor, where models are chains that work on images: more images at once leave its cache."""
 
 
 class Trainer:
@@ -47,6 +51,9 @@ class Trainer:
         self.seed = seed
         self.cohort = cohort
         self._architecture = repr(model.module), tuple(model.parameter_slots)
+        chain = chain_of(model)
+        self._chain_of_images = bool(chain and chain.images)
+        self._alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Train ``jobs``; outcomes come in their order."""
@@ -57,8 +64,14 @@ class Trainer:
         """What jobs must have in common to be trained in one cohort; None for those trained one by one."""
         if not self.cohort:
             return None
-        training = dataclasses.replace(self.training, lr=0.0, lr_decay=1.0, reports=frozenset())
-        return self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, training
+        return self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
+
+    @property
+    def largest_cohort(self) -> int:
+        """How many jobs to train in one computation."""
+        on_processor = self.data.inputs.device.type == "cpu"
+        most = LARGEST_OF_IMAGES if self._chain_of_images and on_processor else LARGEST_COHORT
+        return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
         """Return a job with its minibatches; what it draws, its client and number alone decide."""
@@ -79,11 +92,10 @@ class Trainer:
         Args:
             work: the job.
             delta: ``(d,)`` what training changed.
-            sums: of losses, hits, squared losses and samples over its last epoch.
+            sums: of losses, hits and squared losses over its last epoch.
             buffers: ``(b,)`` its running statistics.
         """
-        loss, hits, square, seen = sums
-        part = self.data.parts[work.job.client]
+        part, seen, (loss, hits, square) = self.data.parts[work.job.client], work.seen, sums
         outcome = Outcome(delta, len(part), loss / seen, hits / seen, buffers, len(work.places), square / seen)
         if self.training.reports:
             self._report(work.job, outcome)
@@ -108,25 +120,29 @@ class Trainer:
         x = job.start.clone()
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
         step = make_optimiser(training, x, work.lr)
-        sums = x.new_zeros(4)
+        sums = x.new_zeros(3)
         for number, row in enumerate(work.places):
             if job.midway is not None and number == work.midway:
                 x.lerp_(job.midway.model, job.midway.weight)
             places = torch.from_numpy(row[row >= 0]).to(x.device)
             inputs, targets = work.augmented(self.data, self.data.inputs[places]), self.data.targets[places]
-            here, counting = torch.ones(len(places), device=x.device), number >= work.counted
-            point = x.detach().requires_grad_()
-            outputs = self.model(point, inputs, buffers, train=True)
-            loss, tally = minibatch_loss(self.data, training, point, job.start, outputs, targets, here, counting)
-            (gradient,) = torch.autograd.grad(loss, point)
-            if job.correction is not None and not training.correction_once:
-                gradient = gradient + job.correction
-            step(x[None], gradient[None])
+            point, counting = x.detach().requires_grad_(), number >= work.counted
+            with training.precision(x.device):
+                outputs = self.model(point, self._laid_out(inputs), buffers, train=True)
+                losses, tally = minibatch_losses(self.data, outputs, targets, counting)
+            (gradient,) = torch.autograd.grad(losses.mean(), point)
+            step(x[None], complete_gradient(gradient, training, x, job.start, job.correction)[None])
             if counting:
-                sums += tally
+                sums += tally.sum(1)
         if job.correction is not None and training.correction_once:
             x = x - work.lr * job.correction
         return self.outcome(work, x - job.start, sums.tolist(), buffers)
+
+    def _laid_out(self, inputs: Tensor) -> Tensor:
+        """Return a minibatch in the memory format to train in."""
+        if not (self._chain_of_images or self.training.channels_last) or inputs.dim() != 4:
+            return inputs
+        return inputs.to(memory_format=torch.channels_last)
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
@@ -145,12 +161,12 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
             groups.setdefault((trainer.shared, job.correction is None), []).append(place)
     for members in groups.values():
         trainer = jobs[members[0]][0]
-        largest = max(1, min(LARGEST_COHORT, LARGEST_MATRIX // trainer.model.num_parameters))
+        largest = trainer.largest_cohort
         longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
         for first in range(0, len(members), largest):
             places = longest_first[first : first + largest]
             cohort = Cohort(trainer.model, trainer.data, trainer.training, [works[place] for place in places])
             deltas, sums = cohort.train()
-            for place, delta, row in zip(places, deltas, sums.tolist(), strict=True):
+            for place, delta, row in zip(places, deltas.unbind(), sums.tolist(), strict=True):
                 outcomes[place] = jobs[place][0].outcome(works[place], delta, row)
     return outcomes

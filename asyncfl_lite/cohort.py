@@ -1,9 +1,9 @@
 """A cohort: several jobs trained as one computation.
 
 The jobs' parameters are stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G
-clients at once: ``torch.func.vmap`` over the forward pass, and one backward pass through the sum of the clients'
-objectives, which gives each row its own client's gradient. Rows are sorted by falling number of steps, so that
-those who still have one are always the first.
+clients at once: one forward pass of all models (:mod:`asyncfl_lite.stacked`), and one backward pass through the sum
+of the clients' objectives, which gives each row its own client's gradient. Rows are sorted by falling number of
+steps, so that those who still have one are always the first.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import vmap
 
-from asyncfl_lite.local_training import ClientData, LocalTraining, Work, minibatch_loss
+from asyncfl_lite.local_training import ClientData, LocalTraining, Work, complete_gradient, minibatch_losses
 from asyncfl_lite.optimisers import make_optimiser
+from asyncfl_lite.stacked import stacked_forward
 from asyncfl_lite.vectors import VectorModel
 
 
 def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
-    """Return several jobs' ``(steps, batch_size)`` minibatches as ``(G, most steps, batch_size)``, -1 for none."""
-    together = np.full((len(plans), max(map(len, plans)), plans[0].shape[1]), -1)
-    for row, plan in zip(together, plans, strict=True):
-        row[: len(plan)] = plan
+    """Return several jobs' ``(steps, batch_size)`` minibatches as ``(most steps, G, batch_size)``, -1 for none."""
+    together = np.full((max(map(len, plans)), len(plans), plans[0].shape[1]), -1)
+    for row, plan in enumerate(plans):
+        together[: len(plan), row] = plan
     return together
 
 
@@ -39,22 +39,29 @@ class Cohort:
     """
 
     def __init__(self, model: VectorModel, data: ClientData, training: LocalTraining, works: Sequence[Work]) -> None:
-        self.model, self.data, self.training, self.works = model, data, training, works
+        self.data, self.training, self.works = data, training, works
+        self.forward = stacked_forward(model)
         self.starts = torch.stack([work.job.start for work in works])
         self.x = self.starts.clone()
-        device = self.x.device
         self.lr = self._learning_rates()
         self.step = make_optimiser(training, self.x, self.lr)
-        self.sums = self.x.new_zeros(len(works), 4)
-        places = stacked([work.places for work in works])
-        widths = (places >= 0).sum(-1)
-        self.widths, self.widest, self.active = widths, widths.max(0).tolist(), (widths > 0).sum(0).tolist()
-        self.places = torch.from_numpy(places).to(device)
-        self.counted = torch.tensor([work.counted for work in works]).to(device)
-        self.first_counted = min(work.counted for work in works)
+        self.sums = self.x.new_zeros(3, len(works))
+        self._plan_steps()
         corrected = works[0].job.correction is not None
         self.corrections = torch.stack([work.job.correction for work in works]) if corrected else None
         self.merging = [(work.midway, row) for row, work in enumerate(works) if work.job.midway is not None]
+
+    def _plan_steps(self) -> None:
+        """Note for each step who still takes it, on which samples, who is padded and who counts."""
+        places, counted = stacked([work.places for work in self.works]), [work.counted for work in self.works]
+        widths, device = (places >= 0).sum(-1), self.x.device
+        self.active, self.widest = (widths > 0).sum(1).tolist(), widths.max(1).tolist()
+        self.padded = ((widths > 0) & (widths < widths.max(1, keepdims=True))).any(1).tolist()
+        self.first_counted = np.minimum.accumulate(counted)[np.array(self.active) - 1].tolist()
+        self.last_counted = max(counted)
+        self.places, self.widths = torch.from_numpy(places.clip(0)).to(device), torch.from_numpy(widths).to(device)
+        self.counted = torch.tensor(counted).to(device)
+        self.columns = torch.arange(places.shape[-1]).to(device)
 
     def _learning_rates(self) -> float | Tensor:
         """Return the jobs' learning rates: one number, or ``(G, 1)`` where they differ."""
@@ -62,17 +69,18 @@ class Cohort:
         return rates[0] if len(set(rates)) == 1 else self.x.new_tensor(rates)[:, None]
 
     def train(self) -> tuple[Tensor, Tensor]:
-        """Take every step; return the ``(G, d)`` deltas and the ``(G, 4)`` sums of :func:`minibatch_loss`."""
+        """Take every step; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
         for number in range(len(self.active)):
             self._merge(number)
             gradient = self._gradient(number)
-            if self.corrections is not None and not self.training.correction_once:
-                gradient = gradient + self.corrections[: len(gradient)]
-            self.step(self.x[: len(gradient)], gradient)
+            still = len(gradient)
+            x, start = self.x[:still], self.starts[:still]
+            corrections = None if self.corrections is None else self.corrections[:still]
+            self.step(x, complete_gradient(gradient, self.training, x, start, corrections))
         x = self.x
         if self.corrections is not None and self.training.correction_once:
             x = x - self.lr * self.corrections
-        return x - self.starts, self.sums
+        return x - self.starts, self.sums.T
 
     def _merge(self, number: int) -> None:
         """Move jobs that are half-way before this step to the newer model that they were sent."""
@@ -82,29 +90,35 @@ class Cohort:
                 self.x[row].lerp_(midway.model, midway.weight)
 
     def _gradient(self, number: int) -> Tensor:
-        """Return the ``(g, d)`` gradients of a step for the g jobs that have it; sums what is counted."""
+        """Return the ``(g, d)`` gradients of a step's mean losses for the g jobs that have it; sums what is counted."""
         still = self.active[number]
-        inputs, targets, here = self._minibatches(number, still)
-        counting = number >= self.first_counted
-
-        def objective(x: Tensor, start: Tensor, inputs: Tensor, targets: Tensor, here: Tensor) -> tuple:
-            outputs = self.model(x, inputs, train=True)
-            return minibatch_loss(self.data, self.training, x, start, outputs, targets, here, counting)
-
-        x = self.x[:still].requires_grad_()
-        losses, tally = vmap(objective)(x, self.starts[:still], inputs, targets, here)
-        (gradient,) = torch.autograd.grad(losses.sum(), x)
-        self.x.detach_()
+        inputs, targets, shares = self._minibatches(number, still)
+        x, counting = self.x[:still].detach().requires_grad_(), number >= self.first_counted[number]
+        with self.training.precision(x.device):
+            outputs = self.forward(x, inputs).flatten(0, 1)
+            losses, tally = minibatch_losses(self.data, outputs, targets, counting)
         if counting:
-            self.sums[:still] += tally * (self.counted[:still] <= number)[:, None]
-        return gradient
+            self._count(number, tally * (shares > 0) if self.padded[number] else tally)
+        return torch.autograd.grad(losses, x, shares)[0]
+
+    def _count(self, number: int, tally: Tensor) -> None:
+        """Add a step's ``(3, g · B)`` to the sums of those jobs that are in their last epoch."""
+        still = self.active[number]
+        sums = tally.view(3, still, -1).sum(-1)
+        if number < self.last_counted:
+            sums = torch.where(self.counted[:still] <= number, sums, 0.0)
+        self.sums[:, :still] += sums
 
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return ``(g, B, …)`` inputs and targets of a step, and where they are real and not padding."""
-        places = self.places[:still, number, : self.widest[number]]
-        here, places = places >= 0, places.clamp(min=0)
-        inputs = self.data.inputs[places]
+        """Return ``(g, B, …)`` inputs of a step, ``(g · B, …)`` targets, and samples' shares in clients' means."""
+        wide, widths = self.widest[number], self.widths[number, :still]
+        places = self.places[number, :still, :wide].flatten()
+        inputs = self.data.inputs.index_select(0, places).unflatten(0, (still, wide))
+        targets = self.data.targets.index_select(0, places)
         if self.data.augment is not None:  # a job's own samples only, as it would have them alone
-            for row, width in enumerate(self.widths[:still, number].tolist()):
+            for row, width in enumerate(widths.tolist()):
                 inputs[row, :width] = self.works[row].augmented(self.data, inputs[row, :width])
-        return inputs, self.data.targets[places], here
+        if not self.padded[number]:
+            return inputs, targets, self.x.new_full((still * wide,), 1.0 / wide)
+        real = self.columns[:wide] < widths[:, None]
+        return inputs, targets, (real / widths[:, None].to(self.x)).flatten()

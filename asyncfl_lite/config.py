@@ -35,8 +35,10 @@ GROUPS: dict[str, tuple[str, Registry]] = {
 }
 """Which name each group of typed settings belongs to, and where the name is looked up."""
 
-NOT_IN_HASH = {"checkpoint_every", "device", "threads"}
+NOT_IN_HASH = {"checkpoint_every", "device", "threads", "channels_last"}
 """Settings that say how a run is carried out, not what it is."""
+IN_HASH_IF_SET = {"autocast"}
+"""Settings that came after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data lies, not what it is."""
 
@@ -98,6 +100,8 @@ class Config(Settings):
     server_time: float = Field(0.0, ge=0, description="virtual time that making a version takes")
     bn_mode: Literal["avg", "delta", "freeze"] = Field("avg", description="what becomes of running statistics")
     cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
+    autocast: bool = Field(False, description="clients' forward passes in bfloat16 where that is safe")
+    channels_last: bool = Field(False, description="images in that memory format when jobs train one by one")
     device: str = Field("cpu", description="torch device")
     threads: int = Field(1, ge=1, description="torch's threads on the processor; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
@@ -206,7 +210,12 @@ class Config(Settings):
     @property
     def hash(self) -> str:
         """12 hexadecimal digits that identify what the run computes."""
-        told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH}
+        default = {key: type(self).model_fields[key].default for key in IN_HASH_IF_SET}
+        told = {
+            key: value
+            for key, value in self.as_dict().items()
+            if key not in NOT_IN_HASH and not (key in default and value == default[key])
+        }
         for group in ("task_settings", "delay_settings"):
             told[group] = {key: value for key, value in told[group].items() if key not in PLACES}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
@@ -244,6 +253,8 @@ class Config(Settings):
             steps=self.local_steps,
             weight_decay=self.weight_decay,
             clip=self.client_clip,
+            autocast=self.autocast,
+            channels_last=self.channels_last,
             lr_decay=self.client_lr_decay,
             proximal=algorithm.proximal,
             correction_once=algorithm.correction_once,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +26,9 @@ class LocalTraining:
         correction_once: apply a job's correction once, after the last step, in place of at every step.
         midway: how far through its steps a job merges the newer model that it was sent.
         reports: what else its outcome holds: ``trained_accuracy``, ``features``, ``label_counts``.
+        autocast: forward passes in bfloat16 where torch holds that safe; parameters and steps stay as they are.
+        channels_last: images in that memory format when jobs train one by one, whatever the model. A chain of
+            layers (:mod:`asyncfl_lite.stacked`) always gets them so: its pooling is several times faster.
     """
 
     optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
@@ -39,6 +43,12 @@ class LocalTraining:
     correction_once: bool = False
     midway: float = 0.5
     reports: frozenset[str] = frozenset()
+    autocast: bool = False
+    channels_last: bool = False
+
+    def precision(self, device: torch.device) -> AbstractContextManager:
+        """Return the context that forward passes on ``device`` go through."""
+        return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
 
     def lr_at(self, version: int) -> float:
         """Return the learning rate of a job that starts from ``version``."""
@@ -100,37 +110,40 @@ class Work:
     lr: float
     generator: torch.Generator | None = None
 
+    @property
+    def seen(self) -> int:
+        """How many samples its last epoch goes through."""
+        return int((self.places[self.counted :] >= 0).sum())
+
     def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
         """Return a training batch as this job sees it."""
         return inputs if self.generator is None else data.augment(inputs, self.generator)
 
 
-def minibatch_loss(
-    data: ClientData,
-    training: LocalTraining,
-    x: Tensor,
-    start: Tensor,
-    outputs: Tensor,
-    targets: Tensor,
-    here: Tensor,
-    counting: bool = True,
-) -> tuple[Tensor, Tensor]:
-    """Return the objective of one minibatch, and its sums of losses, hits, squared losses, and samples.
+def minibatch_losses(
+    data: ClientData, outputs: Tensor, targets: Tensor, counting: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Return the ``(n,)`` losses of samples, and ``(3, n)`` their losses, hits and squared losses if ``counting``."""
+    losses = data.losses(outputs, targets)
+    if not counting:
+        return losses, None
+    told, hits = losses.detach(), data.hits(outputs.detach(), targets)
+    return losses, torch.stack([told, hits.to(told), told.square()])
+
+
+def complete_gradient(
+    gradient: Tensor, training: LocalTraining, x: Tensor, start: Tensor, correction: Tensor | None
+) -> Tensor:
+    """Add to the gradients of losses, in place, what else is in a client's objective; return them.
 
     Args:
-        data, training: the loss, and what is added to it.
-        x, start: ``(d,)`` parameters now and at dispatch.
-        outputs, targets: of ``(B, …)`` samples.
-        here: ``(B,)`` bool, which of them are real and not padding.
-        counting: whether the sums are wanted; zeros otherwise.
+        gradient: ``(..., d)`` of the mean loss of a minibatch.
+        training: the weight of the proximal term, and when corrections apply.
+        x, start: ``(..., d)`` parameters now and at dispatch.
+        correction: ``(..., d)`` what a client adds to every gradient, or None.
     """
-    losses = data.losses(outputs, targets) * here
-    count = here.sum()
-    loss = losses.sum() / count
     if training.proximal:
-        loss = loss + 0.5 * training.proximal * (x - start).square().sum()
-    if not counting:
-        return loss, loss.new_zeros(4)
-    losses = losses.detach()
-    hits = (data.hits(outputs.detach(), targets) * here).sum()
-    return loss, torch.stack([losses.sum(), hits.to(losses), losses.square().sum(), count.to(losses)])
+        gradient.add_(x - start, alpha=training.proximal)
+    if correction is not None and not training.correction_once:
+        gradient += correction
+    return gradient

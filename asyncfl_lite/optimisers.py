@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncfl_lite.local_training import LocalTraining
 
 Step = Callable[[Tensor, Tensor], None]
-"""``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place."""
+"""``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may use ``gradient`` up."""
 
 BETAS = (0.9, 0.999)
 EPS = 1e-8
@@ -31,7 +31,11 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
         lr: learning rate, or ``(G, 1)`` of them; by default the training's own.
     """
     lr = training.lr if lr is None else lr
-    step = _sgd(training, lr) if training.optimiser == "sgd" else _adam(training, like, lr)
+    if training.optimiser == "sgd":
+        step = sgd(lr, training.weight_decay)
+    else:
+        like = like[None] if like.dim() == 1 else like
+        step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
     if training.clip is None:
         return step
 
@@ -52,41 +56,62 @@ def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
     return lr[:rows] if isinstance(lr, Tensor) else lr
 
 
-def _sgd(training: LocalTraining, lr: float | Tensor) -> Step:
+def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
+    """Return a plain step, with L2 in the gradient."""
+
     def step(x: Tensor, gradient: Tensor) -> None:
-        if training.weight_decay:
-            gradient = gradient.add(x, alpha=training.weight_decay)
+        if weight_decay:
+            gradient.add_(x, alpha=weight_decay)
         rate = _rate(lr, len(x))
         if isinstance(rate, Tensor):
-            x.sub_(rate * gradient)
+            x.sub_(gradient.mul_(rate))
         else:
             x.add_(gradient, alpha=-rate)
 
     return step
 
 
-def _adam(training: LocalTraining, like: Tensor, lr: float | Tensor) -> Step:
-    """Adam with L2 in the gradient, or AdamW with decay on the weights."""
-    like = like[None] if like.dim() == 1 else like
-    mean, square, count = torch.zeros_like(like), torch.zeros_like(like), 0
-    decoupled = training.optimiser == "adamw"
+class Adam:
+    """Adam with L2 in the gradient, or AdamW with decay on the weights; a :data:`Step`.
 
-    def step(x: Tensor, gradient: Tensor) -> None:
-        nonlocal count
-        count += 1
+    Args:
+        like: ``(G, d)`` or ``(d,)``, what is stepped.
+        lr: learning rate, or ``(G, 1)`` of them.
+        weight_decay: factor on the weights that is added to the gradient, or shrinks them.
+        decoupled: the latter.
+
+    Attributes:
+        mean, square: like ``like``, the running averages.
+        count: steps so far.
+    """
+
+    def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float = 0.0, *, decoupled: bool = False) -> None:
+        self.mean, self.square, self.count = torch.zeros_like(like), torch.zeros_like(like), 0
+        self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
+
+    def __call__(self, x: Tensor, gradient: Tensor) -> None:
+        """Step the first rows."""
+        self.count += 1
         rows = len(x)
-        rate = _rate(lr, rows)
-        if training.weight_decay and decoupled:
-            x.mul_(1 - rate * training.weight_decay)
-        elif training.weight_decay:
-            gradient = gradient.add(x, alpha=training.weight_decay)
-        mean[:rows].lerp_(gradient, 1 - BETAS[0])
-        square[:rows].mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        size = (square[:rows].sqrt() / (1 - BETAS[1] ** count) ** 0.5).add_(EPS)
-        unbias = 1 - BETAS[0] ** count
+        rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]
+        if self.weight_decay and self.decoupled:
+            x.mul_(1 - rate * self.weight_decay)
+        elif self.weight_decay:
+            gradient.add_(x, alpha=self.weight_decay)
+        mean.lerp_(gradient, 1 - BETAS[0])
+        square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        size = square.sqrt().div_((1 - BETAS[1] ** self.count) ** 0.5).add_(EPS)
+        unbias = 1 - BETAS[0] ** self.count
         if isinstance(rate, Tensor):
-            x.sub_(rate / unbias * mean[:rows] / size)
+            x.sub_(rate / unbias * mean / size)
         else:
-            x.addcdiv_(mean[:rows], size, value=-rate / unbias)
+            x.addcdiv_(mean, size, value=-rate / unbias)
 
-    return step
+    def state(self) -> tuple[Tensor, Tensor, int]:
+        """Return copies of what :meth:`restore` needs."""
+        return self.mean.clone(), self.square.clone(), self.count
+
+    def restore(self, state: tuple[Tensor, Tensor, int]) -> None:
+        """Go on from a saved state, which stays as it is."""
+        mean, square, self.count = state
+        self.mean, self.square = mean.clone(), square.clone()

@@ -102,7 +102,9 @@ class Run:
         self.algorithm = config.make_algorithm()
         self._start_algorithm()
         self.trainer = self._make_trainer()
-        self.simulation = make_simulation(config, self.parts, self.algorithm, [self._observe])
+        self.simulation = make_simulation(
+            config, self.parts, self.algorithm, [self._observe], together=self.trainer.cohort
+        )
         self.curve_rows: list[dict[str, float]] = []
         self.training_seconds = 0.0
 

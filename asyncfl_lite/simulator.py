@@ -53,6 +53,8 @@ class Simulation:
         num_samples: client -> how many samples it has, for selections that go by it; 1 each by default.
         observers: called after each arrival with this simulation and the :class:`Arrival`.
         keep_arrivals: keep every :class:`Arrival`; without, memory does not grow with the length of the run.
+        together: ask for the outcomes of all untrained jobs at once; without, for that of the job that is due, so
+            that no job is trained that never arrives.
 
     Attributes:
         clock: virtual time now.
@@ -81,6 +83,7 @@ class Simulation:
         num_samples: Mapping[int, int] | None = None,
         observers: Sequence[Observer] = (),
         keep_arrivals: bool = True,
+        together: bool = True,
     ) -> None:
         if rounds is None and horizon is None:
             raise SimulationError("rounds, horizon: a simulation needs one of them to end")
@@ -109,6 +112,7 @@ class Simulation:
         self.versions_in_flight: dict[int, int] = {}
         self.most_versions_in_flight = 0
         self.keep_arrivals = keep_arrivals
+        self.together = together
         self.arrivals: list[Arrival] = []
         self.called_off: list[tuple[int, float, int, float]] = []
         self.choice_stream = stream(seed, "client choice")
@@ -146,13 +150,22 @@ class Simulation:
             if self.midway:
                 self._pass_midway(self.heap[0][0])
             if self.heap[0][2].outcome is None:
-                jobs, self.untrained = self.untrained, []
+                jobs = self._next_jobs()
                 outcomes = yield jobs
                 for job, outcome in zip(jobs, outcomes, strict=True):
                     job.outcome = outcome
             self._receive(heappop(self.heap)[2])
         if self.horizon < math.inf and self.algorithm.version < self.rounds:
             self.clock = max(self.clock, self.horizon)
+
+    def _next_jobs(self) -> list[Job]:
+        """Return what has to be trained now, the job that is due among it."""
+        if self.together:
+            jobs, self.untrained = self.untrained, []
+            return jobs
+        due = self.heap[0][2]
+        self.untrained.remove(due)
+        return [due]
 
     def run(self, train: Train) -> None:
         """Run to the end with ``train`` turning jobs into outcomes."""

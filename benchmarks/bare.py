@@ -13,16 +13,21 @@ from asyncfl_lite.assembly import schedule
 from asyncfl_lite.runner import Run
 
 
-def bare_loop(config: Config) -> Callable[[], None]:
-    """Return a plain PyTorch loop over the jobs of a run, one after another: no aggregation, no clock.
+def bare_loop(config: Config, *, evaluate: bool = False) -> Callable[[], None]:
+    """Return a plain PyTorch loop over the jobs that arrive in a run, one after another: no aggregation, no clock.
 
-    It takes as many stochastic gradient steps, on as many samples of the same clients, as the run does for the
-    updates that arrive.
+    It takes as many stochastic gradient steps, on as many samples of the same clients. Jobs that a run's cohorts
+    train though they are still in flight at its end are the run's own loss.
+
+    Args:
+        config: the run.
+        evaluate: test the model as often as the run does.
     """
     run = Run(config)
+    clients = schedule(config).updates["client"].tolist()
+    evaluations = 1 + config.rounds // config.eval_every + (config.rounds % config.eval_every > 0) if evaluate else 0
     module = run.model.module
     parts = [torch.from_numpy(part) for part in run.parts]
-    clients = schedule(config).updates["client"].tolist()
     inputs, labels = run.task.inputs, run.task.labels
     loss = torch.nn.CrossEntropyLoss()
     initial = {name: value.clone() for name, value in module.state_dict().items()}
@@ -38,6 +43,10 @@ def bare_loop(config: Config) -> Callable[[], None]:
                     optimiser.zero_grad()
                     loss(module(inputs[places]), labels[places]).backward()
                     optimiser.step()
+        module.eval()
+        with torch.no_grad():
+            for _ in range(evaluations):
+                run.task.evaluate(module)
 
     return loop
 

@@ -10,12 +10,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.func import vmap
 
 from asyncfl_lite.client import Trainer
+from asyncfl_lite.cohort import Cohort
 from asyncfl_lite.jobs import Job, Midway
 from asyncfl_lite.local_training import ClientData, LocalTraining
 from asyncfl_lite.models import CNN, MLP
-from asyncfl_lite.optimisers import make_optimiser
+from asyncfl_lite.optimisers import Adam, make_optimiser
+from asyncfl_lite.stacked import chain_of, outputs_of_all, stacked_forward
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.vectors import VectorModel
 
@@ -39,7 +42,7 @@ def test_a_row_is_stepped_as_torch_steps_it(name, weight_decay, clip):
     for number in range(6):
         rows = 3 if number < 4 else 2  # the last client has fewer steps
         gradient = torch.randn(rows, 7, dtype=torch.float64, generator=generator)
-        step(x[:rows], gradient)
+        step(x[:rows], gradient.clone())
         for row, optimiser, g in zip(alone, theirs, gradient, strict=False):
             row.grad = g.clone() * (1.0 if clip is None else min(1.0, clip / float(g.norm())))
             optimiser.step()
@@ -252,3 +255,97 @@ def test_a_jobs_augmentation_is_its_own():
         torch.testing.assert_close(outcome.delta, alone.delta, rtol=1e-7, atol=1e-10)
     assert not torch.allclose(together[1].delta, plain)
     assert not torch.allclose(trained[1]([job(1, x, number=1)])[0].delta, together[1].delta)
+
+
+def chains() -> dict[str, nn.Module]:
+    """Small models of every structure that is computed side by side."""
+    return {
+        "linear": nn.Sequential(nn.Flatten(), nn.Linear(64, 7), nn.Tanh(), nn.Linear(7, 10, bias=False)),
+        "images": nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding="same", bias=False), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(4, 6, 3, stride=2, groups=2), nn.Identity(), nn.LeakyReLU(), nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(), nn.Linear(6, 10),
+        ),
+        "no parameters after": nn.Sequential(nn.Conv2d(1, 10, 8), nn.GroupNorm(1, 10, affine=False), nn.Flatten()),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", chains())
+def test_side_by_side_equals_vmap(name):
+    model = VectorModel(chains()[name].double())
+    assert chain_of(model) is not None
+    generator = torch.Generator().manual_seed(0)
+    x = model.flatten()[0] + 0.1 * torch.randn(3, model.num_parameters, generator=generator, dtype=torch.float64)
+    inputs = torch.randn(3, 5, 1, 8, 8, generator=generator, dtype=torch.float64)
+    weights = torch.randn(3, 5, 10, generator=generator, dtype=torch.float64)
+    found = []
+    for forward in (stacked_forward(model), vmap(model)):
+        point = x.clone().requires_grad_()
+        outputs = forward(point, inputs)
+        found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
+    torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
+    alone = [model.outputs(row, some) for row, some in zip(x, inputs, strict=True)]
+    torch.testing.assert_close(torch.stack(outputs_of_all(model, x, [None] * 3, inputs)), torch.stack(alone))
+
+
+def test_other_structures_are_no_chains():
+    shared = nn.Linear(64, 64)
+    others = [
+        nn.Linear(64, 10),
+        nn.Sequential(nn.Linear(64, 10)),
+        nn.Sequential(nn.Flatten(), shared, nn.ReLU(), shared),
+        nn.Sequential(nn.Flatten(), nn.Sequential(nn.Linear(64, 10))),
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 10), nn.Dropout()),
+        nn.Sequential(nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), nn.Flatten(), nn.Linear(128, 10)),
+        nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 10)),
+        nn.Sequential(nn.Flatten(2), nn.Linear(64, 10)),
+    ]
+    assert [chain_of(VectorModel(module)) for module in others] == [None] * len(others)
+
+
+def test_large_cohorts_of_images_are_cut(monkeypatch):
+    sizes = []
+
+    class Watched(Cohort):
+        def __init__(self, model, data, training, works):
+            sizes.append(len(works))
+            super().__init__(model, data, training, works)
+
+    monkeypatch.setattr("asyncfl_lite.client.Cohort", Watched)
+    for spec, expected in ((CNN(), [8, 3]), (MLP(), [11])):
+        sizes.clear()
+        model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), spec, [9] * 11)
+        cohort([job(client, model.flatten()[0]) for client in range(11)])
+        assert sizes == expected
+
+
+@pytest.mark.parametrize("cohort", [True, False])
+def test_autocast_and_channels_last(cohort):
+    """bfloat16 has 8 bits: near what full precision gives, not equal; parameters and deltas stay float32."""
+    results = {}
+    for autocast in (False, True):
+        training = LocalTraining(lr=0.05, batch_size=8, epochs=1, autocast=autocast, channels_last=autocast)
+        torch.manual_seed(0)
+        model, trained = trainers(training, CNN(norm="group"), [20, 9], dtype=torch.float32)
+        x, _ = model.flatten()
+        results[autocast] = trained[0 if cohort else 1]([job(client, x) for client in range(2)])
+    for plain, fast in zip(results[False], results[True], strict=True):
+        assert fast.delta.dtype == torch.float32 and not torch.equal(fast.delta, plain.delta)
+        assert (fast.delta - plain.delta).norm() < 0.1 * plain.delta.norm()
+        assert fast.train_loss == pytest.approx(plain.train_loss, rel=0.02)
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_adam_goes_on_from_a_saved_state(decoupled):
+    x, gradients = torch.ones(4), torch.arange(12.0).view(3, 4)
+    whole, parts = x.clone(), x.clone()
+    steps = [Adam(x, 0.1, 0.01, decoupled=decoupled) for _ in range(3)]
+    for gradient in gradients:
+        steps[0](whole, gradient.clone())
+    steps[1](parts, gradients[0].clone())
+    saved = steps[1].state()
+    steps[1](parts.clone(), gradients[1].clone())  # leaves what was saved alone
+    steps[2].restore(saved)
+    for gradient in gradients[1:]:
+        steps[2](parts, gradient.clone())
+    assert torch.equal(whole, parts)

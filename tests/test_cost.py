@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms import multi_teacher
 from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.cost import Estimate, duration, estimate, measured_seconds, recorded_speeds
 from asyncfl_lite.errors import ConfigError
@@ -21,6 +22,7 @@ from asyncfl_lite.models.lstm import LSTM
 from asyncfl_lite.results import read_record
 from asyncfl_lite.runner import Run
 from asyncfl_lite.sizes import SIZES, forward_of, size_of
+from asyncfl_lite.stacked import outputs_of_all
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.vectors import VectorModel
 from asyncfl_lite.workload import TRAINED, workload
@@ -95,6 +97,12 @@ def test_the_servers_work_is_that_of_a_real_run(algorithm, settings, monkeypatch
 
         return call
 
+    def of_all(model, xs, buffers, inputs):
+        nonlocal passes
+        passes += inputs.shape[0] * inputs.shape[1]
+        return outputs_of_all(model, xs, buffers, inputs)
+
+    monkeypatch.setattr(multi_teacher, "outputs_of_all", of_all)
     monkeypatch.setattr(VectorModel, "outputs", counted(outputs, 1))
     monkeypatch.setattr(VectorModel, "gradient", counted(gradient, TRAINED))
     run(config)

@@ -7,7 +7,6 @@ probabilities, Adam's state) is a switch, with the specification's §10 as defau
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 from collections.abc import Iterator
@@ -19,8 +18,8 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.distillation import mean_teacher, uncertainty_aware_loss, uncertainty_weight
-from asyncfl_lite.optimisers import clipped_to
+from asyncfl_lite.distillation import uncertainty_aware_loss, uncertainty_weight
+from asyncfl_lite.optimisers import Adam, Step, clipped_to, sgd
 
 
 @ALGORITHMS.register("fedecho")
@@ -44,7 +43,7 @@ class FedEcho(FedBuff):
     models_stored = "2"
     keeps_versions = True
     logits_stored = "N * U"
-    state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
+    state_names = (*FedBuff.state_names, "logits", "_total", "_summed", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
         """Switches of FedEcho."""
@@ -80,38 +79,59 @@ class FedEcho(FedBuff):
         super().start(x0, context, **options)
         self.logits: dict[int, Tensor] = {}
         self.last_weight = float("nan")
-        self._adam: dict | None = None
+        self._total: Tensor | float = 0.0
+        self._summed = self.logits  # what `_total` is the sum of
+        self._adam: tuple[Tensor, Tensor, int] | None = None
         self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
 
     def on_receive(self, update: Update) -> bool:
         """Store what this client predicts, then go on as FedBuff."""
         client_model = self.start_of(update) + update.delta
         logits = self.context.model.outputs(client_model, self._inputs, update.buffers)
+        before = self.logits.get(update.client)
+        total = self._sum_of_answers() + self._answers(logits)
+        self._total = total if before is None else total - self._answers(before)
         self.logits = {**self.logits, update.client: logits}  # a new one, so that a saved state stays as it was
+        self._summed = self.logits
         return super().on_receive(update)
+
+    def _sum_of_answers(self) -> Tensor | float:
+        """Return the sum over clients, which is kept up from update to update."""
+        if self._summed is not self.logits:  # somebody else set them
+            return sum(self._answers(logits) for logits in self.logits.values())
+        return self._total
+
+    def _answers(self, logits: Tensor) -> Tensor:
+        """Return what the teachers' mean is of, in double precision, so that a long run's sum stays exact enough."""
+        logits = logits.double()
+        return logits if self.settings.teacher_avg == "logits" else logits.softmax(-1)
+
+    def _teacher(self) -> Tensor:
+        """Return the ``(U, C)`` probabilities of all clients together; see :func:`mean_teacher`."""
+        mean = self._sum_of_answers() / len(self.logits)
+        return (mean.softmax(-1) if self.settings.teacher_avg == "logits" else mean).to(self.x)
 
     def after_step(self, x: Tensor) -> Tensor:
         """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
         chosen = self.settings
         if not self.moves_by_itself:
             return x
-        stored = torch.stack([self.logits[client] for client in sorted(self.logits)])
-        teacher = mean_teacher(stored, chosen.teacher_avg)
-        student = x.clone().requires_grad_()
-        optimiser = self._optimiser(student)
+        teacher = self._teacher()
+        student, weight = x.clone(), None
+        step = self._optimiser(student)
         for batch in self._batches():
-            student.grad = self._gradient(student, batch, teacher[batch])
-            optimiser.step()
-        if chosen.adam_state == "persist":
-            self._adam = copy.deepcopy(optimiser.state_dict())  # Adam steps its averages in place
-        return student.detach()
+            gradient, weight = self._gradient(student, batch, teacher[batch])
+            step(student, gradient)
+        self.last_weight = float(weight.mean())  # of the last one alone: a number waits for the device
+        if isinstance(step, Adam) and chosen.adam_state == "persist":
+            self._adam = step.state()
+        return student
 
-    def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> Tensor:
-        """Return the clipped gradient of Eq. 3 on one minibatch."""
+    def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the clipped gradient of Eq. 3 on one minibatch, and the mixing weight α."""
         chosen, inputs, rows = self.settings, self._inputs[batch], self.context.predictions
         teacher = rows(teacher, inputs)
         weight = uncertainty_weight(teacher, chosen.alpha_min, chosen.alpha_max, chosen.alpha_scope)
-        self.last_weight = float(weight.mean())
         _, gradient = self.context.model.gradient(
             student,
             inputs,
@@ -119,7 +139,7 @@ class FedEcho(FedBuff):
             self.buffers,
             train=chosen.distill_bn == "train",
         )
-        return gradient if chosen.clip is None else clipped_to(gradient, chosen.clip)
+        return gradient if chosen.clip is None else clipped_to(gradient, chosen.clip), weight
 
     def _batches(self) -> Iterator[Tensor]:
         """Yield the minibatches of one distillation: Q passes over the shuffled set, or Q batches."""
@@ -132,10 +152,10 @@ class FedEcho(FedBuff):
             order = torch.from_numpy(self.context.rng.permutation(count)).to(self._inputs.device)
             yield from order.split(self.settings.distill_batch_size)
 
-    def _optimiser(self, student: Tensor) -> torch.optim.Optimizer:
+    def _optimiser(self, student: Tensor) -> Step:
         if self.settings.distill_opt == "sgd":
-            return torch.optim.SGD([student], lr=self.settings.distill_lr)
-        optimiser = torch.optim.Adam([student], lr=self.settings.distill_lr)
+            return sgd(self.settings.distill_lr)
+        adam = Adam(student, self.settings.distill_lr)
         if self._adam is not None:
-            optimiser.load_state_dict(copy.deepcopy(self._adam))
-        return optimiser
+            adam.restore(self._adam)
+        return adam

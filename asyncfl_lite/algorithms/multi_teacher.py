@@ -17,6 +17,8 @@ from asyncfl_lite.algorithms.base import ServerContext, Update
 from asyncfl_lite.distillation import multi_teacher_loss
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.optimisers import Adam, Step, sgd
+from asyncfl_lite.stacked import outputs_of_all
 from asyncfl_lite.synthesis import ClassProxies, Pool
 
 SPIKE, WINDOW, ENOUGH = 3.0, 20, 10
@@ -134,17 +136,15 @@ class MultiTeacher(AFLDW):
             return None
         size, model, by_class = chosen.kd_batch_size, self.context.model, self.context.class_logits
         places = pool.draw(self.proportions(), chosen.k_kd * size, self.context.rng).to(self.x.device)
-        answers = [
-            by_class(model.outputs(teacher.x, pool.inputs[row], teacher.buffers)).unflatten(0, (chosen.k_kd, size))
-            for teacher, row in zip(self.teachers, places, strict=True)
-        ]
+        models = [teacher.x for teacher in self.teachers], [teacher.buffers for teacher in self.teachers]
+        answers = outputs_of_all(model, *models, pool.inputs[places])
+        answers = torch.stack([by_class(rows) for rows in answers]).unflatten(1, (chosen.k_kd, size))
         steps = places.unflatten(1, (chosen.k_kd, size)).unbind(1)
-        student, buffers = self.x.clone().requires_grad_(), None if self.buffers is None else self.buffers.clone()
-        optimiser = self._optimiser(student)
-        for step, answer in zip(steps, torch.stack(answers).unbind(1), strict=True):
-            student.grad = self._gradient(student, buffers, pool.inputs[step.flatten()], answer)
-            optimiser.step()
-        delta = student.detach() - self.x
+        student, buffers = self.x.clone(), None if self.buffers is None else self.buffers.clone()
+        step = self._optimiser(student)
+        for rows, answer in zip(steps, answers.unbind(1), strict=True):
+            step(student, self._gradient(student, buffers, pool.inputs[rows.flatten()], answer))
+        delta = student - self.x
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 
     def _gradient(self, student: Tensor, buffers: Tensor | None, inputs: Tensor, answers: Tensor) -> Tensor:
@@ -166,11 +166,11 @@ class MultiTeacher(AFLDW):
         self.kd_losses = [*self.kd_losses, loss][-WINDOW:]
         return False
 
-    def _optimiser(self, student: Tensor) -> torch.optim.Optimizer:
+    def _optimiser(self, student: Tensor) -> Step:
         chosen = self.settings
         if chosen.kd_opt == "sgd":
-            return torch.optim.SGD([student], lr=chosen.kd_lr)
-        return torch.optim.Adam([student], lr=chosen.kd_lr, weight_decay=chosen.kd_weight_decay)
+            return sgd(chosen.kd_lr)
+        return Adam(student, chosen.kd_lr, chosen.kd_weight_decay)
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`restore` needs."""

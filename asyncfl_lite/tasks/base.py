@@ -141,8 +141,7 @@ class Task:
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the ``(n,)`` cross-entropies, in nats."""
-        # functional.cross_entropy has no rule of its own under vmap: torch would decompose it in Python at every step
-        return -functional.log_softmax(outputs, -1).gather(-1, labels[..., None])[..., 0]
+        return functional.cross_entropy(outputs, labels, reduction="none")
 
     def hits(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return ``(n,)`` floats, 1 where the most likely class is the label."""
