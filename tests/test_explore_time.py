@@ -1,0 +1,181 @@
+"""The staleness laboratory and the time machine: what they draw is what the clock did."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from asyncfl_lite import Config, Task, run, schedule
+from asyncfl_lite.errors import ConfigError, SimulationError
+from asyncfl_lite.explore_time import (
+    READY_LAWS,
+    explore_run,
+    explore_staleness,
+    jobs_that_age,
+    moment,
+    moment_figure,
+    predicted_staleness,
+    run_clock,
+    staleness_figure,
+)
+from asyncfl_lite.scheduling import SCHEDULING
+
+
+def as_png(figure) -> bytes:
+    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
+    return buffer.getvalue()
+
+
+def test_the_clock_is_that_of_a_run():
+    """On a partition of equal sizes the clock without data is `schedule`'s."""
+    sizes = {"clients": 10, "concurrency": 6, "seed": 3}
+    config = Config(task="digits", partition="dirichlet_wrap", alpha=1.0, buffer_size=2, rounds=40, **sizes)
+    ours = run_clock(config.delay, buffer_size=2, versions=40, **sizes).updates
+    theirs = schedule(config).updates
+    timing = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "version"]
+    pd.testing.assert_frame_equal(ours[timing], theirs[timing])
+
+
+CASES = [
+    (policy, in_flight, buffer)
+    for policy in SCHEDULING
+    for in_flight in (1, 2, 5, 12, 13)
+    for buffer in (1, 2, 3, 5)
+    if buffer <= in_flight or policy not in ("burst", "rounds")  # Config refuses buffers that never fill
+]
+
+
+@pytest.mark.parametrize(("policy", "in_flight", "buffer"), CASES)
+def test_the_prediction_is_the_number_of_jobs_that_age(policy, in_flight, buffer):
+    """Counted in the clock's own tables; a run's first versions may differ, and are left out."""
+    planned = run_clock(
+        "exponential", clients=20, concurrency=in_flight, buffer_size=buffer, redispatch=policy, versions=360
+    )
+    ages, updates = jobs_that_age(planned), planned.updates
+    if policy == "rounds":  # some of its versions are smaller than M: count whole rounds
+        whole = 360 // math.ceil(in_flight / buffer) * math.ceil(in_flight / buffer)
+        measured = ages[:whole].sum() / (whole / math.ceil(in_flight / buffer) * in_flight)
+    else:
+        measured = ages[-240:].mean() / buffer
+    assert measured == pytest.approx(predicted_staleness(policy, in_flight, buffer), rel=1e-9)
+    aged = updates["staleness"].sum() + (360 - planned.in_flight["start_version"]).sum()
+    assert ages.sum() == aged
+
+
+def test_long_runs_meet_the_prediction_and_short_ones_stay_below():
+    short, long = (run_clock("fedecho_large", versions=count).updates["staleness"].mean() for count in (100, 8000))
+    assert short < 4.2 and long == pytest.approx(5.0, abs=0.06)
+
+
+def test_no_prediction_for_a_policy_that_is_not_known():
+    with pytest.raises(ConfigError, match="redispatch: no prediction for 'later'; allowed: before_agg, after_agg"):
+        predicted_staleness("later", 5, 1)
+
+
+@pytest.mark.parametrize("law", READY_LAWS)
+def test_the_histogram_holds_every_update(law):
+    planned = run_clock(law, clients=20, concurrency=10, buffer_size=2, versions=100)
+    figure = staleness_figure(law, clients=20, concurrency=10, buffer_size=2, versions=100)
+    left, right = figure.axes
+    assert sum(bar.get_height() for bar in left.patches) == len(planned.updates) == 200
+    mean = planned.updates["staleness"].mean()
+    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00; 10 jobs in flight"
+    with_waiting, arrived, predicted = (line.get_ydata() for line in right.lines)
+    assert np.allclose(with_waiting, 5.0) and arrived[-1] == pytest.approx(mean) and list(predicted) == [5.0, 5.0]
+
+
+def test_laws_with_settings_and_impossible_ones():
+    figure = staleness_figure("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=20)
+    assert figure.axes[0].get_title("left") == "per_client, before_agg: 3 of 3 in flight, M = 2"
+    with pytest.raises(ConfigError, match="buffer_size: a buffer of 8 never fills with 5 in flight"):
+        staleness_figure(concurrency=5, buffer_size=8, redispatch="burst", versions=20)
+    with pytest.raises(SimulationError, match="60 clients at a time were asked for"):
+        staleness_figure(concurrency=60)
+    with pytest.raises(ConfigError, match="did you mean 'fedrevive'"):
+        staleness_figure("fedreviv")
+
+
+def test_the_laboratory_draws_anew():
+    box = explore_staleness()
+    controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
+    assert picture.value == as_png(staleness_figure())
+    controls["redispatch"].value, controls["in flight"].value, controls["buffer M"].value = "after_agg", 12, 4
+    controls["versions"].value, controls["delay law"].value = 100, "fadas"
+    sizes = {"concurrency": 12, "buffer_size": 4, "versions": 100}
+    assert picture.value == as_png(staleness_figure("fadas", redispatch="after_agg", **sizes))
+    controls["clients"].value = 11
+    assert "12 clients at a time" in box.children[7].value and picture.layout.display == "none"
+
+
+def short_run(**settings):
+    x = torch.arange(60.0).remainder(7)[:, None]
+    task = Task.from_tensors(x, (x[:, 0] > 3).long(), x, (x[:, 0] > 3).long())
+    common = {"clients": 3, "concurrency": 3, "partition": "iid", "client_lr": 0.05, "eval_every": 1}
+    delays = {"delay": "per_client", "delay_settings": {"durations": (1, 2, 5)}, "selection": "same_client"}
+    return run(Config(**{**common, **delays, "buffer_size": 2, "rounds": 5, **settings}), task=task)
+
+
+@pytest.fixture(scope="module")
+def by_hand():
+    """Specification §0.3, before_agg: v1 and the third arrival at 2, v2 at 3, v3 at 4, v4 at 5, v5 at 6."""
+    return short_run()
+
+
+def test_a_moment_of_the_worked_timeline(by_hand):
+    now = moment(by_hand, 4.5)
+    assert (now.version, now.buffered) == (3, 0)
+    columns = ["client", "start_version", "behind", "dispatched_at", "arrives_at"]
+    assert now.training[columns].to_numpy().tolist() == [[0, 2, 1, 4, 5], [1, 2, 1, 4, 6], [2, 0, 3, 0, 5]]
+    assert (now.reported.client, now.reported.arrived_at, now.reported.staleness) == (0, 4, 1)
+    assert (now.upcoming.client, now.upcoming.arrived_at) == (2, 5)
+    assert now.accuracy == by_hand.curve.set_index("version")["accuracy"][3]
+
+
+def test_ties_and_the_buffer(by_hand):
+    assert [moment(by_hand, time)[:2] for time in (0, 1, 2, 3, 5, 6)] == [
+        (0, 0),
+        (0, 1),
+        (1, 1),
+        (2, 0),
+        (4, 0),
+        (5, 0),
+    ]
+    first = moment(by_hand, 0)
+    assert first.reported is None and first.training["start_version"].tolist() == [0, 0, 0]
+    last = moment(by_hand, by_hand.summary["virtual_time"])
+    assert last.upcoming is None and last.accuracy == by_hand.summary["final_accuracy"]
+
+
+@pytest.mark.parametrize("redispatch", ["after_agg", "rounds", "burst"])
+def test_as_many_train_as_the_policy_says(redispatch):
+    result = short_run(redispatch=redispatch, **({"buffer_size": 3} if redispatch == "rounds" else {}))
+    for time in np.arange(0.25, result.summary["virtual_time"], 0.5):
+        now = moment(result, time)
+        waiting = {"after_agg": 0, "rounds": now.buffered, "burst": now.buffered}[redispatch]
+        assert len(now.training) == 3 - waiting
+
+
+def test_the_picture_shows_the_moment(by_hand):
+    figure = moment_figure(by_hand, 4.5)
+    jobs, behind, accuracy = figure.axes
+    bars = [(bar.get_y() + bar.get_height() / 2, bar.get_x(), bar.get_width()) for bar in jobs.patches[-3:]]
+    assert np.allclose(bars, [(0, 4, 0.5), (1, 4, 0.5), (2, 0, 4.5)])
+    assert [text.get_text() for text in jobs.texts] == ["v2", "v2", "v0"]
+    assert [bar.get_width() for bar in behind.patches] == [1, 1, 3]
+    assert accuracy.lines[-1].get_xydata().tolist() == [[4.5, moment(by_hand, 4.5).accuracy]]
+    said = "client 0 reported, 1 versions old; next: client 2 at 5.00"
+    assert jobs.get_title("left").startswith("time 4.50: version 3, 0 in the buffer") and said in jobs.get_title("left")
+
+
+def test_the_time_machine_goes_from_arrival_to_arrival(by_hand):
+    box = explore_run(by_hand)
+    slider, _, picture = box.children[1].children
+    assert slider.max == by_hand.updates["arrived_at"].nunique() == box.children[0].max
+    assert picture.value == as_png(moment_figure(by_hand, 0.0))
+    slider.value = 4
+    assert picture.value == as_png(moment_figure(by_hand, 4.0))
