@@ -12,7 +12,7 @@ import torch
 
 from asyncfl_lite import Config, Task, run, schedule
 from asyncfl_lite.errors import ConfigError, SimulationError
-from asyncfl_lite.explore_time import (
+from asyncfl_lite.explore import (
     READY_LAWS,
     explore_run,
     explore_staleness,

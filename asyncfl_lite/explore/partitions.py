@@ -1,13 +1,7 @@
-"""Explorers: what a setting does, as a figure, and the same figure under controls in a notebook.
-
-Each explorer is two functions. The first takes plain values and returns a matplotlib figure, which prints, saves and
-shows everywhere; the second puts ipywidgets around it, which need a running kernel.
-"""
+"""The partition explorer: who holds which samples under a law."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -17,7 +11,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from asyncfl_lite.errors import AsyncFLError
+from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.partitions import PARTITIONS, label_counts, total_variation
 from asyncfl_lite.plots import NEUTRAL, use_style
 from asyncfl_lite.streams import stream
@@ -107,29 +101,3 @@ def explore_partitions(task: Task) -> widgets.VBox:
         return partition_figure(task, law.value, clients=clients.value, seed=seed.value, **settings)
 
     return under_controls([law, alpha, bias, clients, seed], draw)
-
-
-def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure]) -> widgets.VBox:
-    """Return controls above the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
-
-    Settings that cannot be drawn show the package's error in place of the figure.
-
-    Args:
-        controls: widgets with a ``value``, which ``draw`` reads.
-        draw: what makes the figure.
-    """
-    picture, message = widgets.Image(format="png"), widgets.Label()
-
-    def redraw(change: Any = None) -> None:
-        try:
-            figure = draw()
-        except AsyncFLError as error:
-            picture.layout.display, message.value = "none", str(error)
-            return
-        figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-        picture.value, picture.layout.display, message.value = buffer.getvalue(), None, ""
-
-    for control in controls:
-        control.observe(redraw, names="value")
-    redraw()
-    return widgets.VBox([*controls, message, picture])

@@ -1,0 +1,33 @@
+"""Explorers: what a setting does, as a figure, and the same figure under controls in a notebook.
+
+Each explorer is two functions. The first takes plain values and returns a matplotlib figure, which prints, saves and
+shows everywhere; the second puts ipywidgets around it, which need a running kernel.
+"""
+
+from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
+from asyncfl_lite.explore.staleness import (
+    READY_LAWS,
+    explore_staleness,
+    jobs_that_age,
+    predicted_staleness,
+    run_clock,
+    staleness_figure,
+)
+from asyncfl_lite.explore.time_machine import Moment, explore_run, moment, moment_figure
+
+__all__ = [
+    "READY_LAWS",
+    "Moment",
+    "explore_partitions",
+    "explore_run",
+    "explore_staleness",
+    "jobs_that_age",
+    "moment",
+    "moment_figure",
+    "partition_figure",
+    "predicted_staleness",
+    "run_clock",
+    "staleness_figure",
+    "under_controls",
+]

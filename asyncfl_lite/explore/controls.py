@@ -1,0 +1,38 @@
+"""Controls around a figure, in a notebook."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+from matplotlib.figure import Figure
+
+from asyncfl_lite.errors import AsyncFLError
+
+
+def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure]) -> widgets.VBox:
+    """Return controls above the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
+
+    Settings that cannot be drawn show the package's error in place of the figure.
+
+    Args:
+        controls: widgets with a ``value``, which ``draw`` reads.
+        draw: what makes the figure.
+    """
+    picture, message = widgets.Image(format="png"), widgets.Label()
+
+    def redraw(change: Any = None) -> None:
+        try:
+            figure = draw()
+        except AsyncFLError as error:
+            picture.layout.display, message.value = "none", str(error)
+            return
+        figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
+        picture.value, picture.layout.display, message.value = buffer.getvalue(), None, ""
+
+    for control in controls:
+        control.observe(redraw, names="value")
+    redraw()
+    return widgets.VBox([*controls, message, picture])
