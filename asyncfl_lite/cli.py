@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.errors import AsyncFLError, ConfigError
+from asyncfl_lite.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"asyncfl-lite: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("asyncfl-lite: interrupted; what is finished is kept, the same command goes on", file=sys.stderr)
-        return 130
+        print(MESSAGE, file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -126,7 +127,8 @@ def _grid(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
         )
-    report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler)
+    with ends_when_interrupted():
+        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler)
     print(f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed")
     for name, error in sorted(report.failed.items()):
         print(f"  failed: {name}: {error}")
