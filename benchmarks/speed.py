@@ -72,7 +72,7 @@ def large() -> Iterator[Figure]:
 def middle() -> Iterator[Figure]:
     """In between; the bare loop is tested as often as the run."""
     cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=20)
-    lenet = Config(algorithm="fedbuff", task="mnist5k", task_settings={"side": 28}, model="lenet", rounds=5)
+    lenet = Config(algorithm="fedbuff", task="mnist5k", task_settings={"side": 28}, model="lenet", rounds=20)
     for name, target, config in (("8-16 CNN on 14×14", 0.6, cnn), ("LeNet on 28×28", 0.9, lenet)):
         yield {"name": name, "target": target, **ratio(partial(run, config), bare_loop(config, evaluate=True))}
 
@@ -120,20 +120,28 @@ def _clock(clients: int, in_flight: int, events: int) -> tuple[float, float]:
 
 
 def memory() -> Iterator[Figure]:
-    """Peak memory of a process that does one run, less that of one that only imports."""
-    lean = _peak("import asyncfl_lite.runner, asyncfl_lite.algorithms; import torch; torch.zeros(1)")
+    """Peak memory of a process that does one run, less that of one that makes a single version of FedBuff."""
+    least = _peak_of({**FEDREVIVE, "algorithm": "fedbuff", "clients": 200, "rounds": 1})
     runs = {
         "1,000 clients of FedRevive on digits": {**FEDREVIVE, "algorithm": "fedrevive", "rounds": 200},
+        "200 clients of FedRevive on digits": {**FEDREVIVE, "algorithm": "fedrevive", "clients": 200, "rounds": 200},
         "500 clients of FedADT on digits": {**FEDREVIVE, "algorithm": "fedadt", "clients": 500, "rounds": 200},
     }
     for name, settings in runs.items():
-        peak = _peak(f"from asyncfl_lite import Config, run; run(Config(**{settings!r}))")
-        yield {"name": f"peak memory, {name}", "MiB": (peak - lean) / 1024, "with the libraries, MiB": peak / 1024}
+        peak = _peak_of(settings)
+        yield {"name": f"peak memory, {name}", "MiB": (peak - least) / 1024, "with the libraries, MiB": peak / 1024}
+
+
+def _peak_of(settings: dict[str, object]) -> int:
+    return _peak(f"from asyncfl_lite import Config, run; run(Config(**{settings!r}))")
 
 
 def _peak(code: str) -> int:
-    """Return the largest resident size, in KiB, of a fresh process that runs ``code``."""
-    more = "; import resource as r; print(r.getrusage(r.RUSAGE_SELF).ru_maxrss)"
+    """Return the largest resident size, in KiB, of a fresh process that runs ``code``; Linux only.
+
+    Not ``getrusage``'s, which begins with that of the process that started it.
+    """
+    more = "; print([row for row in open('/proc/self/status') if row.startswith('VmHWM')][0].split()[1])"
     done = subprocess.run([sys.executable, "-c", code + more], capture_output=True, text=True, check=True)
     return int(done.stdout.split()[-1])
 
@@ -152,7 +160,7 @@ SECTIONS = {
 def main() -> None:
     """Measure, print, compare with what is recorded, and record if asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--record", action="store_true", help="write benchmarks/results/cpu.json")
+    parser.add_argument("--record", action="store_true", help="write what is measured into benchmarks/results/cpu.json")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -166,7 +174,10 @@ def main() -> None:
             print(line(figure, before.get(figure["name"])), flush=True)
     if options.record:
         machine = {"processor": _processor(), "system": platform.system(), "threads": 1}
+        measured = {figure["name"]: figure for figure in figures}
+        figures = [measured.pop(name, figure) for name, figure in before.items()] + list(measured.values())
         content = {"machine": machine, "versions": versions(), "figures": figures}
+        RESULTS.mkdir(exist_ok=True)
         (RESULTS / "cpu.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
