@@ -16,7 +16,6 @@ NO FIGURES OF THIS SCRIPT HAVE BEEN RECORDED: every path of it was run on a proc
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -28,7 +27,6 @@ from torch import Tensor
 sys.path[:0] = [str(Path(__file__).parent.parent)]
 
 from asyncfl_lite import Config  # noqa: E402
-from asyncfl_lite.client import Trainer  # noqa: E402
 from asyncfl_lite.models.base import forward_flop  # noqa: E402
 from asyncfl_lite.results import Result  # noqa: E402
 from asyncfl_lite.runner import Run  # noqa: E402
@@ -69,11 +67,9 @@ def peak_flops(device: torch.device, dtype: torch.dtype, size: int) -> float:
     return 10 * 2 * size**3 / (time.perf_counter() - began)
 
 
-def made(config: Config, task: Task, precision: dict[str, bool]) -> tuple[Run, Result, float]:
-    """Make a run in a precision; return it, its result, and the seconds that it took, setting up left out."""
-    run = Run(config, task)
-    training = dataclasses.replace(run.trainer.training, **precision)
-    run.trainer = Trainer(run.model, run.trainer.data, training, config.seed, cohort=run.trainer.cohort)
+def made(config: Config, task: Task, **changed: object) -> tuple[Run, Result, float]:
+    """Make a run; return it, its result, and the seconds that it took, setting up left out."""
+    run = Run(Config(**{**config.as_dict(), **changed}), task)
     device = torch.device(config.device)
     synchronise(device)
     began = time.perf_counter()
@@ -87,8 +83,8 @@ def cell(name: str, config: Config, task: Task, whole: dict[str, float], size: i
     device = torch.device(config.device)
     for told, precision in PRECISIONS.items():
         peak = peak_flops(device, torch.bfloat16 if precision else torch.float32, size)
-        made(Config(**{**config.as_dict(), "rounds": 1}), task, precision)  # the first pays for kernels and memory
-        run, result, seconds = made(config, task, precision)
+        made(config, task, **precision, rounds=1)  # the first pays for kernels and memory
+        run, result, seconds = made(config, task, **precision)
         samples = result.updates["num_samples"].sum() * config.local_epochs
         flop = 3 * forward_flop(run.model, run.task.input_spec) * samples
         rate = len(result.updates) / seconds
@@ -103,8 +99,8 @@ def cell(name: str, config: Config, task: Task, whole: dict[str, float], size: i
 
 def against_bare(config: Config, task: Task) -> None:
     """Compare cohorts of a small CNN with a plain loop over the clients."""
-    made(Config(**{**config.as_dict(), "rounds": 1}), task, {})
-    run, _, seconds = made(config, task, {})
+    made(config, task, rounds=1)
+    run, _, seconds = made(config, task)
     trained = Run(config, task)
     clients: list[int] = []
     trained.begin()

@@ -141,7 +141,9 @@ def printed_settings():
         for row in hyperparameters(paper).itertuples():
             for dataset in str(row.dataset).split(" / "):
                 if dataset in TASK_OF and row.method in METHOD_OF and row.name in {**SETTING_OF, **SWITCH_OF}:
-                    other_paper = paper == "FedRevive" and dataset.startswith("CIFAR") and row.method in ("FedAvg", "FedBuff")
+                    other_paper = (
+                        paper == "FedRevive" and dataset.startswith("CIFAR") and row.method in ("FedAvg", "FedBuff")
+                    )
                     if not other_paper:
                         yield TASK_OF[dataset], METHOD_OF[row.method], row.name, float(row.value)
 
@@ -172,3 +174,9 @@ def test_texts_are_cut_with_the_checkpoints_tokeniser_unless_another_is_named():
     assert named.task_settings.tokenizer == "other"
     assert Config(task="newsgroups20").task_settings.tokenizer is None
     assert Config(task="digits", **model).task_settings.model_dump() == Config(task="digits").task_settings.model_dump()
+
+
+def test_precision_reaches_the_clients_and_old_hashes_stay():
+    plain, low = Config(rounds=3), Config(rounds=3, autocast=True)
+    assert low.make_training(low.make_algorithm()).autocast and not plain.make_training(plain.make_algorithm()).autocast
+    assert Config(rounds=3, channels_last=True).hash == plain.hash != low.hash
