@@ -1,4 +1,4 @@
-"""The command line: ``asyncfl-lite run | grid | report | list``.
+"""The command line: ``asyncfl-lite run | grid | report | record | list``.
 
 The options of ``run`` are :class:`~asyncfl_lite.config.Config`'s fields, so a new setting is an option at
 once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
@@ -12,6 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.errors import AsyncFLError, ConfigError
@@ -40,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     from asyncfl_lite.config import GROUPS, Config
 
     parser = argparse.ArgumentParser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
-    commands = parser.add_subparsers(required=True, metavar="run|grid|report|list")
+    commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")
 
     run = commands.add_parser("run", help="run one configuration", allow_abbrev=False)
     for name, field in Config.model_fields.items():
@@ -69,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--tier", default="smoke", help="smoke or laptop")
     report.add_argument("--runs", default="runs", help="folder of results")
     report.set_defaults(command=_report)
+
+    record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
+    record.add_argument("--tier", default="laptop", help="smoke, laptop or another tier")
+    record.add_argument("--runs", default="runs", help="folder of results")
+    record.add_argument("--results", default="results", help="folder of the tables")
+    record.set_defaults(command=_record)
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
     listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
@@ -147,6 +154,16 @@ def _report(options: argparse.Namespace) -> int:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in recorded.verdicts(paper).items())
         print(f"claims of {paper}: {counts}")
     print(f"report: {page}")
+    return 0
+
+
+def _record(options: argparse.Namespace) -> int:
+    from asyncfl_lite.cells import expand_grid
+    from asyncfl_lite.tidy import write_tidy
+
+    folder = Path(options.results) / options.tier
+    count = write_tidy(expand_grid(f"experiments/{options.tier}.yaml"), options.runs, folder)
+    print(f"{count} runs written to {folder}")
     return 0
 
 

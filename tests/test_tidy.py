@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+import yaml
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.cells import Cell
+from asyncfl_lite.cells import Cell, expand_grid
 from asyncfl_lite.errors import ResultError
 from asyncfl_lite.tidy import CURVES, RUNS, read_tidy, write_tidy
 
@@ -65,3 +68,25 @@ def test_damaged_tables_are_one_line(runs, tmp_path):
     with pytest.raises(ResultError, match="runs.csv and curves.csv cannot be read") as caught:
         read_tidy([cell("p/a")], tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
+    from asyncfl_lite.cli import main
+
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "smoke.yaml").write_text("tier: smoke\npapers: [p.yaml]\n")
+    settings = {**SMALL, "rounds": 4}
+    paper = {"paper": "p", "tiers": {"smoke": {"seeds": [0, 1]}}, "cells": {"p/a": {"settings": settings}}}
+    (tmp_path / "experiments" / "p.yaml").write_text(yaml.safe_dump(paper))
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", "--tier", "smoke", "--runs", str(runs)]) == 0
+    assert capsys.readouterr().out == "2 runs written to results/smoke\n"
+    assert len(pd.read_csv(tmp_path / "results" / "smoke" / RUNS)) == 2
+    assert main(["record", "--tier", "none"]) == 2
+
+
+def test_what_the_project_has_recorded_can_be_read():
+    root = Path(__file__).parent.parent
+    cells = expand_grid(root / "experiments" / "laptop.yaml")
+    found = read_tidy(cells, root / "results" / "laptop")
+    assert len(found["fedecho/table2/large-dir0.1/fedbuff"]) == 3
