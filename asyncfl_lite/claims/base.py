@@ -125,6 +125,22 @@ def all_of(*findings: Finding) -> Finding:
     return Finding(next(v for v in (FAILS, UNDECIDED, HOLDS) if v in verdicts), detail)
 
 
+def all_ran(findings: Iterable[Finding], nothing: str = "not run") -> Finding:
+    """Join findings as :func:`all_of`, but count those that were not run in place of naming each.
+
+    Args:
+        findings: of which every one must hold.
+        nothing: what to say when none was run.
+    """
+    findings = list(findings)
+    ran = [finding for finding in findings if finding.verdict != NOT_RUN]
+    if not ran:
+        return Finding(NOT_RUN, nothing)
+    verdict, detail = all_of(*ran)
+    missing = len(findings) - len(ran)
+    return Finding(verdict, f"{detail}; {missing} of {len(findings)} comparisons not run" if missing else detail)
+
+
 def _short(cell: str) -> str:
     return cell.split("/", 1)[-1].removeprefix("table2/")
 

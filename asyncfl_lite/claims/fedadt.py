@@ -7,6 +7,7 @@ Fashion-MNIST, 40% on CIFAR-10 and 10% on CIFAR-100, whatever stands in for thes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from asyncfl_lite.claims.base import (
     Finding,
     Measured,
     all_of,
+    all_ran,
 )
 
 TARGETS = {"mnist": 90.0, "fmnist": 75.0, "cifar10": 40.0, "cifar100": 10.0}
@@ -32,16 +34,7 @@ BASELINES = (*SYNCHRONOUS, *BUFFERED, *ASYNCHRONOUS)
 METHODS = (*BASELINES, "fedadt")
 SHARES = ("10", "20", "25", "30")
 NOTHING = "no cell of it was run"
-
-
-def _joined(findings: Iterable[Finding]) -> Finding:
-    """Join the findings of what was run; what was not is counted, not named one by one."""
-    every = list(findings)
-    ran = [finding for finding in every if finding.verdict != NOT_RUN]
-    if not ran:
-        return Finding(NOT_RUN, NOTHING)
-    missing = f"; {len(every) - len(ran)} of {len(every)} comparisons not run" * (len(ran) < len(every))
-    return Finding(all_of(*ran).verdict, all_of(*ran).detail + missing)
+_joined = partial(all_ran, nothing=NOTHING)
 
 
 def _of(values: dict[str, np.ndarray]) -> Measured:

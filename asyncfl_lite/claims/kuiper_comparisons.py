@@ -19,7 +19,7 @@ from asyncfl_lite.claims.base import (
     UNDECIDED,
     Finding,
     Measured,
-    all_of,
+    all_ran,
     deviation,
 )
 
@@ -29,17 +29,6 @@ SHARE_OF_FINAL = 0.87
 def cell(*parts: str) -> str:
     """Return a cell's name."""
     return "/".join(("kuiper", *parts))
-
-
-def every(findings: Iterable[Finding]) -> Finding:
-    """Join the findings of what was run, of which every one must hold; how many were not run is said."""
-    findings = list(findings)
-    ran = [finding for finding in findings if finding.verdict != NOT_RUN]
-    if not ran:
-        return Finding(NOT_RUN, "not run")
-    verdict, detail = all_of(*ran)
-    missing = len(findings) - len(ran)
-    return Finding(verdict, f"{detail}; {missing} of {len(findings)} comparisons not run" if missing else detail)
 
 
 def larger(left: tuple[str, np.ndarray | None], right: tuple[str, np.ndarray | None]) -> Finding:
@@ -57,13 +46,13 @@ def gap(m: Measured, better: str, worse: str) -> np.ndarray | None:
 def rising(m: Measured, cells: Sequence[str], number: str = "final_accuracy") -> Finding:
     """Whether each cell that was run lies above the one before it."""
     ran = [name for name in cells if m.values(name, number) is not None]
-    return every(m.above(after, before, number=number) for before, after in zip(ran, ran[1:], strict=False))
+    return all_ran(m.above(after, before, number=number) for before, after in zip(ran, ran[1:], strict=False))
 
 
 def growing(named: Iterable[tuple[str, np.ndarray | None]]) -> Finding:
     """Whether each named number that is known is larger than the one before it."""
     known = [one for one in named if one[1] is not None]
-    return every(larger(after, before) for before, after in zip(known, known[1:], strict=False))
+    return all_ran(larger(after, before) for before, after in zip(known, known[1:], strict=False))
 
 
 def below(m: Measured, name: str, limit: float) -> Finding:
@@ -83,7 +72,7 @@ def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
     if any(values is None for values in finals):
         return Finding(NOT_RUN, "not run")
     target = round(SHARE_OF_FINAL * min(values.mean() for values in finals), 1)
-    return every(m.sooner(first, second, target) for first, second in zip(cells, cells[1:], strict=False))
+    return all_ran(m.sooner(first, second, target) for first, second in zip(cells, cells[1:], strict=False))
 
 
 def no_difference(m: Measured, left: str, right: str) -> Finding:
@@ -102,7 +91,7 @@ def unimodal(m: Measured, cells: Sequence[str]) -> Finding:
     best = max(range(len(ran)), key=lambda place: m.values(ran[place]).mean())
     up = (m.above(after, before) for before, after in zip(ran[:best], ran[1 : best + 1], strict=True))
     down = (m.above(before, after) for before, after in zip(ran[best:-1], ran[best + 1 :], strict=True))
-    return every([*up, *down])
+    return all_ran([*up, *down])
 
 
 def unmoved(m: Measured, name: str) -> Finding:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from asyncfl_lite.claims.base import HOLDS, NOT_RUN, Finding, Measured
+from asyncfl_lite.claims.base import HOLDS, NOT_RUN, Finding, Measured, all_ran
 from asyncfl_lite.claims.kuiper_comparisons import (
     cell,
-    every,
     gap,
     growing,
     larger,
@@ -59,7 +58,7 @@ def alone(clients: str, bias: str) -> tuple[str, str]:
 
 def above_alone(m: Measured) -> Finding:
     """Whether KUIPER is above clients trained alone, in both set-ups at every bias."""
-    return every(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)
+    return all_ran(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)
 
 
 def gaps_to_alone(m: Measured, clients: str) -> list[tuple[str, np.ndarray | None]]:
@@ -83,12 +82,12 @@ def gains_as_printed(m: Measured) -> Finding:
         for _, row in published("KUIPER", f"Fig. 3({panel[-1]}) caption").iterrows():
             ours, other = (cell(panel, "bias1", method) for method in ("kuiper", row["baseline"].lower()))
             findings.append(m.above(ours, other, margin=float(row["value"])))
-    return every(findings)
+    return all_ran(findings)
 
 
 def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str] = BASELINES) -> Finding:
     """Whether KUIPER is above each baseline in each of these folders of cells."""
-    return every(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
+    return all_ran(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
 
 
 def gap_at_bias_1(m: Measured) -> Finding:
@@ -98,7 +97,7 @@ def gap_at_bias_1(m: Measured) -> Finding:
          for bias in ("1", "0")]
         for panel in PANELS for other in BASELINES
     ]  # fmt: skip
-    return every(larger(*pair) for pair in pairs)
+    return all_ran(larger(*pair) for pair in pairs)
 
 
 def best_on_other_tasks(m: Measured) -> Finding:
@@ -108,7 +107,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
         for tasks in (TEXTS, IMAGES)
     )
     lower = (m.above(cell(at, b), cell(at, "kuiper"), number="final_perplexity") for at in texts for b in BASELINES)
-    return every([above_baselines(m, images), *lower])
+    return all_ran([above_baselines(m, images), *lower])
 
 
 def round_times_in_order(m: Measured) -> Finding:
@@ -120,33 +119,33 @@ def round_times_in_order(m: Measured) -> Finding:
     pairs = [(of_burst(k, x), of_burst(k, y)) for k in BURSTS for x, y in (("oort", "fedbuff"), ("fedbuff", "kuiper"))]
     order = [larger(time(longer), time(shorter)) for longer, shorter in pairs]
     grown = [growing(map(time, bursts_of(method))) for method in METHODS[:3]]
-    return every([*order, *grown])
+    return all_ran([*order, *grown])
 
 
 def all_above_dropped(m: Measured) -> Finding:
     """Whether dropping the slowest costs accuracy at every bias, and more at a larger one."""
     pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
     gaps = growing((f"loss by dropping at bias {bias}", gap(m, *pair)) for bias, pair in pairs.items())
-    return every([*(m.above(*pair) for pair in pairs.values()), gaps])
+    return all_ran([*(m.above(*pair) for pair in pairs.values()), gaps])
 
 
 def between_synchronous_and_others(m: Measured) -> Finding:
     """Whether KUIPER with stragglers lies below rounds without any and above other methods."""
     at = [f"fig7/bias{bias}" for bias in BIASES]
     ideal = [m.above(cell(one, "sync-no-delay"), cell(one, "kuiper")) for one in at]
-    return every([*ideal, above_baselines(m, at)])
+    return all_ran([*ideal, above_baselines(m, at)])
 
 
 def loses_least_by_bias(m: Measured) -> Finding:
     """Whether with stragglers each other method loses more than KUIPER from bias 0 to 1."""
     lost = {x: (f"{x}'s loss from bias 0 to 1", gap(m, *(cell("fig7", f"bias{b}", x) for b in "01"))) for x in METHODS}
-    return every(larger(lost[other], lost["kuiper"]) for other in BASELINES)
+    return all_ran(larger(lost[other], lost["kuiper"]) for other in BASELINES)
 
 
 def order_of_times_flips(m: Measured) -> Finding:
     """Whether KUIPER is soonest, then FedBuff at bias 0 and Oort at 0.8."""
     orders = (("0", ("kuiper", "fedbuff", "oort")), ("0.8", ("kuiper", "oort", "fedbuff")))
-    return every(sooner_in_order(m, [cell("fig8", f"bias{b}", method) for method in order]) for b, order in orders)
+    return all_ran(sooner_in_order(m, [cell("fig8", f"bias{b}", method) for method in order]) for b, order in orders)
 
 
 def parts_help(m: Measured) -> Finding:
@@ -154,7 +153,7 @@ def parts_help(m: Measured) -> Finding:
     parts = [f"fig9a/bias0.8/{part}" for part in ("no-burst", "no-staleness", "no-error")]
     full = cell("fig3b", "bias0.8", "kuiper")
     same = no_difference(m, cell("fig3b", "bias0", "kuiper"), cell("fig9a", "bias0", "no-error"))
-    return every([*(m.above(full, cell(part)) for part in parts), same])
+    return all_ran([*(m.above(full, cell(part)) for part in parts), same])
 
 
 def staleness_exponent_costs(m: Measured) -> Finding:
@@ -163,7 +162,7 @@ def staleness_exponent_costs(m: Measured) -> Finding:
     for _, row in published("KUIPER", "Fig. 9(b) text").iterrows():
         milder, harder = (cell("fig9b", f"bias{row['noniid_bias']}", f"alpha{alpha}") for alpha in ("0.7", "1"))
         findings.append(m.above(milder, harder, margin=float(row["value"])))
-    return every(findings)
+    return all_ran(findings)
 
 
 def mixing_unimodal(m: Measured) -> Finding:
@@ -173,10 +172,10 @@ def mixing_unimodal(m: Measured) -> Finding:
         betas = [cell("fig9c", f"bias{bias}", f"beta{beta}") for beta in ("0", "0.3", "0.5", "0.9")]
         curves.append(unimodal(m, [*betas[:3], cell("fig3b", f"bias{bias}", "kuiper"), betas[3]]))
         still.append(unmoved(m, betas[0]))
-    shape, stays = every(curves), every(still)
+    shape, stays = all_ran(curves), all_ran(still)
     if (shape.verdict, stays.verdict) == (NOT_RUN, HOLDS):  # half of the claim is not the claim
         return Finding(NOT_RUN, f"no curve was run; {stays.detail}")
-    return every([shape, stays])
+    return all_ran([shape, stays])
 
 
 def loss_grows_with_clients(m: Measured) -> Finding:
@@ -186,13 +185,13 @@ def loss_grows_with_clients(m: Measured) -> Finding:
         pair = (cell("fig10", f"{task}-clients{clients}", f"bias{bias}") for bias in ("0", "1"))
         return f"loss on {task} with {clients} clients", gap(m, *pair)
 
-    return every(growing(lost(task, clients) for clients in counts) for task, counts in IMAGES.items())
+    return all_ran(growing(lost(task, clients) for clients in counts) for task, counts in IMAGES.items())
 
 
 def rises_with_frames(m: Measured) -> Finding:
     """Whether central training gains from more frames, on each data set."""
     central = {"hmdb51": "8", "ucf101": "32"}
-    return every(
+    return all_ran(
         rising(m, [cell("fig16", data, "central") if frames == shared else cell("fig11", data, f"frames{frames}")
                    for frames in FRAMES[data]])
         for data, shared in central.items()
@@ -202,19 +201,19 @@ def rises_with_frames(m: Measured) -> Finding:
 def central_less_than_two_above(m: Measured) -> Finding:
     """Whether central training is above KUIPER on 12 devices at bias 0, by less than 2 points."""
     central, ours = cell("fig16", "hmdb51", "central"), cell("fig3b", "bias0", "kuiper")
-    return every([m.above(central, ours), m.above(ours, central, margin=-2.0)])
+    return all_ran([m.above(central, ours), m.above(ours, central, margin=-2.0)])
 
 
 def slow_board_hurts(m: Measured) -> Finding:
     """Whether a slow board lowers accuracy and delays the target."""
     pairs = [[cell("fig12", boards, method) for boards in ("homogeneous", "slow")] for method in METHODS[:3]]
-    return every([*(m.above(*pair) for pair in pairs), *(sooner_in_order(m, pair) for pair in pairs)])
+    return all_ran([*(m.above(*pair) for pair in pairs), *(sooner_in_order(m, pair) for pair in pairs)])
 
 
 def slow_board_flips(m: Measured) -> Finding:
     """Whether Oort is sooner than FedBuff with equal boards and later with a slow one."""
     orders = (("homogeneous", ("oort", "fedbuff")), ("slow", ("fedbuff", "oort")))
-    return every(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in orders)
+    return all_ran(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in orders)
 
 
 def dropping_costs_at_high_bias(m: Measured) -> Finding:
@@ -222,7 +221,7 @@ def dropping_costs_at_high_bias(m: Measured) -> Finding:
     pairs = {bias: [cell("fig13", f"bias{bias}", delay) for delay in ("5x", "dropped")] for bias in BIASES[:3]}
     cost = {bias: (f"cost at bias {bias}", gap(m, *pair)) for bias, pair in pairs.items()}
     little = (m.above(dropped, whole, margin=-LITTLE) for whole, dropped in (pairs["0"], pairs["0.5"]))
-    return every([*little, larger(cost["0.8"], cost["0"]), larger(cost["0.8"], cost["0.5"])])
+    return all_ran([*little, larger(cost["0.8"], cost["0"]), larger(cost["0.8"], cost["0.5"])])
 
 
 def start_helps(m: Measured) -> Finding:
@@ -230,13 +229,13 @@ def start_helps(m: Measured) -> Finding:
     pairs = {x: (cell("fig3b", "bias0", x), cell("fig14b", "scratch", x)) for x in METHODS}
     gains = {x: (f"gain of {x}", gap(m, *pair)) for x, pair in pairs.items()}
     most = (larger(gains["fedasync"], gains[other]) for other in METHODS if other != "fedasync")
-    return every([*(m.above(*pair) for pair in pairs.values()), *most])
+    return all_ran([*(m.above(*pair) for pair in pairs.values()), *most])
 
 
 def soonest_with_smaller_burst(m: Measured) -> Finding:
     """Whether KUIPER with bursts of 4 is sooner at the target than Oort with 6 and FedBuff with 7."""
     others = (of_burst("6", "oort"), of_burst("7", "fedbuff"))
-    return every(sooner_in_order(m, [of_burst("4", "kuiper"), other]) for other in others)
+    return all_ran(sooner_in_order(m, [of_burst("4", "kuiper"), other]) for other in others)
 
 
 def rises_with_slices(m: Measured) -> Finding:
