@@ -24,7 +24,7 @@ unexport JUPYTER_PATH
 .PHONY: help setup reproduce report test lab notebooks bench lint clean
 
 help:  ## list the targets
-	@echo "usage: make TARGET [TIER=smoke|laptop|paper|tasks] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
+	@echo "usage: make TARGET [TIER=smoke|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)

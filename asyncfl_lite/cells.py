@@ -24,10 +24,12 @@ from asyncfl_lite.results import Result, Standing, load_complete, read_record, s
 
 
 class TierFile(Settings):
-    """``experiments/<tier>.yaml``."""
+    """``experiments/<tier>.yaml``, or a part of a tier with a file of its own."""
 
     tier: str
     papers: list[str] = Field(min_length=1)
+    only: list[str] = ["*"]
+    """Patterns of the cells that are meant; each must match one."""
 
 
 class PaperTier(Settings):
@@ -137,7 +139,11 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> lis
         if paper in ("all", file.paper)
         for cell in _cells(path.parent / name, file, tier.tier)
     ]
-    chosen = [cell for cell in cells if fnmatch.fnmatch(cell.name, only)]
+    for pattern in tier.only if paper == "all" else ():
+        if not any(fnmatch.fnmatch(cell.name, pattern) for cell in cells):
+            raise ConfigError(f"{path}: only: no cell of {len(cells)} matches {pattern!r}, such as {cells[0].name!r}")
+    meant = [cell for cell in cells if any(fnmatch.fnmatch(cell.name, pattern) for pattern in tier.only)]
+    chosen = [cell for cell in meant if fnmatch.fnmatch(cell.name, only)]
     if not chosen:
         raise ConfigError(f"{path}: no cell of {len(cells)} matches {only!r}, such as {cells[0].name!r}")
     return chosen

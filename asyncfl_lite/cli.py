@@ -67,8 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     grid.set_defaults(command=_grid)
 
     report = commands.add_parser("report", help="make the report from recorded results")
-    report.add_argument("--tier", default="smoke", help="smoke or laptop")
+    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another file of experiments/")
     report.add_argument("--runs", default="runs", help="folder of results")
+    report.add_argument("--results", default="results", help="folder of the tables for what is not in --runs")
     report.set_defaults(command=_report)
 
     record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
@@ -143,16 +144,15 @@ def _grid(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from asyncfl_lite.claims import CLAIMS
-    from asyncfl_lite.report import Recorded, make_report
+    import pandas as pd
 
-    page = make_report(options.tier, options.runs)
-    recorded = Recorded(f"experiments/{options.tier}.yaml", options.runs)
+    from asyncfl_lite.report import make_report
+
+    page = make_report(options.tier, options.runs, kept=options.results)
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
-    print(recorded.table().reindex(columns=columns).astype(object).fillna("").to_string(index=False))
-    for paper in CLAIMS:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in recorded.verdicts(paper).items())
-        print(f"claims of {paper}: {counts}")
+    for name, shown in (("cells", columns), ("summary", None)):
+        table = pd.read_csv(page.parent / "tables" / f"{name}.csv", dtype=str, keep_default_na=False)
+        print(table.reindex(columns=shown, fill_value="").to_string(index=False), end="\n\n")
     print(f"report: {page}")
     return 0
 
@@ -161,8 +161,9 @@ def _record(options: argparse.Namespace) -> int:
     from asyncfl_lite.cells import expand_grid
     from asyncfl_lite.tidy import write_tidy
 
-    folder = Path(options.results) / options.tier
-    count = write_tidy(expand_grid(f"experiments/{options.tier}.yaml"), options.runs, folder)
+    cells = expand_grid(f"experiments/{options.tier}.yaml")
+    folder = Path(options.results) / cells[0].tier
+    count = write_tidy(cells, options.runs, folder)
     print(f"{count} runs written to {folder}")
     return 0
 

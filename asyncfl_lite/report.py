@@ -7,9 +7,6 @@ from pathlib import Path
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.kernels import quiet_kernels
-from asyncfl_lite.reporting.recorded import MISSING, Recorded, mean_and_deviation
-
-__all__ = ["MISSING", "Recorded", "make_report", "mean_and_deviation"]
 
 
 def make_report(
@@ -17,10 +14,12 @@ def make_report(
     runs: str | Path = "runs",
     experiments: str | Path = "experiments",
     notebook: str | Path = "notebooks/report.ipynb",
+    kept: str | Path = "results",
 ) -> Path:
     """Execute the report notebook and export it to HTML; return the HTML file's path.
 
     Beside it, ``tables/`` gets every table of the report as CSV, Markdown and LaTeX, which the notebook writes.
+    Cells that are not in ``runs`` are read from the tables in ``kept``.
 
     Raises:
         ConfigError: when the tier has no file.
@@ -39,6 +38,7 @@ def make_report(
     parameters = {
         "tier_file": str(tier_file.resolve()),
         "runs": str(Path(runs).resolve()),
+        "kept": str(Path(kept).resolve()),
         "tables": str((folder / "tables").resolve()),
     }
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)

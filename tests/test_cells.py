@@ -105,6 +105,26 @@ def test_what_is_wrong_is_named(tmp_path, cells, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_part_of_a_tier_has_a_file_of_its_own(tmp_path):
+    write(tmp_path, {"p/{delay}/{method}": FAMILY})
+    part = {"tier": "smoke", "papers": ["p.yaml"], "only": ["p/large/*", "p/mild/fedbuff"]}
+    (tmp_path / "part.yaml").write_text(yaml.safe_dump(part))
+    names = [cell.name for cell in expand_grid(tmp_path / "part.yaml")]
+    assert names == ["p/large/fedbuff", "p/large/fedecho", "p/mild/fedbuff"]
+    assert [cell.name for cell in expand_grid(tmp_path / "part.yaml", only="*/fedecho")] == ["p/large/fedecho"]
+    (tmp_path / "part.yaml").write_text(yaml.safe_dump({**part, "only": ["p/lrage/*"]}))
+    with pytest.raises(ConfigError, match=r"part\.yaml: only: no cell of 4 matches 'p/lrage/\*', such as"):
+        expand_grid(tmp_path / "part.yaml")
+
+
+def test_the_core_set_is_the_headline_of_every_artefact():
+    """51 cells: 13 of FedEcho, 11 of FedRevive, 12 of KUIPER (with the full method of Fig. 9), 15 of FedADT."""
+    cells = expand_grid(ROOT / "experiments/core.yaml")
+    papers = pd.Series([cell.name.split("/")[0] for cell in cells]).value_counts().to_dict()
+    assert papers == {"fedecho": 13, "fedrevive": 11, "kuiper": 12, "fedadt": 15}
+    assert {cell.tier for cell in cells} == {"laptop"} and all(len(cell.seeds) == 3 for cell in cells)
+
+
 def curve(*accuracies):
     return pd.DataFrame({"time": np.arange(len(accuracies)) * 10.0, "accuracy": accuracies})
 

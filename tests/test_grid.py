@@ -21,7 +21,7 @@ from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.cost import estimate
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.grid import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
-from asyncfl_lite.report import Recorded
+from asyncfl_lite.reporting import Recorded
 from asyncfl_lite.results import load_result
 
 ROOT = Path(__file__).parent.parent

@@ -19,10 +19,11 @@ from asyncfl_lite.claims import CLAIMS
 from asyncfl_lite.claims.base import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.published import FOLDER, published
-from asyncfl_lite.report import Recorded, make_report
-from asyncfl_lite.reporting import counted, export, head_to_head, metrics, page, summary, tables
+from asyncfl_lite.report import make_report
+from asyncfl_lite.reporting import Recorded, counted, export, head_to_head, metrics, page, summary, tables
 from asyncfl_lite.reporting.recorded import Ours
 from asyncfl_lite.results import Result
+from asyncfl_lite.tidy import write_tidy
 
 ROOT = Path(__file__).parent.parent
 SMOKE = ROOT / "experiments/smoke.yaml"
@@ -372,6 +373,21 @@ def test_names_and_colours_of_what_is_no_method():
     assert plots.shade("fedecho", 0) == plots.colour("fedecho") != plots.shade("fedecho", 1)
 
 
+def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
+    here, kept = "fedadt/table1/mnist-dir0.1/fedadt", "fedadt/table1/mnist-dir0.1/fedasync"
+    record(tmp_path / "runs", here, (0.6, 0.6, 0.6))
+    cell = record(tmp_path / "elsewhere", kept)
+    record(tmp_path / "elsewhere", here)
+    write_tidy(GRID(SMOKE), tmp_path / "elsewhere", tmp_path / "results/smoke")
+    alone = Recorded(SMOKE, tmp_path / "runs")
+    assert kept not in alone.results and alone.from_kept == set()
+    both = Recorded(SMOKE, tmp_path / "runs", tmp_path / "results")
+    assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
+    assert both.accuracies(here).tolist() == [60.0] * 3  # one's own runs go before
+    ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
+    assert ends.loc[kept, "ours"] == "52.00 ± 2.00"
+
+
 def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out(monkeypatch, tmp_path):
     import papermill
 
@@ -387,7 +403,7 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
     made = make_report("smoke", tmp_path, ROOT / "experiments", ROOT / "notebooks/report.ipynb")
     assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
-    assert given["tables"] == str(tmp_path / "smoke/tables")
+    assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
     with pytest.raises(ConfigError, match="tier: .*medium.yaml does not exist; there are: .*laptop"):
         make_report("medium", tmp_path, ROOT / "experiments")
 

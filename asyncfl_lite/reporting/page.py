@@ -52,11 +52,12 @@ class Page:
     Args:
         tier_file: ``experiments/<tier>.yaml``.
         runs: folder of results.
+        kept: folder of the tables of recorded runs, see :class:`Recorded`.
     """
 
-    def __init__(self, tier_file: str | Path, runs: str | Path) -> None:
+    def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
         plots.use_style()
-        self.recorded = Recorded(tier_file, runs)
+        self.recorded = Recorded(tier_file, runs, kept)
 
     def summary(self) -> None:
         """Show how many claims hold, are undecided, fail, were not run; and the headline numbers."""
@@ -68,7 +69,9 @@ class Page:
     def stand_ins(self) -> None:
         """Show what the tier's data and models are."""
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
-        said = f"**{runs} of {cells} cells recorded.** What stands in for data and models:"
+        kept = len(self.recorded.from_kept)
+        where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
+        said = f"**{runs} of {cells} cells recorded.**{where} What stands in for data and models:"
         display(Markdown(said), listed(summary.stand_ins(self.recorded)))
 
     def claims(self, paper: str) -> None:

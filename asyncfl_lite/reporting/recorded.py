@@ -15,6 +15,7 @@ from asyncfl_lite.claims import CLAIMS, VERDICTS, Measured, check_claims
 from asyncfl_lite.claims.base import deviation
 from asyncfl_lite.claims.questions import answer_questions
 from asyncfl_lite.results import Result
+from asyncfl_lite.tidy import read_tidy
 
 MISSING = "not run"
 NOT_MEASURED = "not measured"
@@ -39,21 +40,32 @@ class Recorded:
     Args:
         tier_file: ``experiments/<tier>.yaml``.
         runs: folder of results.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, one a tier; a cell of which they hold more runs
+            than ``runs`` is read from them, without who trained when. None: ``runs`` alone counts.
 
     Attributes:
         cells: every cell of the tier, by name.
         results: cell -> its finished runs, by seed; cells without any are absent.
+        from_kept: the cells that were read from ``kept``.
         outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (of another
             configuration), for cells of which such a run lies there; it counts as not run.
     """
 
-    def __init__(self, tier_file: str | Path, runs: str | Path) -> None:
+    def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
         self.cells: dict[str, Cell] = {cell.name: cell for cell in expand_grid(tier_file)}
         loaded = {name: cell.load(Path(runs)) for name, cell in self.cells.items()}
+        tables = {} if kept is None else read_tidy(self.cells.values(), Path(kept) / self.tier)
+        self.from_kept = {name for name, results in tables.items() if len(results) > len(loaded[name])}
+        loaded |= {name: tables[name] for name in self.from_kept}
         self.results: dict[str, list[Result]] = {name: results for name, results in loaded.items() if results}
-        standings = {name: cell.state(Path(runs)) for name, cell in self.cells.items()}
+        standings = {name: cell.state(Path(runs)) for name, cell in self.cells.items() if name not in self.from_kept}
         self.outdated = {name: state for name, state in standings.items() if state in ("stale", "changed")}
         self._beside: dict[tuple[str, str], pd.DataFrame] = {}
+
+    @property
+    def tier(self) -> str:
+        """The tier whose cells they are."""
+        return next(iter(self.cells.values())).tier
 
     @cached_property
     def measured(self) -> Measured:
