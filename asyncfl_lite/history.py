@@ -14,7 +14,8 @@ from asyncfl_lite.simulator import Simulation
 
 IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at"]
 CLIENTS = ["client", "num_samples", "category"]
-"""Columns of the tables of jobs that did not arrive, and of clients."""
+CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy"]
+"""Columns of the tables of jobs that did not arrive, of clients, and of classes."""
 
 
 class Schedule(NamedTuple):
@@ -41,3 +42,34 @@ def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedul
     categories = simulation.delays.categories or [""] * len(sizes)
     clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
     return Schedule(updates, in_flight, clients)
+
+
+def class_table(
+    labels: np.ndarray, parts: Sequence[np.ndarray], updates: pd.DataFrame, tested: np.ndarray, right: np.ndarray
+) -> pd.DataFrame:
+    """Return a row a class: how often clients trained on it, and how well the model knows it; columns :data:`CLASSES`.
+
+    Args:
+        labels: ``(n,)`` of all training samples.
+        parts: client -> places of its samples.
+        updates: the table of updates.
+        tested: ``(C,)`` test samples of each class.
+        right: ``(C,)`` how many of them the final model gets right.
+    """
+    held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
+    reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
+    accuracy = np.divide(right, tested, out=np.full(len(tested), math.nan), where=tested > 0)
+    columns = (range(len(tested)), held.sum(0), reports @ held, tested, accuracy)
+    return pd.DataFrame(dict(zip(CLASSES, columns, strict=True)))
+
+
+def class_summary(classes: pd.DataFrame) -> dict[str, float]:
+    """Return the lowest accuracy of a class, and the mean over the fifth of the classes that were seen least."""
+    tested = classes[classes["test_samples"] > 0]
+    if tested.empty:
+        return {}
+    least_seen = tested.sort_values("seen", kind="stable").head(max(1, len(tested) // 5))
+    return {
+        "worst_class_accuracy": float(tested["accuracy"].min()),
+        "least_seen_accuracy": float(least_seen["accuracy"].mean()),
+    }

@@ -1,8 +1,8 @@
 """What a run leaves behind: a summary and tidy tables, in memory and on disk.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
-``updates.csv``, ``in_flight.csv`` and ``clients.csv``. Every file appears whole or not at all, ``result.json``
-last and with the digests of the others, so a folder with a sound ``result.json`` is a finished run.
+``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``. Every file appears whole or not at all,
+``result.json`` last and with the digests of the others, so a folder with a sound ``result.json`` is a finished run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import pandas as pd
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.config import GROUPS, Config
 from asyncfl_lite.errors import ResultError
+from asyncfl_lite.history import CLASSES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from torch import Tensor
 
 FORMAT = 1
-TABLES = ("curve", "updates", "in_flight", "clients")
+TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 MEANING = 1
 """Revision of what the package's numbers mean, whatever the method or the task.
 
@@ -59,6 +60,9 @@ class Result:
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
         own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
         meaning: revisions of the code that it was run with; see :func:`meaning`.
+        classes: a row a class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
+            as its client reported), test_samples, accuracy of the final model on them; empty where a sample has more
+            than one label.
     """
 
     config: Config
@@ -71,6 +75,7 @@ class Result:
     x: Tensor | None = None
     own_task: str | None = None
     meaning: dict[str, int] | None = None
+    classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
 
     def __post_init__(self) -> None:
         if self.meaning is None:
@@ -146,6 +151,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     record, texts = read_record(folder / "result.json"), {}
     for name in TABLES:
         path = folder / f"{name}.csv"
+        if path.name not in record["files"]:  # recorded before there was such a table
+            continue
         try:
             texts[name] = path.read_text()
         except OSError as error:

@@ -21,7 +21,7 @@ from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.client import Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.history import who_did_what
+from asyncfl_lite.history import CLASSES, class_summary, class_table, who_did_what
 from asyncfl_lite.initial.remembered import remembered
 from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.local_training import ClientData
@@ -161,7 +161,17 @@ class Run:
 
     def evaluate(self) -> dict[str, float]:
         """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
-        return self.task.evaluate(lambda inputs: self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers))
+        return self.task.evaluate(self._predict)
+
+    def _predict(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
+
+    def _classes(self, updates: pd.DataFrame) -> pd.DataFrame:
+        """Return the final model's accuracy a class; empty where samples have no class."""
+        scored = self.task.evaluate_classes(self._predict)
+        if scored is None:
+            return pd.DataFrame(columns=CLASSES)
+        return class_table(self.task.labels.cpu().numpy(), self.parts, updates, *scored)
 
     def train(self, jobs: list[Job]) -> list[Outcome]:
         """Train jobs, and add up the processor time that it takes."""
@@ -188,7 +198,7 @@ class Run:
                 self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
             self.begin()
             self.simulation.run(self.train)
-        return self.result(time.perf_counter() - wall, time.process_time() - processor)
+            return self.result(time.perf_counter() - wall, time.process_time() - processor)
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Return the result of a run that is at its end, which took so long."""
@@ -197,8 +207,9 @@ class Run:
         timing = {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds}
         curve = pd.DataFrame(self.curve_rows)
         who = who_did_what(self.simulation, self.parts)
-        summary = self._summary(curve, who.updates)
-        return Result(self.config, summary, curve, *who, timing, self.algorithm.x, self.own_task)
+        classes = self._classes(who.updates)
+        summary = self._summary(curve, who.updates) | class_summary(classes)
+        return Result(self.config, summary, curve, *who, timing, self.algorithm.x, self.own_task, classes=classes)
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
         before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0

@@ -17,7 +17,7 @@ from asyncfl_lite.claims.answers import ANSWERED, FIVE, LARGE, OTHERS, REGIMES, 
 from asyncfl_lite.claims.questions import QUESTIONS, answer_questions
 
 GRID = Path(__file__).parent.parent / "experiments" / "head_to_head.yaml"
-COUNTS = {"smoke": (20, 25), "laptop": (360, 39)}
+COUNTS = {"smoke": (20, 26), "laptop": (360, 40)}
 """Cells of methods × workloads × regimes, and controls."""
 
 

@@ -17,6 +17,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.assembly import schedule
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
+from asyncfl_lite.history import class_summary, class_table
 from asyncfl_lite.results import load_complete
 from asyncfl_lite.runner import Run
 from asyncfl_lite.simulator import Outcome
@@ -54,6 +55,28 @@ def test_tables_agree_with_each_other(result):
     before = updates["version"].shift(fill_value=0)
     assert (updates["staleness"] == before - updates["start_version"]).all()
     assert updates["num_samples"].ge(10).all() and updates["train_accuracy"].between(0, 1).all()
+
+
+def test_every_class_has_its_accuracy(result):
+    classes, updates = result.classes, result.updates
+    assert classes["class"].tolist() == list(range(10)) and classes["test_samples"].sum() == 360
+    assert classes["train_samples"].sum() == 1437
+    assert classes["seen"].sum() == updates["num_samples"].sum()
+    mean = np.average(classes["accuracy"], weights=classes["test_samples"])
+    assert mean == pytest.approx(result.summary["final_accuracy"], abs=1e-6)
+    assert result.summary["worst_class_accuracy"] == classes["accuracy"].min()
+    least = classes.nsmallest(2, "seen", keep="first")
+    assert result.summary["least_seen_accuracy"] == pytest.approx(least["accuracy"].mean())
+
+
+def test_the_class_table_by_hand():
+    """Client 0 holds classes 0, 0, 1 and reports twice, client 1 holds class 2 and is refused once."""
+    updates = pd.DataFrame({"client": [0, 1, 0, 1], "accepted": [True, True, True, False]})
+    parts = [np.array([0, 1, 2]), np.array([3])]
+    table = class_table(np.array([0, 0, 1, 2]), parts, updates, np.array([4, 2, 5, 0]), np.array([3.0, 2.0, 1.0, 0.0]))
+    assert table["train_samples"].tolist() == [2, 1, 1, 0] and table["seen"].tolist() == [4, 2, 1, 0]
+    assert table["accuracy"].tolist()[:3] == [0.75, 1.0, 0.2] and np.isnan(table["accuracy"].iloc[3])
+    assert class_summary(table) == {"worst_class_accuracy": 0.2, "least_seen_accuracy": 0.2}
 
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
@@ -124,7 +147,7 @@ def test_save_and_load(result, tmp_path):
     assert load_complete(tmp_path / "a/b", result.config).summary == result.summary
     assert load_complete(tmp_path / "a/b", result.config.with_seed(9)) is None
     assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == [
-        "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv",
+        "classes.csv", "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv",
     ]  # fmt: skip
 
 

@@ -130,8 +130,23 @@ def test_a_model_that_cannot_take_the_inputs_is_one_line(model):
 
 def test_a_task_without_sets_says_so():
     task = Task.from_tensors(torch.zeros(4, 2), torch.arange(4), torch.zeros(4, 2), torch.arange(4))
-    with pytest.raises(ConfigError, match="task 'custom' has no unlabelled sets"):
+    with pytest.raises(ConfigError, match=r"distill_set: 'cross' is not known\. Allowed: noise"):
         task.unlabelled_set("cross", 1, RNG(0))
+    tokens = Task.from_tensors(*[torch.zeros(4, 2, dtype=torch.long), torch.arange(4)] * 2)
+    with pytest.raises(ConfigError, match="task 'custom' has no unlabelled sets"):
+        tokens.unlabelled_set("noise", 1, RNG(0))
+
+
+def test_noise_has_the_inputs_mean_and_spread_and_shows_nothing():
+    inputs = torch.rand(200, 3, 4, generator=torch.Generator().manual_seed(1)) ** 2
+    task = Task.from_tensors(inputs, torch.arange(200) % 2, inputs[:4], torch.arange(4) % 2)
+    noise = task.unlabelled_set("noise", 500, RNG(0))
+    assert noise.shape == (500, 3, 4) and noise.dtype == inputs.dtype
+    assert noise.min() >= inputs.min() and noise.max() <= inputs.max()
+    assert abs(noise.mean() - inputs.mean()) < 0.05 and abs(noise.std() / inputs.std() - 1) < 0.2
+    assert torch.equal(noise, task.unlabelled_set("noise", 500, RNG(0)))
+    flat = noise.flatten(1)
+    assert flat.T.corrcoef().fill_diagonal_(0).abs().max() < 0.25  # pixels know nothing of each other
 
 
 def test_a_missing_library_names_the_install_line(monkeypatch):

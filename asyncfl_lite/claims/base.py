@@ -41,7 +41,7 @@ class Measured:
 
     def values(self, cell: str, number: str = "final_accuracy") -> np.ndarray | None:
         """Return one number over a cell's seeds, accuracies in points, or None when it was not run."""
-        if cell not in self.summaries:
+        if cell not in self.summaries or number not in self.summaries[cell]:  # some numbers came later than others
             return None
         return self.summaries[cell][number].to_numpy() * (100 if "accuracy" in number else 1)
 
@@ -71,6 +71,8 @@ class Measured:
         """Whether one cell's mean lies above another's by more than ``margin``."""
         left, right = self.values(better, number), self.values(worse, number)
         names = f"{_short(better)} against {_short(worse)}"
+        if number != "final_accuracy":
+            names += f", {number.replace('_', ' ')}"
         if left is None or right is None:
             return Finding(NOT_RUN, f"{names}: not run")
         difference, spread = left.mean() - right.mean() - margin, pooled_deviation(left, right)

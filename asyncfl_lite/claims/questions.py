@@ -58,8 +58,9 @@ QUESTIONS = [
         (f"{LARGE}/fedadt", control(3, "fedadt-teacher-only")),
         (f"{LARGE}/fedrevive", control(3, "fedrevive-noise")),
         (f"{LARGE}/fedecho", control(3, "fedecho-strokes")),
-        besides="fine-tuning on the labels is of clients' models, as in FedADT, not of FedBuff's global one; FedEcho "
-                "on noise images is not run, as no task has such a set")),
+        (f"{LARGE}/fedecho", control(3, "fedecho-noise")),
+        (control(3, "fedecho-noise"), f"{LARGE}/fedbuff"),
+        besides="fine-tuning on the labels is of clients' models, as in FedADT, not of FedBuff's global one")),
     Question("X-4", "Does distillation help because of staleness?", gain_without_staleness),
     Question("X-5", "Is the part needed that goes by staleness, time or accuracy?", compared(
         (f"{LARGE}/fedecho", control(5, "fedecho-fixed-weight")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -170,24 +170,49 @@ class Task:
             batch_size: test samples at a time.
         """
         hits, losses = [], []
-        batches = zip(self.test_inputs.split(batch_size), self.test_labels.split(batch_size), strict=True)
-        for inputs, labels in batches:
-            outputs = predict(inputs)
+        for outputs, labels in self._tested(predict, batch_size):
             hits.append(self.hits(outputs, labels))
             losses.append(self.losses(outputs, labels))
         return {"accuracy": float(torch.cat(hits).mean()), "loss": float(torch.cat(losses).mean())}
 
+    def evaluate_classes(
+        self, predict: Callable[[Tensor], Tensor], batch_size: int = 500
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return ``(C,)`` test samples and right answers of each class; None where a sample has more than one label."""
+        if self.test_labels.ndim != 1:
+            return None
+        hits = torch.cat([self.hits(outputs, labels) for outputs, labels in self._tested(predict, batch_size)])
+        labels = self.test_labels.cpu().numpy()
+        right = np.bincount(labels, hits.float().cpu().numpy(), minlength=self.num_classes)
+        return np.bincount(labels, minlength=self.num_classes), right
+
+    def _tested(self, predict: Callable[[Tensor], Tensor], batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield outputs and labels of the test set, a batch at a time."""
+        for inputs, labels in zip(self.test_inputs.split(batch_size), self.test_labels.split(batch_size), strict=True):
+            yield predict(inputs), labels
+
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
         """Return ``(count, …)`` inputs of the server's unlabelled set ``name``.
+
+        Beside the task's own sets there is ``noise`` wherever inputs are real numbers: what is left of distillation
+        when its samples show nothing.
 
         Raises:
             ConfigError: if the task has no such set.
         """
-        if name not in self.unlabelled:
-            if not self.unlabelled:
+        sets = {"noise": self._noise, **self.unlabelled} if self.inputs.is_floating_point() else self.unlabelled
+        if name not in sets:
+            if not sets:
                 raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets, got {name!r}")
-            raise ConfigError(unknown_name("distill_set", name, self.unlabelled))
-        return self.unlabelled[name](count, rng).to(self.inputs)
+            raise ConfigError(unknown_name("distill_set", name, sets))
+        return sets[name](count, rng).to(self.inputs)
+
+    def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
+        """Return ``(count, …)`` inputs of independent normal numbers with the training inputs' mean and spread."""
+        spread, mean = torch.std_mean(self.inputs)
+        drawn = torch.from_numpy(rng.standard_normal((count, *self.input_shape), dtype=np.float32))
+        low, high = (float(value) for value in self.inputs.aminmax())
+        return (drawn.to(self.inputs) * spread + mean).clamp(low, high)
 
     def to(self, device: str | torch.device) -> Task:
         """Return the task with its tensors on ``device``."""
