@@ -53,6 +53,7 @@ class Trainer:
         self._architecture = repr(model.module), tuple(model.parameter_slots)
         chain = chain_of(model)
         self._chain_of_images = bool(chain and chain.images)
+        self._mixes = chain is not None and not chain.images
         self._alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -61,10 +62,15 @@ class Trainer:
 
     @property
     def shared(self) -> Hashable:
-        """What jobs must have in common to be trained in one cohort; None for those trained one by one."""
+        """What jobs must have in common to be trained in one cohort; None for those trained one by one.
+
+        Jobs of several runs share one only where a row's bits do not depend on its company, which batched products of
+        small matrices keep, and grouped convolutions need not.
+        """
         if not self.cohort:
             return None
-        return self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
+        run = None if self._mixes else id(self)
+        return run, self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
 
     @property
     def largest_cohort(self) -> int:

@@ -3,7 +3,8 @@
 The jobs' parameters are stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G
 clients at once: one forward pass of all models (:mod:`asyncfl_lite.stacked`), and one backward pass through the sum
 of the clients' objectives, which gives each row its own client's gradient. Rows are sorted by falling number of
-steps, so that those who still have one are always the first.
+steps, so that those who still have one are always the first. Minibatches are padded to the batch size and learning
+rates are a column, whoever takes part: so that what a row computes does not depend on its company.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Cohort:
         self.forward = stacked_forward(model)
         self.starts = torch.stack([work.job.start for work in works])
         self.x = self.starts.clone()
-        self.lr = self._learning_rates()
+        self.lr = self.x.new_tensor([work.lr for work in works])[:, None]
         self.step = make_optimiser(training, self.x, self.lr)
         self.sums = self.x.new_zeros(3, len(works))
         self._plan_steps()
@@ -55,18 +56,13 @@ class Cohort:
         """Note for each step who still takes it, on which samples, who is padded and who counts."""
         places, counted = stacked([work.places for work in self.works]), [work.counted for work in self.works]
         widths, device = (places >= 0).sum(-1), self.x.device
-        self.active, self.widest = (widths > 0).sum(1).tolist(), widths.max(1).tolist()
-        self.padded = ((widths > 0) & (widths < widths.max(1, keepdims=True))).any(1).tolist()
+        self.active = (widths > 0).sum(1).tolist()
+        self.padded = ((widths > 0) & (widths < places.shape[-1])).any(1).tolist()
         self.first_counted = np.minimum.accumulate(counted)[np.array(self.active) - 1].tolist()
         self.last_counted = max(counted)
         self.places, self.widths = torch.from_numpy(places.clip(0)).to(device), torch.from_numpy(widths).to(device)
         self.counted = torch.tensor(counted).to(device)
         self.columns = torch.arange(places.shape[-1]).to(device)
-
-    def _learning_rates(self) -> float | Tensor:
-        """Return the jobs' learning rates: one number, or ``(G, 1)`` where they differ."""
-        rates = [work.lr for work in self.works]
-        return rates[0] if len(set(rates)) == 1 else self.x.new_tensor(rates)[:, None]
 
     def train(self) -> tuple[Tensor, Tensor]:
         """Take every step; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
@@ -111,8 +107,8 @@ class Cohort:
 
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return ``(g, B, …)`` inputs of a step, ``(g · B, …)`` targets, and samples' shares in clients' means."""
-        wide, widths = self.widest[number], self.widths[number, :still]
-        places = self.places[number, :still, :wide].flatten()
+        wide, widths = len(self.columns), self.widths[number, :still]
+        places = self.places[number, :still].flatten()
         inputs = self.data.inputs.index_select(0, places).unflatten(0, (still, wide))
         targets = self.data.targets.index_select(0, places)
         if self.data.augment is not None:  # a job's own samples only, as it would have them alone
@@ -120,5 +116,5 @@ class Cohort:
                 inputs[row, :width] = self.works[row].augmented(self.data, inputs[row, :width])
         if not self.padded[number]:
             return inputs, targets, self.x.new_full((still * wide,), 1.0 / wide)
-        real = self.columns[:wide] < widths[:, None]
+        real = self.columns < widths[:, None]
         return inputs, targets, (real / widths[:, None].to(self.x)).flatten()

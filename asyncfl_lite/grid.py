@@ -165,23 +165,21 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
     What the experiment notebook calls. Small models' seeds run in lockstep; large ones', and those that save
     checkpoints, one after another, each saved as soon as it ends.
     """
-    configs = [Config(**configuration).with_seed(seed) for seed in seeds]
-    folders = [None if folder is None else Path(folder) / f"seed-{config.seed}" for config in configs]
-    there = [
-        None if place is None else load_complete(place, config) for place, config in zip(folders, configs, strict=True)
-    ]
-    if all(there):
-        return there
-    if configs[0].checkpoint_every is None and (first := Run(configs[0])).trainer.cohort:
-        # all of them, though some may be there: a run's last bits depend on its company
-        results = finish_together([first, *map(Run, configs[1:])])
-        for place, result, old in zip(folders, results, there, strict=True):
-            if place is not None and old is None:
-                result.save(place)
-        return [old or result for old, result in zip(there, results, strict=True)]
-    return [
-        run(config) if place is None else run_in(place, config) for place, config in zip(folders, configs, strict=True)
-    ]
+    configs = {seed: Config(**configuration).with_seed(seed) for seed in seeds}
+    folders = {seed: None if folder is None else Path(folder) / f"seed-{seed}" for seed in configs}
+    found = {seed: folders[seed] and load_complete(folders[seed], config) for seed, config in configs.items()}
+    waiting = {seed: config for seed, config in configs.items() if found[seed] is None}
+    first = next(iter(waiting.values()), None)
+    if first is not None and first.checkpoint_every is None and (begun := Run(first)).trainer.cohort:
+        others = [Run(config) for config in waiting.values() if config is not first]
+        for seed, result in zip(waiting, finish_together([begun, *others]), strict=True):
+            found[seed] = result
+            if folders[seed] is not None:
+                result.save(folders[seed])
+    else:
+        for seed, config in waiting.items():
+            found[seed] = run(config) if folders[seed] is None else run_in(folders[seed], config)
+    return list(found.values())
 
 
 def summarise_cell(cell: Cell, runs: Path) -> None:
