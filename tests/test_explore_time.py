@@ -168,7 +168,7 @@ def test_the_picture_shows_the_moment(by_hand):
     assert [text.get_text() for text in jobs.texts] == ["v2", "v2", "v0"]
     assert [bar.get_width() for bar in behind.patches] == [1, 1, 3]
     assert accuracy.lines[-1].get_xydata().tolist() == [[4.5, moment(by_hand, 4.5).accuracy]]
-    said = "client 0 reported, 1 versions old; next: client 2 at 5.00"
+    said = "client 0 reported, 1 version old; next: client 2 at 5.00"
     assert jobs.get_title("left").startswith("time 4.50: version 3, 0 in the buffer") and said in jobs.get_title("left")
 
 
@@ -176,6 +176,8 @@ def test_the_time_machine_goes_from_arrival_to_arrival(by_hand):
     box = explore_run(by_hand)
     slider, _, picture = box.children[1].children
     assert slider.max == by_hand.updates["arrived_at"].nunique() == box.children[0].max
+    assert slider.value == box.children[0].value == slider.max // 2  # something is to be seen at once
+    slider.value = 0
     assert picture.value == as_png(moment_figure(by_hand, 0.0))
     slider.value = 4
     assert picture.value == as_png(moment_figure(by_hand, 4.0))

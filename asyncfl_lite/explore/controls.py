@@ -21,16 +21,18 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
         controls: widgets with a ``value``, which ``draw`` reads.
         draw: what makes the figure.
     """
-    picture, message = widgets.Image(format="png"), widgets.Label()
+    picture = widgets.Image(format="png", layout=widgets.Layout(align_self="flex-start"))  # else stretched, and blurred
+    message = widgets.Label()
 
     def redraw(change: Any = None) -> None:
         try:
             figure = draw()
         except AsyncFLError as error:
-            picture.layout.display, message.value = "none", str(error)
+            picture.layout.display, message.layout.display, message.value = "none", None, str(error)
             return
         figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-        picture.value, picture.layout.display, message.value = buffer.getvalue(), None, ""
+        picture.value, picture.layout.display = buffer.getvalue(), None
+        message.layout.display, message.value = "none", ""
 
     for control in controls:
         control.observe(redraw, names="value")

@@ -113,7 +113,9 @@ def _told(now: Moment, time: float) -> str:
     """Return a moment in two lines."""
     said = f"time {time:.2f}: version {now.version}, {now.buffered} in the buffer, accuracy {now.accuracy:.0%}"
     came, comes = now.reported, now.upcoming
-    last = "nobody has reported" if came is None else f"client {came.client} reported, {came.staleness} versions old"
+    last = "nobody has reported"
+    if came is not None:
+        last = f"client {came.client} reported, {came.staleness} version{'' if came.staleness == 1 else 's'} old"
     following = "nobody before the end" if comes is None else f"client {comes.client} at {comes.arrived_at:.2f}"
     return f"{said}\n{last}; next: {following}"
 
@@ -125,7 +127,8 @@ def explore_run(result: Result) -> widgets.VBox:
         result: of a short run.
     """
     times = [0.0, *result.updates["arrived_at"].drop_duplicates()]
-    step = widgets.IntSlider(0, min=0, max=len(times) - 1, description="arrival", continuous_update=False)
-    play = widgets.Play(min=0, max=len(times) - 1, interval=700)
+    start, wide = {"value": len(times) // 2, "min": 0, "max": len(times) - 1}, widgets.Layout(width="500px")
+    step = widgets.IntSlider(**start, description="arrival", continuous_update=False, layout=wide)
+    play = widgets.Play(**start, interval=700)
     widgets.jslink((play, "value"), (step, "value"))
     return widgets.VBox([play, under_controls([step], lambda: moment_figure(result, times[step.value]))])

@@ -1,0 +1,246 @@
+"""A notebook in JupyterLab, in a headless browser: for the browser test, and to look at a notebook as a reader sees it.
+
+    .venv/bin/python tests/browser.py notebooks/05_fedadt.ipynb shot.png --run --at "Exercises"
+
+Playwright steers a browser that is there already. It is looked for in this order: what ASYNCFL_BROWSER names
+("none": no browser), a Chromium or Chrome on the PATH, Chrome in macOS's applications, and what
+``playwright install chromium`` has put in the home directory. Everything runs on 127.0.0.1, on copies, in a
+configuration of its own: no setting of the user is read or changed, and the browser resolves no other address.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+from playwright.sync_api import Error, Locator, Page, sync_playwright
+
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+SIZE = (1400, 1000)
+PATIENCE = 300.0
+"""Seconds that a run of a notebook, or a start, may take on a busy machine; nothing waits longer than it must."""
+
+STATE = """() => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    if (!panel?.content?.widgets || !panel.sessionContext?.isReady) return null;  // no notebook, or not yet
+    const code = panel.content.widgets.map(cell => cell.model).filter(m => m.type === 'code' && m.sharedModel.source.trim());
+    const outputs = code.map(m => Array.from({length: m.outputs.length}, (_, i) => m.outputs.get(i)));
+    return {
+        path: panel.context.path,
+        kernel: panel.sessionContext.session?.kernel?.status ?? 'none',
+        counts: code.map(m => m.executionCount),
+        errors: outputs.flat().filter(o => o.type === 'error').map(o => o.toJSON().traceback.join('\\n')),
+    };
+}"""
+"""The notebook in front, asked of JupyterLab itself: its kernel's status, execution counts, and tracebacks."""
+
+
+def find_browser() -> str | None:
+    """Return the path of a browser that Playwright can steer, or None.
+
+    Raises:
+        FileNotFoundError: if ASYNCFL_BROWSER names something that cannot be run.
+    """
+    asked = os.environ.get("ASYNCFL_BROWSER")
+    if asked == "none":
+        return None
+    if asked:
+        if found := shutil.which(asked):
+            return found
+        raise FileNotFoundError(f"ASYNCFL_BROWSER: must be a browser's path, its name, or 'none', got {asked!r}")
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    with sync_playwright() as playwright:
+        return shutil.which(playwright.chromium.executable_path)
+
+
+@contextlib.contextmanager
+def lab(folder: Path, home: Path) -> Iterator[str]:
+    """Serve a folder with JupyterLab; yield its address with room for a notebook's name: ``address.format(name)``.
+
+    At the end the server, its kernels and whatever they started are gone.
+
+    Args:
+        folder: what is served; kernels start in it, and what is saved is saved there.
+        home: where settings, logs (``lab.log``) and all else of this server go.
+    """
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    quiet = {"fetchNews": "false", "checkForUpdates": False}  # else a question pops up, and an address is looked up
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
+    token = secrets.token_hex(16)
+    own = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    own |= {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces")}
+    environment = {**os.environ, **own, "JUPYTER_TOKEN": token}
+    environment.pop("JUPYTER_PATH", None)  # it would outrank this environment's kernel
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    options = ["--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={folder}"]
+    options += ["--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"]
+    with (home / "lab.log").open("w") as log:
+        command = [sys.executable, "-m", "jupyterlab", *options]
+        server = psutil.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            yield f"{_wait_for_server(server, home, token)}lab/tree/{{}}?token={token}&reset"  # no layout of before
+        finally:
+            _end(server)
+
+
+def _wait_for_server(server: psutil.Popen, home: Path, token: str) -> str:
+    """Return the address of a server that answers; it tells the port, which may not be the one that was asked for."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and server.poll() is None:
+        with contextlib.suppress(OSError, ValueError, StopIteration):
+            url = json.loads(next((home / "runtime").glob("jpserver-*.json")).read_text())["url"]
+            request = urllib.request.Request(f"{url}api/status", headers={"Authorization": f"token {token}"})
+            with urllib.request.urlopen(request, timeout=10):
+                return url
+        time.sleep(0.2)  # between two questions
+    raise AssertionError(f"JupyterLab did not start; its log ends:\n{(home / 'lab.log').read_text()[-3000:]}")
+
+
+def _end(server: psutil.Popen) -> None:
+    """Ask a server to stop with its kernels, and kill what is left: kernels have process groups of their own."""
+    with contextlib.suppress(psutil.NoSuchProcess):  # it may have died by itself
+        started = [server, *server.children(recursive=True)]
+        server.terminate()
+        _, left = psutil.wait_procs(started, timeout=20)
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(left, timeout=10)
+
+
+@contextlib.contextmanager
+def browser_page(executable: str, size: tuple[int, int] = SIZE) -> Iterator[Page]:
+    """Yield an empty page of a new headless browser with a new profile."""
+    offline = ["--disable-quic", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=offline, timeout=PATIENCE * 1000)
+        try:
+            page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+            page.set_default_timeout(60_000)
+            yield page
+        finally:
+            browser.close()
+
+
+def open_notebook(page: Page, address: str, name: str) -> None:
+    """Open a notebook of a :func:`lab`, and wait until it is drawn and its kernel is idle."""
+    page.goto(address.format(name))
+    _wait_until(page, f"s.path === {json.dumps(name)} && s.kernel === 'idle'")
+    page.locator(".jp-Cell:visible").first.wait_for()
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
+
+
+def run_all(page: Page) -> list[str]:
+    """Choose "Run All Cells" from the menu, wait until all have run or one has failed; return the tracebacks."""
+    page.locator(".lm-MenuBar-item", has_text="Run").click()
+    page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
+    _wait_until(page, "s.errors.length || (s.kernel === 'idle' && s.counts.every(count => count !== null))")
+    return page.evaluate(STATE)["errors"]
+
+
+def _wait_until(page: Page, condition: str) -> None:
+    """Wait until a JavaScript condition on ``s``, the STATE, holds."""
+    asked = f"(() => {{ const s = ({STATE})(); return s && ({condition}); }})()"
+    page.wait_for_function(asked, polling=300, timeout=PATIENCE * 1000)
+
+
+def show_heading(page: Page, text: str) -> None:
+    """Scroll a heading, or whatever cell holds this text, to the top of the window."""
+    heading = page.locator(".jp-RenderedMarkdown :is(h1, h2, h3, h4)", has_text=text)
+    place: Locator = (heading if heading.count() else page.locator(".jp-Cell", has_text=text)).first
+    for _ in range(2):  # what comes into view is laid out only then, and may move the place
+        place.evaluate("place => place.scrollIntoView({block: 'start'})")
+        settle(page)
+
+
+def settle(page: Page) -> None:
+    """Wait until fonts and all pictures in the notebook are there, and two frames have been drawn."""
+    page.evaluate("""async () => {
+        await document.fonts.ready;
+        await Promise.allSettled([...document.querySelectorAll('.jp-Notebook img')].map(picture => picture.decode()));
+        await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    }""")
+
+
+@contextlib.contextmanager
+def reported(page: Page, folder: Path) -> Iterator[None]:
+    """Have a failure say what was on the screen: ``screen.png`` and ``screen.txt`` in a folder, the text in brief."""
+    try:
+        yield
+    except (AssertionError, Error) as problem:
+        said = [f"{type(problem).__name__}: {problem}"]
+        with contextlib.suppress(Error):  # the browser may be what failed
+            page.screenshot(path=folder / "screen.png", timeout=20_000)
+            said += [dialog.inner_text() for dialog in page.locator(".jp-Dialog-content").all()]
+            state = page.evaluate(STATE) or {"kernel": "none", "counts": [], "errors": []}
+            ran = sum(count is not None for count in state["counts"])
+            said += [f"{ran} of {len(state['counts'])} code cells have run; the kernel is: {state['kernel']}"]
+            said += state["errors"]
+            (folder / "screen.txt").write_text("\n\n".join([*said, page.locator("body").inner_text()]))
+        raise AssertionError("\n".join([*said, f"see screen.png, screen.txt in {folder}"])) from problem
+
+
+def copied(folder: Path, home: Path) -> Path:
+    """Copy a folder's notebooks, so that nothing that is tracked changes; return where they are."""
+    target = home / "notebooks"
+    target.mkdir(parents=True)
+    for path in folder.glob("*.ipynb"):
+        shutil.copy(path, target)
+    return target
+
+
+def main() -> int:
+    """Save screenshots of a notebook in JupyterLab."""
+    parser = argparse.ArgumentParser(description="Save screenshots of a notebook in JupyterLab.")
+    parser.add_argument("notebook", type=Path)
+    parser.add_argument("picture", type=Path, help="PNG to write; with several screens, shot.png, shot-2.png, ...")
+    parser.add_argument("--run", action="store_true", help="run all cells first; else as it was saved")
+    parser.add_argument("--at", help="scroll to this heading, or to the first cell that holds this text")
+    parser.add_argument("--screens", type=int, default=1, help="how many screens from there on (default 1)")
+    parser.add_argument("--size", default="1400x1000", help="of the window, in pixels (default 1400x1000)")
+    asked = parser.parse_args()
+    if not (executable := find_browser()):
+        parser.error("no browser found: install Chromium, or name one in ASYNCFL_BROWSER")
+    size = tuple(int(length) for length in asked.size.split("x"))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        address = stack.enter_context(lab(copied(asked.notebook.resolve().parent, Path(folder)), Path(folder)))
+        page = stack.enter_context(browser_page(executable, size))
+        open_notebook(page, address, asked.notebook.name)
+        errors = run_all(page) if asked.run else []
+        print(*errors, sep="\n", end="", file=sys.stderr)
+        if asked.at:
+            show_heading(page, asked.at)
+        for number in range(1, asked.screens + 1):
+            settle(page)
+            page.screenshot(path=asked.picture.with_stem(asked.picture.stem + (f"-{number}" if number > 1 else "")))
+            page.locator(".jp-WindowedPanel-outer:visible").evaluate("all => all.scrollBy(0, 0.9 * all.clientHeight)")
+    return bool(errors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
