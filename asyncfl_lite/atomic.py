@@ -11,12 +11,15 @@ from typing import BinaryIO
 from asyncfl_lite.errors import ResultError
 
 
-def write_atomically(path: str | Path, content: str | Callable[[BinaryIO], None]) -> None:
+def write_atomically(
+    path: str | Path, content: str | Callable[[BinaryIO], None], *, keep: str | Path | None = None
+) -> None:
     """Write so that ``path`` holds all of ``content``, or what it held before.
 
     Args:
         path: the file; its folder is made.
         content: text, or a function that writes into an open file.
+        keep: where what ``path`` held goes; a process that dies between leaves that, and no ``path``.
 
     Raises:
         ResultError: naming the path and the reason (full disk, no permission).
@@ -32,8 +35,17 @@ def write_atomically(path: str | Path, content: str | Callable[[BinaryIO], None]
                 content(file)
             file.flush()
             os.fsync(file.fileno())
+        if keep is not None and path.exists():
+            path.replace(keep)
         part.replace(path)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         with suppress(OSError):
             part.unlink()
         raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def clear_away(path: str | Path) -> None:
+    """Remove ``path``, if it is there, and what processes that were killed while they wrote it have left."""
+    path = Path(path)
+    for file in (path, *path.parent.glob(f".{path.name}.*.part")):
+        file.unlink(missing_ok=True)

@@ -8,29 +8,40 @@ history. Loading executes no code from the file.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import io
 import warnings
 from array import array
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.jobs import Arrival, Job, Midway, Outcome
+from asyncfl_lite.results import meaning
 from asyncfl_lite.selection import IdleClients
 from asyncfl_lite.simulator import Simulation
 
 if TYPE_CHECKING:
     from asyncfl_lite.runner import Run
 
-FORMAT = 3
+FORMAT = 4
 PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row", "most_versions_in_flight")
 """Attributes of a simulation that are saved as they are."""
+DIGEST = hashlib.sha256().digest_size
+"""A file's last bytes: the digest of those before them, as torch reads damaged numbers without a word."""
+
+
+def previous(path: str | Path) -> Path:
+    """Return where the checkpoint goes that a newer one takes the place of: ``run.pt`` to ``run.previous.pt``."""
+    path = Path(path)
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
 def save_checkpoint(run: Run, path: str | Path) -> None:
-    """Write the state of ``run`` so that ``path`` holds all of it, or what it held before.
+    """Write the state of ``run`` so that ``path`` holds all of it; what it held before is kept as the previous one.
 
     Raises:
         ResultError: naming the path and the reason (full disk, no permission).
@@ -38,38 +49,79 @@ def save_checkpoint(run: Run, path: str | Path) -> None:
     content = {
         "format": FORMAT,
         "config_hash": run.config.hash,
+        "meaning": meaning(run.config),
         "algorithm": run.algorithm.state(),
         "simulation": simulation_state(run.simulation),
         "server_rng": run.server_rng.bit_generator.state,
         "curve": run.curve_rows,
     }
-    write_atomically(path, lambda file: torch.save(content, file))
+
+    def write(file: BinaryIO) -> None:
+        hashed = _Hashed(file)
+        torch.save(content, hashed)
+        file.write(hashed.sha256.digest())
+
+    write_atomically(path, write, keep=previous(path))
+
+
+class _Hashed:
+    """A file that notes the digest of what is written into it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.sha256 = file, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        return self.file.write(data)
+
+    def flush(self) -> None:
+        self.file.flush()
 
 
 def load_checkpoint(run: Run, path: str | Path) -> bool:
-    """Put ``run`` into the state that ``path`` holds; return whether there was a usable one.
+    """Put ``run`` into the state that ``path`` holds, or the one before it; return whether there was a usable one.
 
-    A file that is cut off, of another format or of another configuration is not used: a warning says so and
-    why, and the run starts over.
+    A file that is cut off or damaged, of another format, of code with another meaning or of another configuration is
+    not used: a warning names it and why, and says from where the run goes on.
     """
-    path = Path(path)
-    if not path.exists():
-        return False
-    try:
-        content = torch.load(path, map_location=run.config.device, weights_only=True)
-        if content["format"] != FORMAT:
-            raise ValueError(f"of format {content['format']}, expected {FORMAT}")
-        if content["config_hash"] != run.config.hash:
-            raise ValueError("of another configuration")
-    except Exception as error:  # torch raises many kinds for a damaged file
-        reason = str(error).split("\n")[0]
-        warnings.warn(f"{path}: checkpoint not used, the run starts over ({reason})", stacklevel=2)
-        return False
-    run.algorithm.restore(content["algorithm"])
-    restore_simulation(run.simulation, content["simulation"])
-    run.server_rng.bit_generator.state = content["server_rng"]
-    run.curve_rows = content["curve"]
-    return True
+    refused = []
+    for candidate in (Path(path), previous(path)):
+        if not candidate.exists():
+            continue
+        try:
+            content = _read(candidate, run)
+        except Exception as error:  # torch raises many kinds for a damaged file
+            refused.append(f"{candidate}: checkpoint not used ({str(error).splitlines()[0]})")
+            continue
+        if refused:
+            warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=2)
+        run.algorithm.restore(content["algorithm"])
+        restore_simulation(run.simulation, content["simulation"])
+        run.server_rng.bit_generator.state = content["server_rng"]
+        run.curve_rows = content["curve"]
+        return True
+    if refused:
+        warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=2)
+    return False
+
+
+def _read(path: Path, run: Run) -> dict[str, Any]:
+    """Return the content of a checkpoint that ``run`` can go on from; no code in the file is executed.
+
+    Raises:
+        ValueError: why it can't.
+    """
+    with path.open("rb") as file:
+        content = file.read()
+    if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
+        raise ValueError("cut off, damaged, or of another format")
+    content = torch.load(io.BytesIO(content), map_location=run.config.device, weights_only=True)
+    wanted = {"format": FORMAT, "meaning": meaning(run.config), "config_hash": run.config.hash}
+    named = {"format": "format", "meaning": "revision of the code", "config_hash": "configuration"}
+    for name, value in wanted.items():
+        if content[name] != value:
+            raise ValueError(f"of another {named[name]}: {content[name]}, not {value}")
+    return content
 
 
 def simulation_state(simulation: Simulation) -> dict[str, Any]:

@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, Registry]] = {
 }
 """Which name each group of typed settings belongs to, and where the name is looked up."""
 
-NOT_IN_HASH = {"checkpoint_every", "device", "threads", "channels_last"}
+NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
 """Settings that say how a run is carried out, not what it is."""
 IN_HASH_IF_SET = {"autocast"}
 """Settings that came after results had been recorded: their default leaves the hash as it was."""
@@ -106,6 +106,9 @@ class Config(Settings):
     threads: int = Field(1, ge=1, description="torch's threads on the processor; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
     checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
+    checkpoint_seconds: float | None = Field(
+        600.0, gt=0, description="save it where so many seconds have passed, if it has a place to be saved in"
+    )
     seed: int = Field(0, ge=0, description="names every random stream of the run")
 
     @model_validator(mode="before")

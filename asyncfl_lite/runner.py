@@ -17,7 +17,8 @@ from tqdm.auto import tqdm
 
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.assembly import deal_out, load_task, make_simulation, servers_own
-from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
+from asyncfl_lite.atomic import clear_away
+from asyncfl_lite.checkpoints import load_checkpoint, previous, save_checkpoint
 from asyncfl_lite.client import Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
@@ -55,16 +56,16 @@ def run(
     Args:
         config: what to run.
         task: one's own data, in place of the one that ``config.task`` names.
-        checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions, and from which
-            it goes on if it was interrupted; removed when the run is finished.
+        checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions and every
+            ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
+            beside it. Removed when the run is finished.
         progress: show a bar that counts versions.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
     """
     result = Run(config, task, checkpoint).finish(progress=progress)
-    if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)
+    _remove_checkpoints(checkpoint)
     return result
 
 
@@ -78,8 +79,14 @@ def run_in(folder: str | Path, config: Config, *, progress: bool = False) -> Res
         checkpoint = Path(folder) / "checkpoint.pt"
         result = Run(config, checkpoint=checkpoint).finish(progress=progress)
         result.save(folder)
-        checkpoint.unlink(missing_ok=True)  # not before the result is safe
+        _remove_checkpoints(checkpoint)  # not before the result is safe
     return result
+
+
+def _remove_checkpoints(path: str | Path | None) -> None:
+    if path is not None:
+        clear_away(path)
+        clear_away(previous(path))
 
 
 class Run:
@@ -107,6 +114,7 @@ class Run:
         )
         self.curve_rows: list[dict[str, float]] = []
         self.training_seconds = 0.0
+        self.saved_at = time.monotonic()
 
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
@@ -213,12 +221,18 @@ class Run:
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
         before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0
-        if arrival.version == before:
-            return
-        if arrival.version % self.config.eval_every == 0:
+        changed = arrival.version != before
+        if changed and arrival.version % self.config.eval_every == 0:
             self._record()
-        if self.config.checkpoint_every and arrival.version % self.config.checkpoint_every == 0:
+        if self.checkpoint is not None and self._is_to_be_saved(arrival.version, changed):
             save_checkpoint(self, self.checkpoint)
+            self.saved_at = time.monotonic()
+
+    def _is_to_be_saved(self, version: int, changed: bool) -> bool:
+        every, seconds = self.config.checkpoint_every, self.config.checkpoint_seconds
+        if every is not None and changed and version % every == 0:
+            return True
+        return seconds is not None and time.monotonic() - self.saved_at >= seconds
 
     def _record(self) -> None:
         self.curve_rows.append(

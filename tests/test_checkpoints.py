@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+from pathlib import Path
+
 import pandas as pd
 import pytest
 import torch
@@ -10,6 +14,7 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.checkpoints import previous
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.runner import Run
 
@@ -76,17 +81,92 @@ def test_running_statistics_too(tmp_path):
     equal(run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt"))
 
 
-@pytest.mark.parametrize("damage", ["cut", "words", "other"])
-def test_an_unusable_checkpoint_is_named_and_the_run_starts_over(damage, tmp_path):
+def damaged(path, how):
+    """Put something else, or something less, in a checkpoint's place."""
+    content = path.read_bytes()
+    if how == "one bit":
+        content = content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]
+    path.write_bytes({"cut": content[:1000], "words": b"not a checkpoint", "nothing": b""}.get(how, content))
+
+
+@pytest.mark.parametrize("how", ["cut", "words", "nothing", "one bit"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
-    if damage == "other":
-        interrupt_after(Config(**{**configs("fedbuff"), "seed": 99}), path, 10)
-    else:
-        interrupt_after(config, path, 10)
-        path.write_bytes(path.read_bytes()[:1000] if damage == "cut" else b"not a checkpoint")
-    with pytest.warns(UserWarning, match="run.pt: checkpoint not used, the run starts over"):
+    interrupt_after(config, path, 10)
+    damaged(path, how)
+    versions = []
+    monkeypatch.setattr(
+        Run, "train", lambda run, jobs, train=Run.train: versions.append(run.algorithm.version) or train(run, jobs)
+    )
+    with pytest.warns(
+        UserWarning, match=r"run\.pt: checkpoint not used \(cut off, damaged.*; the run goes on from the one"
+    ) as told:
+        again = run(config, checkpoint=path)
+    assert len(told) == 1 and versions[0] == 2  # of the three versions that were saved
+    equal(again, run(config, checkpoint=tmp_path / "new.pt"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["cut", "words", "nothing", "one bit"])
+def test_with_no_good_one_the_run_starts_over_and_says_why(how, tmp_path):
+    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    interrupt_after(config, path, 10)
+    damaged(path, how)
+    damaged(previous(path), how)
+    with pytest.warns(UserWarning, match=r"run\.pt: .*run\.previous\.pt: checkpoint not used .*; the run starts over"):
         again = run(config, checkpoint=path)
     equal(again, run(config, checkpoint=tmp_path / "new.pt"))
+
+
+@pytest.mark.parametrize("other", ["configuration", "revision of the code", "format"])
+def test_another_runs_checkpoint_is_not_used(other, tmp_path, monkeypatch):
+    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    with monkeypatch.context() as before:
+        if other == "format":
+            before.setattr("asyncfl_lite.checkpoints.FORMAT", 3)
+        elif other == "revision of the code":
+            before.setattr(type(config.make_algorithm()), "revision", 0)
+        interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
+    with pytest.warns(UserWarning, match=f"run.pt: checkpoint not used .of another {other}: .*the run starts over"):
+        again = run(config, checkpoint=path)
+    equal(again, run(config, checkpoint=tmp_path / "new.pt"))
+
+
+def test_killed_between_two_names_the_one_before_is_used(tmp_path):
+    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    interrupt_after(config, path, 10)
+    path.unlink()
+    (tmp_path / ".run.pt.12345.part").write_bytes(b"half of it")
+    equal(run(config, checkpoint=path), run(config, checkpoint=tmp_path / "new.pt"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_loading_executes_nothing(tmp_path):
+    """A pickle that would make a file, with the digest that belongs to it."""
+    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+
+    class Bomb:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "executed",)
+
+    buffer = io.BytesIO()
+    torch.save({"format": Bomb()}, buffer)
+    path.write_bytes(buffer.getvalue() + hashlib.sha256(buffer.getvalue()).digest())
+    with pytest.warns(UserWarning, match="run.pt: checkpoint not used .*the run starts over"):
+        run(config, checkpoint=path)
+    assert not (tmp_path / "executed").exists()
+    torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
+    assert (tmp_path / "executed").exists()  # that it would have
+
+
+def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
+    seconds, saved = iter(range(10**6)), []
+    monkeypatch.setattr("asyncfl_lite.runner.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr("asyncfl_lite.runner.save_checkpoint", lambda run, path: saved.append(run.simulation.received))
+    config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 5.0})
+    run(config, checkpoint=tmp_path / "run.pt")
+    assert len(saved) >= 3 and any(count % config.buffer_size for count in saved)
+    assert config.hash == Config(**{**configs("fedbuff"), "checkpoint_every": 7}).hash
 
 
 def test_saving_changes_nothing(tmp_path):
