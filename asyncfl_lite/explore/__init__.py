@@ -5,7 +5,10 @@ shows everywhere; the second puts ipywidgets around it, which need a running ker
 """
 
 from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.distillation import distillation_figure, distillation_terms, explore_distillation
+from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
+from asyncfl_lite.explore.schedules import LINES, explore_schedules, schedule_figure, staleness_weight
 from asyncfl_lite.explore.staleness import (
     READY_LAWS,
     explore_staleness,
@@ -17,17 +20,28 @@ from asyncfl_lite.explore.staleness import (
 from asyncfl_lite.explore.time_machine import Moment, explore_run, moment, moment_figure
 
 __all__ = [
+    "LINES",
     "READY_LAWS",
     "Moment",
+    "Snapshot",
+    "distillation_figure",
+    "distillation_terms",
+    "explore_distillation",
+    "explore_gallery",
     "explore_partitions",
     "explore_run",
+    "explore_schedules",
     "explore_staleness",
+    "gallery_figure",
     "jobs_that_age",
     "moment",
     "moment_figure",
     "partition_figure",
     "predicted_staleness",
     "run_clock",
+    "schedule_figure",
     "staleness_figure",
+    "staleness_weight",
     "under_controls",
+    "watch_generator",
 ]

@@ -1,0 +1,136 @@
+"""The distillation-loss explorer: what it draws is what the package's losses say."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.distillation import labelled_distillation_loss, uncertainty_aware_loss
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.explore import distillation_figure, distillation_terms, explore_distillation
+
+TEACHER, STUDENT = (2.0, 0.0, -1.0), (0.0, 1.0, 0.0)  # specification §13 (g)
+FOUR = {"teacher": (3.0, 0.0, -1.0, 1.0), "student": (0.0, 2.0, 0.5, -1.0), "label": 3}
+
+
+def as_png(figure) -> bytes:
+    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
+    return buffer.getvalue()
+
+
+def heights(axes) -> np.ndarray:
+    """``(groups, C)`` heights of the bars."""
+    return np.array([[bar.get_height() for bar in group] for group in axes.containers])
+
+
+def test_the_worked_example():
+    terms = distillation_terms(TEACHER, STUDENT, 0, rule="fedadt", version=250)
+    assert terms.weight == pytest.approx(0.3, rel=1e-9)
+    assert (terms.kl, terms.ce) == pytest.approx((0.1220712424, 1.5514447139), rel=1e-8)
+    assert terms.loss == pytest.approx(1.1226326725, rel=1e-9)
+    assert (terms.pull + terms.push).tolist() == pytest.approx([-0.5753459717, 0.4170916822, 0.1582542895], rel=1e-8)
+
+
+def test_the_figure_draws_these_numbers():
+    terms = distillation_terms(TEACHER, STUDENT)
+    figure = distillation_figure()
+    left, middle, right = figure.axes
+    assert np.allclose(heights(left), [terms.teacher, terms.student, terms.plain])
+    assert np.allclose(middle.lines[0].get_xydata(), [[0, terms.ce], [1, terms.kl]])
+    assert np.allclose(middle.collections[0].get_offsets()[2], [0.3, 1.1226326725])
+    assert np.allclose(heights(right), [terms.pull, terms.push, terms.pull + terms.push])
+    assert [text.get_text() for text in left.get_xticklabels()] == ["0\nlabel", "1", "2"]
+    told = "H = 1.0094 of at most 1.0986 nats, α = 0.3000, KL = 0.1221, CE = 1.5514, loss = 1.1226"
+    assert figure.get_suptitle() == f"FedADT's loss, fixed weight; T = 3\n{told}"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 1.0}, {"direction": "reverse"}, {"times_t2": True, "weight": 0.6}, {"weight": 0.0}],
+)
+def test_the_parts_add_up_to_the_gradient_of_fedadts_loss(options):
+    terms = distillation_terms(**FOUR, **options)
+    free = torch.tensor([FOUR["student"]], dtype=torch.float64, requires_grad=True)
+    teacher, given = torch.tensor([FOUR["teacher"]], dtype=torch.float64), {"weight": 0.3, "temperature": 3.0}
+    loss = labelled_distillation_loss(free, teacher, torch.tensor([3]), **{**given, **options})
+    loss.backward()
+    assert terms.loss == pytest.approx(loss.item(), rel=1e-12)
+    torch.testing.assert_close(terms.pull + terms.push, free.grad[0])
+    assert float(terms.push.norm()) > 0 and (float(terms.pull.norm()) > 0) == (terms.weight > 0)
+
+
+def test_fedechos_weight_goes_by_entropy_and_its_label_is_the_teachers():
+    teacher, student = (1.0, 0.5, -0.5), (0.0, 0.0, 1.0)  # specification §10 (g)
+    terms = distillation_terms(teacher, student, 2, rule="fedecho", temperature=7.0, weight=0.9)
+    assert (terms.weight, terms.loss) == pytest.approx((0.7203696921, 0.7772207482), rel=1e-9)
+    assert terms.label == 0 and torch.equal(terms.student, terms.plain)
+    free = torch.tensor([student], dtype=torch.float64, requires_grad=True)
+    p = torch.tensor([teacher], dtype=torch.float64).softmax(-1)
+    uncertainty_aware_loss(free, p, terms.weight).backward()
+    torch.testing.assert_close(terms.pull + terms.push, free.grad[0])
+    certain, clueless = (distillation_terms(z, student, rule="fedecho") for z in ((60.0, 0, 0), (0.0, 0, 0)))
+    assert (certain.weight, clueless.weight) == pytest.approx((0.2, 0.8))
+    figure = distillation_figure(teacher, student, rule="fedecho")
+    assert len(figure.axes[0].containers) == 2 and "T = 1\n" in figure.get_suptitle()
+
+
+def test_fedadts_weight_goes_by_version():
+    method = make_algorithm("fedadt")
+    for version in (0, 250, 1000, 5000):
+        terms = distillation_terms(TEACHER, STUDENT, rule="fedadt", version=version, weight=0.9)
+        assert terms.weight == method.kl_weight(version)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"rule": "fedbuff"}, "rule: must be one of fixed, fedadt, fedecho, got 'fedbuff'"),
+        ({"student": (0.0, 1.0)}, "student: must have as many logits as the teacher, 2 or more, got 2"),
+        ({"label": 3}, "label: must be a class from 0 to 2, got 3"),
+        ({"weight": 1.5}, "weight: must be from 0 to 1, got 1.5"),
+        ({"version": -1}, "version: must be 0 or more, got -1"),
+        ({"temperature": 0.0}, "temperature: must be above 0, got 0.0"),
+        ({"direction": "back"}, "direction: must be forward or reverse, got 'back'"),
+    ],
+)
+def test_impossible_settings_are_one_line(options, says):
+    with pytest.raises(ConfigError) as error:
+        distillation_figure(**options)
+    assert str(error.value) == says
+
+
+@pytest.fixture
+def explorer():
+    box = explore_distillation()
+    controls = {control.description: control for column in box.children[0].children for control in column.children}
+    return controls, box.children[2]
+
+
+def test_controls_draw_the_figure_anew(explorer):
+    controls, picture = explorer
+    assert picture.value == as_png(distillation_figure())
+    controls["classes"].value, controls["label"].value = 4, 3
+    for c in range(4):
+        controls[f"teacher {c}"].value, controls[f"student {c}"].value = FOUR["teacher"][c], FOUR["student"][c]
+    controls["weight α"].value, controls["T"].value = 0.6, 2.0
+    controls["KL times T²"].value = controls["KL reversed"].value = True
+    options = {"temperature": 2.0, "times_t2": True, "direction": "reverse"}
+    assert picture.value == as_png(distillation_figure(**FOUR, weight=0.6, **options))
+    controls["rule"].value, controls["version"].value = "fedadt", 800
+    assert picture.value == as_png(distillation_figure(**FOUR, rule="fedadt", version=800, **options))
+    controls["classes"].value = 3
+    assert controls["label"].value == 0 and controls["teacher 3"].disabled
+    three = {"teacher": FOUR["teacher"][:3], "student": FOUR["student"][:3]}
+    assert picture.value == as_png(distillation_figure(**three, rule="fedadt", version=800, **options))
+
+
+def test_controls_that_a_rule_does_not_use_are_greyed_out(explorer):
+    controls, _ = explorer
+    names = ("weight α", "version", "label", "T")
+    for rule, off in (("fixed", (0, 1, 0, 0)), ("fedadt", (1, 0, 0, 0)), ("fedecho", (1, 1, 1, 1))):
+        controls["rule"].value = rule
+        assert tuple(controls[name].disabled for name in names) == tuple(map(bool, off))

@@ -1,0 +1,117 @@
+"""The generator gallery: snapshots are what the run made up, and watching changes nothing."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_hex
+
+from asyncfl_lite import Config, Run, Task
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
+from asyncfl_lite.explore.gallery import RIGHT
+from asyncfl_lite.plots import ACCENT
+
+SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4, "k_synth": 2, "synth_batch_size": 12}
+SMALL = {
+    "clients": 8, "concurrency": 4, "rounds": 14, "eval_every": 7, "alpha": 1.0, "seed": 3,
+    "settings": {**SWITCHES, "nz": 8, "ngf": 2, "k_kd": 2, "pool_size": 30},
+}  # fmt: skip
+
+
+def as_png(figure) -> bytes:
+    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
+    return buffer.getvalue()
+
+
+def small_run(**more) -> Run:
+    return Run(Config(task="digits", **{"algorithm": "fedrevive", **SMALL, **more}))
+
+
+@pytest.fixture(scope="module")
+def watched():
+    run = small_run()
+    snapshots = watch_generator(run, every=2)
+    return run, snapshots, run.finish()
+
+
+def test_snapshots_are_the_newest_of_the_pool(watched):
+    run, snapshots, _ = watched
+    assert [one.version for one in snapshots] == [6, 8, 10, 12, 14]  # batches were made at versions 4, 8 and 12
+    assert [one.pool for one in snapshots] == [12, 12, 24, 24, 30]
+    assert torch.equal(snapshots[0].images, snapshots[1].images)
+    assert torch.equal(snapshots[-1].images, run.algorithm.pool.inputs[-12:])
+    assert torch.equal(snapshots[-1].labels, run.algorithm.pool.labels[-12:])
+    assert not torch.equal(snapshots[1].images, snapshots[2].images)
+
+
+def test_answers_are_those_of_the_models(watched):
+    run, snapshots, result = watched
+    last, server = snapshots[-1], run.algorithm
+    assert torch.equal(last.student, run.model.outputs(server.x, last.images).argmax(-1))
+    votes = sum(run.model.outputs(teacher.x, last.images).softmax(-1) for teacher in server.teachers)
+    assert torch.equal(last.teachers, votes.argmax(-1))
+    assert last.accuracy == result.summary["final_accuracy"]
+    assert last.share("teachers") == np.mean((last.teachers == last.labels).numpy())
+
+
+def test_watching_changes_nothing(watched):
+    assert small_run().finish().summary["weights_sha256"] == watched[2].summary["weights_sha256"]
+
+
+def test_only_images_that_fedrevive_makes_up():
+    for algorithm in ("fedbuff", "dd_fedrevive"):
+        run = Run(Config(task="digits", algorithm=algorithm, rounds=1))
+        with pytest.raises(ConfigError, match=f"^algorithm: only fedrevive makes samples up, got '{algorithm}'"):
+            watch_generator(run)
+    with pytest.raises(ConfigError, match="^every: must be at least 1, got 0"):
+        watch_generator(small_run(), every=0)
+    x = torch.arange(200.0).remainder(7)[:, None]
+    task = Task.from_tensors(x, (x[:, 0] > 3).long(), x, (x[:, 0] > 3).long())
+    with pytest.raises(ConfigError, match=r"^task: only made-up images can be shown, got inputs of shape \(1,\)"):
+        watch_generator(Run(Config(algorithm="fedrevive", clients=4, concurrency=2, partition="iid"), task=task))
+
+
+def by_hand(version: int, channels: int = 1) -> Snapshot:
+    """Four images of classes 2, 0, 2, 2, of which the global model names the first two as asked."""
+    images = torch.arange(4.0)[:, None, None, None].expand(4, channels, 3, 5)
+    said, asked = torch.tensor([2, 0, 1, 1]), torch.tensor([2, 0, 2, 2])
+    return Snapshot(version, images, asked, asked, said, 0.25, 4)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_images_stand_in_the_column_of_their_class(channels):
+    images, shares = gallery_figure([by_hand(10, channels)], 12, rows=2).axes
+    assert [tick.get_text() for tick in images.get_xticklabels()] == ["0", "2"]
+    drawn = [
+        (image.get_extent()[0], image.get_extent()[3], np.asarray(image.get_array()).flat[0]) for image in images.images
+    ]
+    assert np.allclose(drawn, [(0.08, 0.08, 1 / 3), (1.08, 0.08, 0), (1.08, 1.08, 2 / 3)])  # the fourth has no room
+    assert [to_hex(frame.get_edgecolor()) for frame in images.patches] == [RIGHT, RIGHT, ACCENT]
+    assert [line.get_ydata()[0] for line in shares.lines] == [1.0, 0.5, 0.25, 0]
+    assert shares.get_title("left") == "as asked: 100% say teachers, 50% the global model"
+
+
+def test_the_latest_snapshot_up_to_a_version():
+    snapshots = [by_hand(10), by_hand(20)]
+    assert gallery_figure(snapshots, 19).axes[0].get_title("left") == "version 10: the newest of 4 samples"
+    assert gallery_figure(snapshots, 20).axes[1].lines[-1].get_xdata()[0] == 20
+    with pytest.raises(ConfigError, match="version: no snapshot up to version 9; the first is of version 10"):
+        gallery_figure(snapshots, 9)
+    with pytest.raises(ConfigError, match="version: no snapshot up to version 9; there is none"):
+        gallery_figure([], 9)
+
+
+def test_the_slider_goes_from_snapshot_to_snapshot(watched):
+    snapshots = watched[1]
+    box = explore_gallery(snapshots)
+    slider, _, picture = box.children[1].children
+    assert slider.max == box.children[0].max == len(snapshots) - 1
+    assert picture.value == as_png(gallery_figure(snapshots, snapshots[-1].version))
+    slider.value = 0
+    assert picture.value == as_png(gallery_figure(snapshots, 6))
+    with pytest.raises(ConfigError, match="snapshots: must hold at least one"):
+        explore_gallery([])

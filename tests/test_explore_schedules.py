@@ -1,0 +1,123 @@
+"""The schedule explorer: the weights that it draws are those that the methods use."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asyncfl_lite.algorithms import make_algorithm, staleness
+from asyncfl_lite.algorithms.afl_dw import AFLDW
+from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.explore import LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
+from asyncfl_lite.explore.schedules import MEANING
+from conftest import update, vector
+
+UPDATES = pd.DataFrame({"staleness": [0, 1, 1, 2, 4, 4, 4, 8, 30, 150], "version": range(1, 11)})
+
+
+def as_png(figure) -> bytes:
+    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "tau", "expected"),
+    [
+        ("fedrevive", {}, 50, 0.25), ("fedrevive", {}, 150, 1.0), ("dd_fedrevive", {}, 50, 0.5),
+        ("fedrevive-linear", {"beta_family": "linear"}, 100, 0.5),
+        ("afl_dw", {}, 50, 0.75), ("afl_dw", {}, 150, 0.0),
+        ("fedasync", {}, 3, 0.3), ("fedasync-hinge", {"staleness_function": "hinge"}, 5, 0.6 / 11),
+        ("fedasync-constant", {"staleness_function": "constant"}, 5, 0.6),
+        ("fedbuff", {}, 8, 1.0), ("fedbuff-poly", {"staleness_weight": "poly"}, 8, 1 / 3),
+        ("kuiper", {}, 3, 0.35), ("fedadt", {}, 3, 0.5), ("fedadt", {}, 0, 1.0),
+    ],
+)  # fmt: skip
+def test_worked_weights(method, settings, tau, expected):
+    assert staleness_weight(method, **settings)(tau) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(0, 400), st.floats(0, 2), st.floats(1, 200))
+def test_what_is_measured_is_what_the_methods_say(tau, power, half):
+    mixing = make_algorithm("fedasync", poly_a=power, mixing=0.7)
+    assert staleness_weight("fedasync", poly_a=power, mixing=0.7)(tau) == pytest.approx(mixing.mixing_weight(tau))
+    assert staleness_weight("kuiper", poly_a=power)(tau) == pytest.approx(mixing.mixing_weight(tau))
+    assert staleness_weight("afl_dw", s_max=half)(tau) == pytest.approx(1 - AFLDW(s_max=half).beta(tau), abs=1e-12)
+    assert staleness_weight("fedadt")(tau) == pytest.approx(staleness.poly(tau))
+
+
+def test_fedrevives_update_has_the_weight_that_afl_dw_shows():
+    server = make_algorithm("afl_dw", s_max=3.0)
+    server.start(vector(1, 1))
+    server.on_receive(dataclasses.replace(update((0.5, 0)), staleness=2))
+    share = 1 - staleness_weight("fedrevive", s_max=3.0)(2)
+    assert server.x.tolist() == pytest.approx([1 + 0.5 * share, 1])
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [("fedecho", {}, "method: must be one of fedrevive"), ("fedasync", {"poly": 1}, "poly.*poly_a"), ("kuiper", {"poly_a": -1}, "poly_a")],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_one_line(method, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        staleness_weight(method, **settings)
+
+
+def test_the_figure_draws_the_weights_of_these_updates():
+    lines = {"fedrevive": {"s_max": 4.0}, "fedasync": {}, "fedasync-hinge": {"staleness_function": "hinge"}}
+    weights, used, histogram, version = schedule_figure(UPDATES, lines).axes
+    thin, thick = weights.lines[0::2], weights.lines[1::2]
+    for (method, settings), line, part in zip(lines.items(), thin, thick, strict=True):
+        expected = [staleness_weight(method, **settings)(tau) for tau in range(151)]
+        assert line.get_ydata() == pytest.approx(expected)
+        assert part.get_xdata()[0] == 0 and part.get_xdata()[-1] == 150
+    dots = [line.get_xdata()[0] for line in used.lines[1::2]]
+    tau = UPDATES["staleness"]
+    means = [np.mean([staleness_weight(m, **s)(t) for t in tau]) for m, s in lines.items()]
+    assert dots == pytest.approx(means)
+    assert [text.get_text() for text in used.texts] == [f"{mean:.2f}" for mean in means]
+    assert sum(bar.get_height() for bar in histogram.patches) == 10
+    assert not version.axison  # FedADT is not among the methods
+    assert len({line.get_color() for line in thin}) == 3
+
+
+def test_fedadts_share_stops_where_the_run_does():
+    figure = schedule_figure(UPDATES, {"fedadt": {"alpha_versions": 20, "alpha_min": 0.1, "alpha_max": 0.5}})
+    assert figure.axes[3].lines[0].get_ydata()[[0, 5, 10]] == pytest.approx([0.1, 0.2, 0.3])
+    assert len(figure.axes[3].lines[0].get_ydata()) == 11
+    assert figure.axes[3].texts[0].get_text() == "0.30"
+
+
+def test_one_update_and_none():
+    alone = pd.DataFrame({"staleness": [0], "version": [1]})
+    assert len(schedule_figure(alone).axes[0].lines) == 2 * len(LINES)
+    with pytest.raises(ConfigError, match="updates: must hold at least one"):
+        schedule_figure(alone.iloc[:0])
+
+
+def test_every_method_that_is_named_can_be_drawn():
+    labels = [
+        tick.get_text() for tick in schedule_figure(UPDATES, {name: {} for name in MEANING}).axes[1].get_yticklabels()
+    ]
+    assert len(labels) == len(MEANING) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels
+
+
+def test_the_explorer_draws_anew_and_greys_out():
+    box = explore_schedules()
+    controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
+    first = picture.value
+    assert controls["constant β"].disabled and not controls["s_max"].disabled
+    controls["in flight"].value, controls["delay law"].value = 10, "fedecho_mild"
+    controls["β family"].value, controls["constant β"].value = "constant", 0.35
+    controls["s(τ)"].value, controls["exponent a"].value = "hinge", 1.0
+    clock = run_clock("fedecho_mild", clients=100, concurrency=10, buffer_size=1, redispatch="after_agg", versions=1000)
+    beta = {"beta_family": "constant", "s_max": 75, "beta_constant": 0.35}
+    others = {"fedasync": {"staleness_function": "hinge", "poly_a": 1.0}, "kuiper": {"poly_a": 1.0}, "fedadt": {}}
+    expected = schedule_figure(clock.updates, {"fedrevive": beta, "afl_dw": beta, **others})
+    assert picture.value == as_png(expected) != first
+    assert controls["s_max"].disabled and not controls["constant β"].disabled
