@@ -15,6 +15,7 @@ from asyncfl_lite.jobs import Outcome
 from asyncfl_lite.simulator import Observer, Simulation
 from asyncfl_lite.streams import stream
 from asyncfl_lite.tasks import Task, TaskSource
+from asyncfl_lite.trouble import Trouble, troubled
 
 
 @lru_cache(maxsize=4)
@@ -50,6 +51,9 @@ def make_simulation(
 ) -> Simulation:
     """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
     sizes = np.array([len(part) for part in parts])
+    trouble: dict[str, Trouble] = {}
+    if not config.trouble.none:
+        kind, trouble = troubled(kind), {"trouble": config.trouble}
     return kind(
         algorithm,
         config.make_scheduling(),
@@ -63,6 +67,7 @@ def make_simulation(
         num_samples=dict(enumerate(sizes.tolist())),
         observers=observers,
         together=together,
+        **trouble,
     )
 
 

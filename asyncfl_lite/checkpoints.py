@@ -7,19 +7,18 @@ history. Loading executes no code from the file.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import io
 import warnings
 from array import array
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torch
 
 from asyncfl_lite.atomic import write_atomically
-from asyncfl_lite.jobs import Arrival, Job, Midway, Outcome
+from asyncfl_lite.in_flight import Held
+from asyncfl_lite.jobs import Arrival, Job
 from asyncfl_lite.results import meaning
 from asyncfl_lite.selection import IdleClients
 from asyncfl_lite.simulator import Simulation
@@ -27,8 +26,8 @@ from asyncfl_lite.simulator import Simulation
 if TYPE_CHECKING:
     from asyncfl_lite.runner import Run
 
-FORMAT = 4
-PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row", "most_versions_in_flight")
+FORMAT = 5
+PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row")
 """Attributes of a simulation that are saved as they are."""
 DIGEST = hashlib.sha256().digest_size
 """A file's last bytes: the digest of those before them, as torch reads damaged numbers without a word."""
@@ -126,11 +125,9 @@ def _read(path: Path, run: Run) -> dict[str, Any]:
 
 def simulation_state(simulation: Simulation) -> dict[str, Any]:
     """Return clock, jobs, history and random streams as tensors and plain values."""
-    jobs = [_fields(job) for _, _, job in sorted(simulation.heap)]
+    jobs = [job.state() for _, _, job in sorted(simulation.heap)]
     for job in jobs:
         del job["start"], job["start_buffers"]  # saved once a version
-        job["outcome"] = job["outcome"] and _fields(job["outcome"])
-        job["midway"] = job["midway"] and _fields(job["midway"])
     return {
         **{name: getattr(simulation, name) for name in PLAIN},
         "jobs_of": simulation.jobs_of.tolist(),
@@ -139,18 +136,16 @@ def simulation_state(simulation: Simulation) -> dict[str, Any]:
         "midway": [(due, number) for due, number, _ in simulation.midway],
         "versions": {job.start_version: (job.start, job.start_buffers) for job in simulation.jobs},
         "idle": simulation.idle.as_list(),
-        "called_off": simulation.called_off,
+        "most_versions": simulation.held.most,
+        "owed": simulation.owed,
+        "ended": simulation.ended,
         "arrivals": [tuple(arrival) for arrival in simulation.arrivals],
         "choice_stream": simulation.choice_stream.bit_generator.state,
         "delay_stream": simulation.delay_stream.bit_generator.state,
         "scheduling": simulation.scheduling.state(),
         "selection": simulation.selection.state(),
+        "more": simulation.more_state(),
     }
-
-
-def _fields(record: Job | Outcome) -> dict[str, Any]:
-    """Return a record's values by name, tensors not copied."""
-    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
 def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
@@ -161,21 +156,18 @@ def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
     simulation.heap = []
     for values in state["jobs"]:  # sorted, hence a heap already
         start, start_buffers = state["versions"][values["start_version"]]
-        made = {
-            "outcome": values["outcome"] and Outcome(**values["outcome"]),
-            "midway": values["midway"] and Midway(**values["midway"]),
-            "start": start,
-            "start_buffers": start_buffers,
-        }
-        simulation.heap.append((values["finish_time"], values["sequence_no"], Job(**{**values, **made})))
+        job = Job.restored({**values, "start": start, "start_buffers": start_buffers})
+        simulation.heap.append((job.finish_time, job.sequence_no, job))
     by_number = {number: job for _, number, job in simulation.heap}
     simulation.untrained = [by_number[number] for number in state["untrained"]]
     simulation.midway = [(due, number, by_number[number]) for due, number in state["midway"]]
-    simulation.versions_in_flight = dict(Counter(job.start_version for job in simulation.jobs))
+    simulation.held = Held((job.start_version for job in simulation.jobs), state["most_versions"])
     simulation.idle = IdleClients(state["idle"], simulation.idle.highest)
-    simulation.called_off = [tuple(row) for row in state["called_off"]]
+    simulation.owed = state["owed"]
+    simulation.ended = [tuple(row) for row in state["ended"]]
     simulation.arrivals = [Arrival(*row) for row in state["arrivals"]]
     simulation.choice_stream.bit_generator.state = state["choice_stream"]
     simulation.delay_stream.bit_generator.state = state["delay_stream"]
     simulation.scheduling.restore(state["scheduling"])
     simulation.selection.restore(state["selection"])
+    simulation.restore_more(state["more"])

@@ -7,6 +7,7 @@ the optimiser is the same.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -80,9 +81,14 @@ class Trainer:
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
-        """Return a job with its minibatches; what it draws, its client and number alone decide."""
+        """Return a job with its minibatches; what it draws, its client and number alone decide.
+
+        One that is cut short takes the first of its steps, at least one.
+        """
         part, training = self.data.parts[job.client], self.training
         places = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
+        if job.fate is not None:
+            places = places[: max(1, math.ceil(job.fate.share * len(places)))]
         places = np.where(places < 0, -1, part[places])
         a_pass = -(-len(part) // training.batch_size)
         generator = None
@@ -174,5 +180,6 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
             cohort = Cohort(trainer.model, trainer.data, trainer.training, [works[place] for place in places])
             deltas, sums = cohort.train()
             for place, delta, row in zip(places, deltas.unbind(), sums.tolist(), strict=True):
-                outcomes[place] = jobs[place][0].outcome(works[place], delta, row)
+                # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
+                outcomes[place] = jobs[place][0].outcome(works[place], delta.clone(), row)
     return outcomes

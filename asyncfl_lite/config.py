@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any, Literal
 
+import torch
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
 from asyncfl_lite.defaults import COMMON, defaults
 from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.errors import ConfigError, shown
 from asyncfl_lite.initial import INITIALISERS
 from asyncfl_lite.local_training import LocalTraining
 from asyncfl_lite.models import MODELS
@@ -23,6 +25,7 @@ from asyncfl_lite.registry import Registry, Settings, nested
 from asyncfl_lite.scheduling import SCHEDULING, Scheduling
 from asyncfl_lite.selection import SELECTIONS, Selection
 from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.trouble import TROUBLE, Trouble
 
 GROUPS: dict[str, tuple[str, Registry]] = {
     "task_settings": ("task", TASKS),
@@ -32,12 +35,13 @@ GROUPS: dict[str, tuple[str, Registry]] = {
     "partition_settings": ("partition", PARTITIONS),
     "selection_settings": ("selection", SELECTIONS),
     "initial_settings": ("initial", INITIALISERS),
+    "trouble": ("trouble", TROUBLE),
 }
-"""Which name each group of typed settings belongs to, and where the name is looked up."""
+"""Which name each group of typed settings belongs to, and where the name is looked up; trouble needs none."""
 
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
 """Settings that say how a run is carried out, not what it is."""
-IN_HASH_IF_SET = {"autocast"}
+IN_HASH_IF_SET = {"autocast", "trouble"}
 """Settings that came after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data lies, not what it is."""
@@ -76,9 +80,9 @@ class Config(Settings):
     delay: str = Field(description="law of how long clients take")
     delay_settings: SerializeAsAny[Settings] = Field(description="the delay law's own settings")
     partition: str = Field(description="how samples are dealt out to clients")
-    alpha: float | None = Field(None, gt=0, description="Dirichlet concentration; smaller is more unequal")
+    alpha: float | None = Field(None, gt=0, le=1e9, description="Dirichlet concentration; smaller is more unequal")
     partition_settings: SerializeAsAny[Settings] = Field(description="the partition's own settings")
-    clients: int = Field(ge=1, description="number of clients N")
+    clients: int = Field(ge=1, le=10_000_000, description="number of clients N")
     concurrency: int = Field(ge=1, description="clients that train at the same time M_c")
     buffer_size: int = Field(ge=1, description="updates that make a server version M")
     redispatch: str = Field(description="when a reporting client's slot gets new work")
@@ -103,9 +107,10 @@ class Config(Settings):
     autocast: bool = Field(False, description="clients' forward passes in bfloat16 where that is safe")
     channels_last: bool = Field(False, description="images in that memory format when jobs train one by one")
     device: str = Field("cpu", description="torch device")
-    threads: int = Field(1, ge=1, description="torch's threads on the processor; 1 is fastest for small models")
+    threads: int = Field(1, ge=1, le=1024, description="torch's processor threads; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
     checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
+    trouble: Trouble = Field(Trouble(), description="what goes wrong at clients; by default nothing")
     checkpoint_seconds: float | None = Field(
         600.0, gt=0, description="save it where so many seconds have passed, if it has a place to be saved in"
     )
@@ -139,10 +144,14 @@ class Config(Settings):
             if "concurrency" not in given:
                 merged["concurrency"] = merged["clients"]  # who isn't in at the start never comes in
             if "buffer_size" not in given:
-                merged["buffer_size"] = min(merged["buffer_size"], merged["concurrency"])
+                with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
+                    merged["buffer_size"] = min(merged["buffer_size"], int(merged["concurrency"]))
         partition = PARTITIONS.get(merged["partition"])
         if "alpha" not in partition.model_fields and "alpha" not in given:
             merged["alpha"] = None
+        own = merged["partition_settings"]
+        if "alpha" in partition.model_fields and "alpha" not in given and isinstance(own, dict) and "alpha" in own:
+            raise ValueError(f"partition_settings.alpha: must be given as alpha, got {shown(own['alpha'])}")
         return merged
 
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
@@ -152,22 +161,30 @@ class Config(Settings):
         registry.get(name)
         return name
 
+    @field_validator("device")
+    @classmethod
+    def _device(cls, name: str) -> str:
+        """Refuse what torch does not know; whether this machine has it is seen when it runs."""
+        try:
+            torch.device(name)
+        except RuntimeError:
+            raise ValueError("must be a device of torch's, such as cpu, cuda or cuda:1") from None
+        return name
+
     @field_validator(*GROUPS, mode="before")
     @classmethod
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
         """Give a group of settings the type that its name asks for."""
-        name = info.data.get(GROUPS[info.field_name][0])
+        name = info.field_name if info.field_name == "trouble" else info.data.get(GROUPS[info.field_name][0])
         if name is None:  # the name itself was refused, and is what gets reported
             return Settings()
         wanted = _class_of_group(info.field_name, name)
         if isinstance(value, wanted):
             return value
-        if not isinstance(value, dict):
-            raise ValueError(f"must be a mapping of {', '.join(wanted.model_fields) or 'nothing'}")
-        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and info.data.get("alpha"):
-            value = {**value, "alpha": info.data["alpha"]}
+        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and isinstance(value, dict):
+            value = {**value, **({"alpha": info.data["alpha"]} if info.data.get("alpha") else {})}
         try:
-            return wanted(**value)
+            return wanted.from_mapping(value)
         except ConfigError as error:
             raise ConfigError(nested(info.field_name, str(error))) from None
 
@@ -213,12 +230,10 @@ class Config(Settings):
     @property
     def hash(self) -> str:
         """12 hexadecimal digits that identify what the run computes."""
-        default = {key: type(self).model_fields[key].default for key in IN_HASH_IF_SET}
-        told = {
-            key: value
-            for key, value in self.as_dict().items()
-            if key not in NOT_IN_HASH and not (key in default and value == default[key])
-        }
+        as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
+        told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH | as_they_were}
+        if "trouble" in told:
+            told["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
         for group in ("task_settings", "delay_settings"):
             told[group] = {key: value for key, value in told[group].items() if key not in PLACES}
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]

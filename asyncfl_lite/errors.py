@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+
+LONGEST = 80
+"""Characters of a user's value that a message shows."""
 
 
 class AsyncFLError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose; its message is one line, whatever it is made of."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
 
 
 class ConfigError(AsyncFLError, ValueError):
@@ -37,6 +44,37 @@ def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
     "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: fedavg, fedecho"
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(name), names, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else "."
-    return f"{kind}: {name!r} is not known{guess} Allowed: {', '.join(names)}"
+    near = nearest(name, names)
+    guess = f"; did you mean {near!r}?" if near is not None else "."
+    return f"{kind}: {shown(name)} is not known{guess} Allowed: {', '.join(names) or 'none'}"
+
+
+def nearest(name: object, allowed: Iterable[str]) -> str | None:
+    """Return the allowed name that ``name`` is most like, large or small letters alike; None for no such one."""
+    by_small_letters = {other.lower(): other for other in allowed}
+    given = name.decode("latin-1") if isinstance(name, bytes) else name
+    near = difflib.get_close_matches(given[:LONGEST].lower(), by_small_letters, n=1) if isinstance(given, str) else []
+    return by_small_letters[near[0]] if near else None
+
+
+def shown(value: object) -> str:
+    """Return a user's value as a message shows it: one line of at most :data:`LONGEST` characters.
+
+    A value may hold itself, or be small in a file and endless when written out; no more of it is looked at than shown.
+    """
+    try:
+        told = _BRIEF.repr(value)
+    except ValueError:  # Python writes out no whole number of more than 4,300 digits
+        told = "a number of thousands of digits"
+    return told if len(told) <= LONGEST else f"{told[: LONGEST - 2]} …"
+
+
+def reason(error: BaseException) -> str:
+    """Return in one line why something failed, of an error of Python's or a library's."""
+    told = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
+    return told or type(error).__name__
+
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = LONGEST - 2
+_BRIEF.maxlevel = 3

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.jobs import Arrival
+from asyncfl_lite.jobs import DUPLICATE, LOST, STILL_TRAINING, Arrival
 from asyncfl_lite.simulator import Simulation
 
-IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at"]
+IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
 CLIENTS = ["client", "num_samples", "category"]
 CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy"]
 """Columns of the tables of jobs that did not arrive, of clients, and of classes."""
@@ -33,15 +33,29 @@ class Schedule(NamedTuple):
 def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedule:
     """Return a simulation's arrivals, jobs still in flight, and clients as tables."""
     updates = pd.DataFrame(simulation.arrivals, columns=Arrival._fields)
-    unfinished = [(job.client, job.dispatched_at, job.start_version, math.nan) for job in simulation.jobs]
-    in_flight = pd.DataFrame(
-        [*simulation.called_off, *unfinished],
-        columns=IN_FLIGHT,
-    )
+    for told in ("refused", "trouble"):  # as a file has them: nothing where there is nothing to tell
+        updates[told] = [text or math.nan for text in updates[told]]
+    still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
+    in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)
     sizes = [len(part) for part in parts]
     categories = simulation.delays.categories or [""] * len(sizes)
     clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
     return Schedule(updates, in_flight, clients)
+
+
+def trouble_summary(schedule: Schedule) -> dict[str, int]:
+    """Return how many jobs were dispatched and lost, and how many updates arrived late, cut short, twice or damaged."""
+    updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
+    struck = updates["trouble"].astype(str)
+    again = updates["refused"] == DUPLICATE
+    kinds = {"late": "crash", "partial": "partial", "damaged": "damage"}
+    return {
+        "dispatched_jobs": int((~again).sum() + len(schedule.in_flight)),
+        "lost_jobs": int(sum(lost.get(why, 0) for why in LOST)),
+        **{f"{why.replace(' ', '_')}_jobs": int(lost.get(why, 0)) for why in LOST},
+        **{f"{name}_updates": int((struck.str.contains(kind) & ~again).sum()) for name, kind in kinds.items()},
+        "duplicate_updates": int(again.sum()),
+    }
 
 
 def class_table(

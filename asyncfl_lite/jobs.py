@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -51,12 +52,50 @@ class Midway:
     weight: float
 
 
+LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
+"""Why a job never arrives: its client dropped out, it left before it was done, or it took too long."""
+CALLED_OFF, STILL_TRAINING = "called off", "in flight"
+"""Why else one has not arrived: its round ended without it; the run did."""
+DUPLICATE = "duplicate of a job that had arrived"
+"""Why the server refuses the second copy of an update."""
+
+
+@dataclass(slots=True)
+class Fate:
+    """What trouble does to a job (:mod:`asyncfl_lite.trouble`).
+
+    Attributes:
+        lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
+        crashed: whether its client crashes on the way and returns late.
+        share: the part of its minibatch steps that it does, 0 to 1.
+        again: virtual time from its arrival to that of a second copy, or None where there is none.
+        damage: how its update arrives broken: ``nan``, ``inf`` or ``length``; empty if it is sound.
+    """
+
+    lost: str = ""
+    crashed: bool = False
+    share: float = 1.0
+    again: float | None = None
+    damage: str = ""
+
+    @property
+    def told(self) -> str:
+        """What struck a job that arrives, by the names of the settings of :class:`~asyncfl_lite.trouble.Trouble`."""
+        struck = {
+            "crash": self.crashed,
+            "partial": self.share < 1,
+            "duplicate": self.again is not None,
+            "damage": self.damage,
+        }
+        return ", ".join(kind for kind, whether in struck.items() if whether)
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """One client's work between dispatch and arrival.
 
     Attributes:
-        finish_time: virtual time of arrival.
+        finish_time: virtual time of arrival, or at which the server gives up on it if it is lost.
         sequence_no: how many jobs were dispatched before this one; breaks ties.
         client: who trains.
         number: how many jobs this client had before, which names its stream of batches.
@@ -67,6 +106,7 @@ class Job:
         correction: ``(d,)`` what the client adds to every gradient (control variates), or None.
         midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
+        fate: what trouble does to it, or None.
     """
 
     finish_time: float
@@ -80,6 +120,17 @@ class Job:
     correction: Tensor | None = None
     midway: Midway | None = None
     outcome: Outcome | None = None
+    fate: Fate | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return its attributes and those of its parts by name, tensors not copied."""
+        values = _fields(self)
+        return {**values, **{part: values[part] and _fields(values[part]) for part in PARTS}}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Job:
+        """Return the job of which :meth:`state` told."""
+        return cls(**{**state, **{part: state[part] and made(**state[part]) for part, made in PARTS.items()}})
 
     def __repr__(self) -> str:
         return (
@@ -88,12 +139,22 @@ class Job:
         )
 
 
+PARTS = {"outcome": Outcome, "midway": Midway, "fate": Fate}
+"""Attributes of a job that have attributes themselves."""
+
+
+def _fields(record: Job | Outcome | Midway | Fate) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
 class Arrival(NamedTuple):
     """One row of the table of updates; times are virtual.
 
     Attributes:
         version: the server's version after this arrival.
-        accepted: False for an update that the method refused (not finite, wrong shape).
+        accepted: False for an update that was refused (not finite, wrong shape, a duplicate).
+        refused: why it was refused; empty if it was accepted.
+        trouble: what struck its job, such as ``crash, partial``; empty for nothing.
     """
 
     client: int
@@ -106,3 +167,24 @@ class Arrival(NamedTuple):
     train_accuracy: float
     accepted: bool
     version: int
+    refused: str = ""
+    trouble: str = ""
+
+    @classmethod
+    def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:
+        """Return the row of a trained job that has arrived."""
+        outcome = job.outcome
+        return cls(
+            job.client,
+            job.dispatched_at,
+            job.finish_time,
+            job.start_version,
+            staleness,
+            outcome.num_samples,
+            outcome.train_loss,
+            outcome.train_accuracy,
+            not refused,
+            version,
+            refused,
+            "" if job.fate is None else job.fate.told,
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -20,7 +21,7 @@ import pandas as pd
 
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.config import GROUPS, Config
-from asyncfl_lite.errors import ResultError
+from asyncfl_lite.errors import ConfigError, ResultError, reason
 from asyncfl_lite.history import CLASSES
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
+NEWER = ("classes",)
+"""Tables that results of earlier code lack."""
 MEANING = 1
 """Revision of what the package's numbers mean, whatever the method or the task.
 
@@ -52,9 +55,10 @@ class Result:
         summary: final accuracy and loss, virtual time, counts, staleness; the same on every repeat.
         curve: a row an evaluation: version, time (virtual), updates, accuracy, loss.
         updates: a row an arrival: client, dispatched_at, arrived_at, start_version, staleness,
-            num_samples, train_loss, train_accuracy, accepted, version.
-        in_flight: a row a job that had not arrived at the end: client, dispatched_at, start_version,
-            called_off_at (empty unless its round ended without it).
+            num_samples, train_loss, train_accuracy, accepted, version, refused (why it was, empty if it was not),
+            trouble (what had struck it).
+        in_flight: a row a job that never arrived: client, dispatched_at, start_version, called_off_at (empty if it was
+            still in flight at the end), why (called off, dropped out, left, given up).
         clients: a row a client: client, num_samples, category (of the delay law, empty where it has none).
         timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
@@ -133,8 +137,12 @@ def load_result(folder: str | Path) -> Result:
         ResultError: when a file is missing, cut off, changed, or of another format.
     """
     record, texts = _read(Path(folder))
+    try:
+        config = Config.from_mapping(record["config"])
+    except ConfigError as error:
+        raise ResultError(f"{Path(folder) / 'result.json'}: its configuration is of other code ({error})") from None
     return Result(
-        Config(**record["config"]),
+        config,
         record["summary"],
         **{
             name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
@@ -149,14 +157,18 @@ def load_result(folder: str | Path) -> Result:
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a run's record, and its tables' texts, which are as they were written."""
     record, texts = read_record(folder / "result.json"), {}
+    if not all(isinstance(record.get(part), dict) for part in ("config", "summary", "timing", "files")):
+        raise ResultError(f"{folder / 'result.json'}: must have config, summary, timing and files; run the cell again")
     for name in TABLES:
         path = folder / f"{name}.csv"
-        if path.name not in record["files"]:  # recorded before there was such a table
-            continue
+        if path.name not in record["files"]:
+            if name in NEWER:  # recorded before there was such a table
+                continue
+            raise ResultError(f"{folder / 'result.json'}: has no digest of {path.name}; run the cell again")
         try:
-            texts[name] = path.read_text()
-        except OSError as error:
-            raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
+            texts[name] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ResultError(f"{path}: cannot be read ({reason(error)}); run the cell again") from None
         if _digest(texts[name]) != record["files"][path.name]:
             raise ResultError(f"{path}: cut off or changed since it was written; run the cell again")
     return record, texts
@@ -170,14 +182,27 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ResultError(f"{path}: cut off or no JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
+    if not isinstance(record.get("meaning", {}), dict):
+        raise ResultError(f"{path}: meaning must be a mapping; run the cell again")
     return record
+
+
+def check_writable(folder: str | Path) -> None:
+    """Find out before hours of work whether results can be written into ``folder``, which is made.
+
+    Raises:
+        ResultError: naming what is in the way.
+    """
+    probe = Path(folder) / f".probe.{os.getpid()}"
+    write_atomically(probe, "")
+    probe.unlink()
 
 
 def load_complete(folder: str | Path, config: Config) -> Result | None:
@@ -189,11 +214,11 @@ def standing(folder: str | Path, config: Config) -> Standing:
     """Return how what is recorded in ``folder`` stands to ``config`` and to the code of today."""
     try:
         record, _ = _read(Path(folder))
-    except (ResultError, KeyError):
+    except ResultError:
         return "missing"
     try:
-        recorded = Config(**record["config"])
-    except (ValueError, KeyError, TypeError):  # of settings that no longer exist
+        recorded = Config.from_mapping(record["config"])
+    except ConfigError:  # of settings that no longer exist
         return "changed"
     if recorded.hash != config.hash or record.get("own_task") is not None:
         return "changed"

@@ -22,7 +22,7 @@ from asyncfl_lite.checkpoints import load_checkpoint, previous, save_checkpoint
 from asyncfl_lite.client import Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.history import CLASSES, class_summary, class_table, who_did_what
+from asyncfl_lite.history import CLASSES, class_summary, class_table, trouble_summary, who_did_what
 from asyncfl_lite.initial.remembered import remembered
 from asyncfl_lite.jobs import Arrival, Job, Outcome
 from asyncfl_lite.local_training import ClientData
@@ -112,6 +112,7 @@ class Run:
         self.simulation = make_simulation(
             config, self.parts, self.algorithm, [self._observe], together=self.trainer.cohort
         )
+        self.simulation.version_observers.append(self._made_version)
         self.curve_rows: list[dict[str, float]] = []
         self.training_seconds = 0.0
         self.saved_at = time.monotonic()
@@ -217,22 +218,32 @@ class Run:
         who = who_did_what(self.simulation, self.parts)
         classes = self._classes(who.updates)
         summary = self._summary(curve, who.updates) | class_summary(classes)
+        if not self.config.trouble.none:
+            summary |= trouble_summary(who)
         return Result(self.config, summary, curve, *who, timing, self.algorithm.x, self.own_task, classes=classes)
 
     def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
         before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0
-        changed = arrival.version != before
-        if changed and arrival.version % self.config.eval_every == 0:
-            self._record()
-        if self.checkpoint is not None and self._is_to_be_saved(arrival.version, changed):
-            save_checkpoint(self, self.checkpoint)
-            self.saved_at = time.monotonic()
+        if arrival.version != before:
+            self._made_version(simulation)
+        elif self._is_time_to_save():
+            self._save()
 
-    def _is_to_be_saved(self, version: int, changed: bool) -> bool:
-        every, seconds = self.config.checkpoint_every, self.config.checkpoint_seconds
-        if every is not None and changed and version % every == 0:
-            return True
+    def _made_version(self, simulation: Simulation) -> None:
+        version, every = simulation.algorithm.version, self.config.checkpoint_every
+        if version % self.config.eval_every == 0 and version not in (row["version"] for row in self.curve_rows[-1:]):
+            self._record()
+        if (every is not None and version % every == 0) or self._is_time_to_save():
+            self._save()
+
+    def _is_time_to_save(self) -> bool:
+        seconds = self.config.checkpoint_seconds
         return seconds is not None and time.monotonic() - self.saved_at >= seconds
+
+    def _save(self) -> None:
+        if self.checkpoint is not None:
+            save_checkpoint(self, self.checkpoint)
+        self.saved_at = time.monotonic()
 
     def _record(self) -> None:
         self.curve_rows.append(

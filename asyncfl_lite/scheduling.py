@@ -46,6 +46,14 @@ class Scheduling(ABC):
     def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
         """Act after it; ``changed`` says whether the arrival made a new version."""
 
+    def after_lost(self, simulation: Simulation, client: int) -> None:
+        """Act when the server gives up on the job of ``client``, as after a report that nothing came of."""
+        self.after_receive(simulation, client, changed=False)
+
+    def welcomes(self, client: int) -> bool:
+        """Whether ``client``, who has just come back and is idle, may take a slot that could not be filled before."""
+        return True
+
     def state(self) -> dict[str, Any]:
         """Return what :meth:`restore` needs, as plain numbers and lists."""
         return {}
@@ -64,6 +72,10 @@ class DispatchBeforeAggregation(Scheduling):
 
     def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
         """Nothing is left to do."""
+
+    def after_lost(self, simulation: Simulation, client: int) -> None:
+        """Send the current model to an idle client in its place."""
+        simulation.dispatch_idle(1, reporter=client)
 
 
 @SCHEDULING.register("after_agg")
@@ -94,7 +106,7 @@ class Rounds(Scheduling):
     """Synchronous: a round's clients start together and the server waits for the last (FedAvg).
 
     A selection that over-commits invites more than M_c: the first M_c reports make the round, and the jobs
-    of the others are called off.
+    of the others are called off. A lost job counts as a report; a round in which nobody is in flight any more ends.
     """
 
     overcommit = 1.0
@@ -102,7 +114,7 @@ class Rounds(Scheduling):
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
         super().__init__(concurrency, buffer_size)
-        self.reported = 0
+        self.reported: list[int] = []
 
     @property
     def most_in_flight(self) -> int:
@@ -116,30 +128,37 @@ class Rounds(Scheduling):
 
     def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
         """Start the next round when the last awaited client has reported."""
-        self.reported += 1
-        if self.reported < self.concurrency and simulation.in_flight:
+        self.reported.append(client)
+        if len(self.reported) < self.concurrency and simulation.in_flight:
             return
         simulation.call_off()
         if not changed:
             simulation.flush()  # a rejected update must not hold the round up for ever
         self._invite(simulation)
 
+    def welcomes(self, client: int) -> bool:
+        """Take nobody twice in a round."""
+        return client not in self.reported
+
     def _invite(self, simulation: Simulation) -> None:
-        self.reported = 0
-        simulation.dispatch_idle(min(self.most_in_flight, len(simulation.idle)))
+        self.reported = []
+        simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
 
     def state(self) -> dict[str, Any]:
         """Return how far the round is."""
-        return {"reported": self.reported, "overcommit": self.overcommit}
+        return {"reported": list(self.reported), "overcommit": self.overcommit}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up how far the round is."""
-        self.reported, self.overcommit = state["reported"], state["overcommit"]
+        self.reported, self.overcommit = list(state["reported"]), state["overcommit"]
 
 
 @SCHEDULING.register("burst")
 class Burst(Scheduling):
-    """Reporters wait until M have reported, then all M get the new model together (KUIPER Alg. 1)."""
+    """Reporters wait until M have reported, then all M get the new model together (KUIPER Alg. 1).
+
+    A client whose job is lost waits with them, and a burst to which nobody in flight could still report closes.
+    """
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
         super().__init__(concurrency, buffer_size)
@@ -148,13 +167,18 @@ class Burst(Scheduling):
     def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
         """Close the burst when it is full."""
         self.waiting.append(client)
-        if len(self.waiting) < self.buffer_size:
+        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # which never fills
+        if len(self.waiting) < self.buffer_size and stays_open:
             return
         if not changed:
             simulation.flush()
-        members, self.waiting = self.waiting, []
-        for member in members:
+        for member in self.waiting:
             simulation.dispatch(member)
+        self.waiting = []
+
+    def welcomes(self, client: int) -> bool:
+        """Leave those who wait for the burst to close."""
+        return client not in self.waiting
 
     def state(self) -> dict[str, Any]:
         """Return who waits."""
@@ -188,5 +212,5 @@ class Refill(Scheduling):
         self._fill(simulation)
 
     def _fill(self, simulation: Simulation) -> None:
-        while simulation.in_flight < self.concurrency:
-            simulation.dispatch_idle(min(self.batch, len(simulation.idle)))
+        while (busy := simulation.in_flight + simulation.owed) < self.concurrency:
+            simulation.dispatch_idle(min(self.batch, simulation.num_clients - busy))

@@ -68,6 +68,43 @@ def test_killed_anywhere_it_ends_the_same(algorithm, kills, tmp_path_factory):
     assert not path.exists()
 
 
+EVERYTHING = {
+    "drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
+    "available": 8.0, "away": 2.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("redispatch", ["before_agg", "after_agg", "burst", "refill", "rounds"])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kills=st.lists(st.integers(1, 30), min_size=1, max_size=3), seed=st.integers(0, 20))
+def test_killed_anywhere_amid_every_kind_of_trouble(redispatch, kills, seed, tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "run.pt"
+    changes = {"redispatch": redispatch, "trouble": EVERYTHING, "seed": seed, "local_steps": 2}
+    config = Config(**{**configs("fedbuff"), **changes, "rounds": 12})
+    whole = Run(config, checkpoint=path.with_name("other.pt")).finish()
+    assert whole.summary["lost_jobs"] + whole.summary["duplicate_updates"] > 0
+    for arrivals in sorted(kill for kill in kills if kill <= len(whole.updates)):
+        interrupt_after(config, path, arrivals)
+    again = run(config, checkpoint=path)
+    equal(again, whole)
+    pd.testing.assert_frame_equal(again.in_flight, whole.in_flight, check_exact=True)
+
+
+def test_killed_in_a_loss_it_goes_on_without_it(tmp_path):
+    """The version that a lost job completes is saved like any other."""
+    config = Config(**{**configs("fedavg"), "trouble": {"drop_out": 0.5, "time_out": 3.0}, "eval_every": 1})
+
+    def dies(simulation):
+        if simulation.algorithm.version >= 3:
+            raise Interrupted
+
+    started = Run(config, checkpoint=tmp_path / "run.pt")
+    started.simulation.version_observers.append(dies)
+    with pytest.raises(Interrupted):
+        started.finish()
+    equal(run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt"))
+
+
 @pytest.mark.parametrize("redispatch", ["burst", "refill", "rounds"])
 def test_other_policies_too(redispatch, tmp_path):
     config = Config(**{**configs("fedbuff"), "redispatch": redispatch})

@@ -18,6 +18,7 @@ MIXED = [
     {"algorithm": "fedasync", "client_lr": 0.05},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50}},
     {"algorithm": "fedac", "server_lr": 0.01},
+    {"algorithm": "fedac", "server_lr": 0.01, "seed": 3, "local_epochs": 2},
     {"algorithm": "fedprox"},
     {"algorithm": "fedasmu", "client_lr_decay": 0.9},
     {"algorithm": "fedbuff", "model": "cnn"},
@@ -50,7 +51,7 @@ def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
             super().__init__(model, data, training, works)
 
     monkeypatch.setattr("asyncfl_lite.client.Cohort", Watched)
-    run_many([Config(**{**SMALL, **more}) for more in MIXED[:8]])
+    run_many([Config(**{**SMALL, **more}) for more in MIXED[:9]])
     assert max(size for size, *_ in shapes) > 15  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
     assert len({shape[1:] for shape in shapes}) == 4  # those, FedAC with corrections, FedProx, the CNN
 

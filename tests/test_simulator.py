@@ -290,13 +290,13 @@ def test_an_overcommitted_round_ends_with_the_first_reports_and_calls_the_rest_o
     simulation = simulate(Rounds(4, 4), Fixed(1, 2, 3, 4, 50, 60), 6, rounds=3, selection=Inviting())
     assert simulation.clock == 12
     assert [arrival.client for arrival in simulation.arrivals] == [0, 1, 2, 3] * 3
-    assert [(client, ended) for client, _, _, ended in simulation.called_off] == [(4, 4), (5, 4), (4, 8), (5, 8)]
+    assert [(client, ended) for client, _, _, ended, _ in simulation.ended] == [(4, 4), (5, 4), (4, 8), (5, 8)]
     assert sorted(simulation.idle.as_list()) == [0, 1, 2, 3]
 
 
 def test_a_round_invites_as_many_as_there_are():
     simulation = simulate(Rounds(4, 4), Fixed(1, 2, 3, 4, 50), 5, rounds=2, selection=Inviting())
-    assert [client for client, *_ in simulation.called_off] == [4]
+    assert [client for client, *_ in simulation.ended] == [4]
 
 
 class Merging(Counting):

@@ -134,6 +134,6 @@ class SameClient(Selection):
     """The reporter gets its next job at once; for examples that are worked by hand."""
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
-        """Yield the reporter, or the idle clients with the lowest numbers at the start."""
+        """Yield the reporter; at the start, and for one who has left, the idle clients with the lowest numbers."""
         for _ in range(count):
-            yield min(idle.as_list()) if reporter is None else reporter
+            yield reporter if reporter is not None and reporter in idle else min(idle.as_list())

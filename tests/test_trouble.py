@@ -1,0 +1,620 @@
+"""Trouble at clients: what is lost, late, cut short, doubled or damaged, and clients that come and go."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
+from asyncfl_lite.assembly import schedule
+from asyncfl_lite.cli import main
+from asyncfl_lite.clock_only import VersionCounter
+from asyncfl_lite.config import GROUPS
+from asyncfl_lite.delays import DELAYS
+from asyncfl_lite.errors import ConfigError, DataError, SimulationError
+from asyncfl_lite.explore.time_machine import moment_figure
+from asyncfl_lite.jobs import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Fate, Outcome
+from asyncfl_lite.plots import plot_gantt
+from asyncfl_lite.results import TABLES, load_result
+from asyncfl_lite.runner import Run
+from asyncfl_lite.scheduling import SCHEDULING, Continuous, Rounds
+from asyncfl_lite.selection import SameClient
+from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.trouble import Trouble, TroubledClock, TroubledSimulation
+from asyncfl_lite.trouble.fates import KINDS, Fates
+from asyncfl_lite.trouble.presence import Presence, read_spells
+from conftest import Fixed
+
+STRIKING = {
+    "drop_out": {"drop_out": 0.3, "time_out": 4.0},
+    "crash": {"crash": 0.5, "late": 2.5},
+    "partial": {"partial": 0.6},
+    "duplicate": {"duplicate": 0.6},
+    "damage": {"damage": 0.4},
+    "time_out": {"time_out": 1.5},
+    "away": {"available": 5.0, "away": 2.0, "time_out": 4.0},
+}
+"""A trouble of each kind."""
+EVERYTHING = {
+    "drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "damage": 0.2, "time_out": 4.0,
+    "available": 8.0, "away": 2.0,
+}  # fmt: skip
+SMALL = {
+    "clients": 6, "concurrency": 3, "rounds": 8, "eval_every": 4, "local_steps": 3, "batch_size": 8, "client_lr": 0.05,
+    "delay": "fedecho_mild", "seed": 1,
+}  # fmt: skip
+
+
+def config(algorithm="fedbuff", **changes) -> Config:
+    method = ALGORITHMS.get(algorithm)
+    own = {"buffer_size": 2} if method.buffered and method.redispatch != "rounds" else {}
+    own |= {"settings": {"distill_samples": 20}} if algorithm == "fedecho" else {}
+    return Config(**{**SMALL, "algorithm": algorithm, **own, **changes})
+
+
+def clock(policy, delays, clients, trouble, *, buffer=1, in_flight=None, fates=None, **options) -> TroubledClock:
+    """Run a server without a model; ``fates`` of jobs by number replace what is drawn."""
+    scheduling = policy if not isinstance(policy, str) else SCHEDULING.get(policy)(in_flight or clients, buffer)
+    simulation = TroubledClock(
+        VersionCounter(scheduling.buffer_size),
+        scheduling,
+        delays,
+        range(clients),
+        trouble=Trouble(**trouble),
+        **options,
+    )
+    if fates is not None:
+        simulation.fates.draw = lambda client: fates.get(simulation.sequence_no - 1)
+    simulation.run_alone()
+    return simulation
+
+
+def arrivals(simulation) -> list[tuple[float, int, int]]:
+    """Time, client and start version of every arrival."""
+    return [(row.arrived_at, row.client, row.start_version) for row in simulation.arrivals]
+
+
+def adds_up(simulation) -> None:
+    """Every job that was dispatched has arrived once, was lost, was called off, or is in flight."""
+    first = [row for row in simulation.arrivals if row.refused != DUPLICATE]
+    assert simulation.sequence_no == len(first) + len(simulation.ended) + simulation.in_flight
+    assert len({(row.client, row.dispatched_at) for row in first}) <= len(first) == simulation.received
+
+
+# settings
+
+
+def test_by_default_nothing_goes_wrong():
+    assert Trouble().none and Config().trouble == Trouble()
+    assert all(not Trouble(**trouble).none for trouble in STRIKING.values())
+    assert type(Run(config()).simulation) is Simulation
+    assert type(Run(config(trouble={"crash": 0.1})).simulation) is TroubledSimulation
+
+
+def test_hashes_are_those_of_before_unless_it_is_set():
+    """The literals were printed before there was such a setting."""
+    small = {"algorithm": "fedecho", "rounds": 8, "clients": 8, "concurrency": 4, "seed": 5}
+    assert Config(algorithm="fedbuff", task="digits").hash == "abcb6f1a0d68"
+    assert Config(**small).hash == Config(**small, trouble={"drop_out": 0, "late": 3}).hash == "64534bc89ce9"
+    others = {Config(**small, trouble=trouble).hash for trouble in STRIKING.values()}
+    assert len(others - {"64534bc89ce9"}) == len(STRIKING)
+
+
+def test_it_survives_a_file():
+    one = config(trouble=EVERYTHING)
+    assert Config(**one.as_dict()) == one and Config(**one.as_dict()).hash == one.hash
+    assert "trouble" in GROUPS
+
+
+BAD = [
+    ({"drop_out": 1, "time_out": 3}, "trouble.drop_out: must be less than 1"),
+    ({"damage": 1}, "trouble.damage: must be less than 1"),
+    ({"crash": 1.5}, "trouble.crash: must be less than or equal to 1"),
+    ({"partial": -0.1}, "trouble.partial: must be greater than or equal to 0"),
+    ({"late": 1}, "trouble.late: must be greater than 1"),
+    ({"time_out": 0}, "trouble.time_out: must be greater than 0"),
+    ({"drop_out": 0.1}, "trouble.time_out: must be given with drop_out"),
+    ({"available": 3, "away": 1}, "trouble.time_out: must be given with available and away"),
+    ({"trace": "there.csv"}, "trouble.time_out: must be given with trace"),
+    ({"available": 3, "time_out": 3}, "trouble.away: must be given with available"),
+    ({"away": 3, "time_out": 3}, "trouble.available: must be given with away"),
+    ({"available": 3, "away": 3, "trace": "t.csv", "time_out": 3}, "trouble.trace: must not be given with available"),
+    ({"dropout": 0.1}, "trouble: 'dropout' is not known; did you mean 'drop_out'?"),
+    ({"crash": "often"}, "trouble.crash: must be a valid number"),
+    (0.1, "trouble: must be a mapping of drop_out, crash,"),
+]
+
+
+@pytest.mark.parametrize(("trouble", "message"), BAD, ids=[str(bad) for bad, _ in BAD])
+def test_impossible_trouble_is_one_line(trouble, message):
+    with pytest.raises(ConfigError) as caught:
+        Config(trouble=trouble)
+    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+
+
+def test_at_the_command_line(capsys, tmp_path):
+    options = [f"--{key.replace('_', '-')}={value}" for key, value in SMALL.items()]
+    given_trouble = ["--trouble", "drop_out=0.3", "--trouble", "time_out=4"]
+    assert main(["run", *options, *given_trouble, "--buffer-size=2", f"--out={tmp_path}"]) == 0
+    assert "lost_jobs" in capsys.readouterr().out
+    assert load_result(tmp_path).config == config(trouble=STRIKING["drop_out"])
+    assert main(["run", "--trouble", "drop_out=2"]) == 2
+    assert capsys.readouterr().err.startswith("asyncfl-lite: trouble.drop_out: must be less than 1")
+
+
+# nothing changes where nothing strikes
+
+
+@pytest.mark.parametrize("algorithm", ["fedbuff", "fedavg", "kuiper", "fedasmu", "fedecho"])
+@pytest.mark.parametrize("trouble", [{"time_out": 1e9}, {"time_out": 1e9, "available": 1e12, "away": 1e-6}], ids=str)
+def test_trouble_that_never_strikes_changes_no_bit(algorithm, trouble):
+    plain, troubled = run(config(algorithm)), run(config(algorithm, trouble=trouble))
+    pd.testing.assert_frame_equal(plain.updates, troubled.updates, check_exact=True)
+    pd.testing.assert_frame_equal(plain.in_flight, troubled.in_flight, check_exact=True)
+    pd.testing.assert_frame_equal(plain.curve, troubled.curve, check_exact=True)
+    assert plain.summary.items() <= troubled.summary.items()
+    assert troubled.summary["lost_jobs"] == 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_a_clock_on_which_nothing_strikes_is_the_plain_one(data):
+    policy = SCHEDULING.get(data.draw(st.sampled_from(list(SCHEDULING))))
+    clients = data.draw(st.integers(2, 9))
+    in_flight = data.draw(st.integers(1, clients))
+    buffer, seed = data.draw(st.integers(1, in_flight)), data.draw(st.integers(0, 99))
+    delays = DELAYS.get("exponential")().prepare(np.ones(clients), np.random.default_rng(seed))
+    options = {"rounds": 10, "seed": seed, "server_time": data.draw(st.sampled_from([0.0, 0.3]))}
+    there = data.draw(st.sampled_from([{}, {"available": 1e12, "away": 1e-6}]))
+    plain = Simulation(make_counting(buffer), policy(in_flight, buffer), delays, range(clients), **options)
+    plain.run(lambda jobs: [Outcome(torch.zeros(1)) for _ in jobs])
+    troubled = clock(policy(in_flight, buffer), delays, clients, {"time_out": 1e9, **there}, **options)
+    assert repr(plain.arrivals) == repr(troubled.arrivals) and repr(plain.ended) == repr(troubled.ended)
+
+
+def make_counting(buffer):
+    method = make_algorithm("fedbuff", buffer_size=buffer)
+    method.start(torch.zeros(1), keep_versions=False)
+    return method
+
+
+# randomness
+
+
+def fates_drawn(kinds, count=300, seed=4) -> list[Fate]:
+    chances = {kind: value for name in kinds for kind, value in STRIKING[name].items()}
+    delays = DELAYS.get("exponential")().prepare(np.ones(3), np.random.default_rng(0))
+    fates = Fates(Trouble(**chances), delays, seed)
+    return [fates.draw(number % 3) or Fate() for number in range(count)]
+
+
+OF_KIND = {
+    "drop_out": lambda fate: fate.lost, "crash": lambda fate: fate.crashed, "partial": lambda fate: fate.share,
+    "duplicate": lambda fate: fate.again, "damage": lambda fate: fate.damage,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=8, deadline=None)
+@given(others=st.sets(st.sampled_from(KINDS)), seed=st.integers(0, 5))
+def test_a_kind_strikes_the_same_jobs_whatever_else_does(kind, others, seed):
+    alone = list(map(OF_KIND[kind], fates_drawn([kind], seed=seed)))
+    assert alone == list(map(OF_KIND[kind], fates_drawn({kind, *others}, seed=seed)))
+    chance = STRIKING[kind][kind]
+    struck = sum(told != OF_KIND[kind](Fate()) for told in alone) / len(alone)
+    assert abs(struck - chance) < 5 * math.sqrt(chance * (1 - chance) / len(alone))
+
+
+class Watched(Fixed):
+    """Draws a number a job, and notes it; of the run's own stream only."""
+
+    def __init__(self) -> None:
+        self.drawn: dict[int, list[float]] = {}
+
+    def draw(self, client, rng):
+        number = rng.standard_exponential()
+        self.drawn.setdefault(id(rng), []).append(number)
+        return number
+
+
+@pytest.mark.parametrize("kind", STRIKING)
+@settings(max_examples=6, deadline=None)
+@given(other=st.sampled_from(list(STRIKING)), seed=st.integers(0, 9))
+def test_delays_and_presence_do_not_move(kind, other, seed):
+    """Job number n draws the same from the law, and clients come and go at the same times."""
+    drawn, left = [], []
+    for trouble in ({}, STRIKING[kind], {**STRIKING[kind], **STRIKING[other]}):
+        delays = Watched()
+        simulation = clock("before_agg", delays, 8, trouble, in_flight=4, horizon=30.0, seed=seed)
+        drawn.append(delays.drawn[id(simulation.delay_stream)])
+        if simulation.presence is not None:
+            simulation.presence.advance(30.0)
+            left.append((simulation.presence.there, simulation.presence.leaves))
+    shortest = min(map(len, drawn))
+    assert shortest > 15
+    assert drawn[0][:shortest] == drawn[1][:shortest] == drawn[2][:shortest]
+    if left:
+        expected = Presence(Trouble(**STRIKING["away"]), range(8), seed)
+        expected.advance(30.0)
+        assert all(found == (expected.there, expected.leaves) for found in left)
+
+
+def test_choices_and_batches_do_not_move():
+    """Damage changes neither who is chosen nor when, and no kind what a job of a client trains on."""
+    plain, struck = run(config()), run(config(trouble={"damage": 0.4, "duplicate": 0.5}))
+    first = struck.updates[struck.updates["refused"] != DUPLICATE].reset_index(drop=True)
+    who = ["client", "dispatched_at", "arrived_at"]
+    assert first[who][: len(plain.updates)].equals(plain.updates[who]) and len(first) > len(plain.updates)
+    one = Run(config(trouble={"partial": 1.0}))
+    one.simulation.scheduling.start(one.simulation)
+    for job in one.simulation.jobs:
+        cut = one.trainer.plan(job).places
+        assert len(cut) == max(1, math.ceil(3 * job.fate.share))
+        job.fate = None
+        assert np.array_equal(cut, one.trainer.plan(job).places[: len(cut)])
+
+
+# the clock
+
+
+TIMELINES = {
+    # client 0's first job is lost at 4, when the server gives up on it; client 1 takes 3
+    "before_agg": (Fixed(1, 3), 2, 1, 0, 4.0, 7.0, [(3, 1, 0), (5, 0, 1), (6, 1, 0), (6, 0, 1), (7, 0, 3)]),
+    "after_agg": (Fixed(1, 3), 2, 1, 0, 4.0, 7.0, [(3, 1, 0), (5, 0, 1), (6, 1, 1), (6, 0, 2), (7, 0, 4)]),
+    # the round of three ends at 5 with two reports, the next one at 8 with three
+    "rounds": (Fixed(1, 2, 3), 3, 3, 1, 5.0, 8.0, [(1, 0, 0), (3, 2, 0), (6, 0, 1), (7, 1, 1), (8, 2, 1)]),
+    # bursts of two: 0 and 2 at 5, 3 and 0 at 6; 0 waits from 7 for 1, which is given up at 8, and goes on with it
+    "burst": (
+        Fixed(1, 3, 5, 6), 4, 2, 1, 8.0, 10.5,
+        [(1, 0, 0), (5, 2, 0), (6, 3, 0), (6, 0, 1), (7, 0, 2), (9, 0, 3), (10, 2, 1)],
+    ),
+    "refill": (Fixed(1, 2), 2, 1, 0, 3.0, 5.0, [(2, 1, 0), (4, 1, 1), (4, 0, 1), (5, 0, 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", TIMELINES)
+def test_worked_timelines_of_a_lost_job(policy):
+    delays, clients, buffer, lost, time_out, horizon, expected = TIMELINES[policy]
+    simulation = clock(
+        policy, delays, clients, {"time_out": time_out}, buffer=buffer, fates={lost: Fate(DROPPED_OUT)},
+        horizon=horizon, selection=SameClient(),
+    )  # fmt: skip
+    assert arrivals(simulation) == expected
+    assert simulation.ended == [(lost, 0.0, 0, time_out, DROPPED_OUT)]
+    adds_up(simulation)
+
+
+@pytest.mark.parametrize("policy", list(SCHEDULING))
+def test_the_server_gives_up_on_slow_clients(policy):
+    """Client 1 needs 10 and is waited for 3; client 0 needs 1, and in a round waits with the server."""
+    simulation = clock(policy, Fixed(1, 10), 2, {"time_out": 3}, buffer=2, horizon=9.5, selection=SameClient())
+    assert {row.client for row in simulation.arrivals} == {0}
+    assert [(client, ended, why) for client, _, _, ended, why in simulation.ended] == [
+        (1, time, GIVEN_UP) for time in (3, 6, 9)
+    ]
+    in_between = {"before_agg": 9, "after_agg": 9, "rounds": 3, "burst": 3, "refill": 9}
+    assert len(simulation.arrivals) == in_between[policy]
+    adds_up(simulation)
+
+
+def test_late_cut_short_and_second_arrivals():
+    """Durations 4 and 2: late by 3 at 12, half the work at 2, twice at 2 and 2 + 5; out of order from then on."""
+    fates = {0: Fate(crashed=True), 1: Fate(again=5.0), 2: Fate(share=0.5)}
+    trouble = {"crash": 0.1, "late": 3, "duplicate": 0.1, "partial": 0.1}
+    simulation = clock("after_agg", Fixed(4, 2), 2, trouble, fates=fates, horizon=12.0, selection=SameClient())
+    told = [(row.arrived_at, row.client, row.dispatched_at, row.refused, row.trouble) for row in simulation.arrivals]
+    assert told == [
+        (2, 1, 0, "", "duplicate"),
+        (3, 1, 2, "", "partial"),
+        (5, 1, 3, "", ""),
+        (7, 1, 0, DUPLICATE, "duplicate"),  # after jobs 1 and 2 of the same client
+        (7, 1, 5, "", ""),
+        (9, 1, 7, "", ""),
+        (11, 1, 9, "", ""),
+        (12, 0, 0, "", "crash"),
+    ]
+    assert [row.staleness for row in simulation.arrivals][3] == 3
+    assert simulation.received == 7 and simulation.algorithm.version == 7
+
+
+def test_a_second_arrival_is_known_by_its_number_alone():
+    simulation = clock("after_agg", Fixed(1), 1, {"time_out": 9}, horizon=3.0)
+    job = simulation.jobs[0]
+    again = type(job)(4.0, 99, 0, 1, 1, 1.0, None, outcome=Outcome(None))  # job 1 of client 0, unmarked
+    simulation._receive(again)
+    assert simulation.arrivals[-1].refused == DUPLICATE and simulation.in_flight == 1
+
+
+def test_damage_is_refused_by_the_method_and_named():
+    result = run(config(trouble={"damage": 0.6}, rounds=6))
+    refused, sound = result.updates[~result.updates["accepted"]], result.updates[result.updates["accepted"]]
+    assert (refused["trouble"] == "damage").all() and sound["refused"].isna().all() and sound["trouble"].isna().all()
+    kinds = Counter(reason.split(" (")[0] for reason in refused["refused"])
+    assert set(kinds) == {"not finite", "wrong shape"}
+    assert result.summary["damaged_updates"] == result.summary["rejected_updates"] == len(refused) > 5
+
+
+def test_lost_jobs_are_never_trained_and_leave_their_reason():
+    one, trained = Run(config(trouble=EVERYTHING, rounds=25)), []
+    one.begin()
+    one.simulation.run(lambda jobs: trained.extend(jobs) or one.train(jobs))
+    assert not any(job.fate and job.fate.lost for job in trained)
+    assert all(job.sequence_no not in {other.sequence_no for other in trained} for job in one.simulation.jobs
+               if job.fate and job.fate.lost)  # fmt: skip
+    assert {why for *_, why in one.simulation.ended} == {DROPPED_OUT, LEFT, GIVEN_UP}
+    adds_up(one.simulation)
+
+
+# clients that come and go
+
+
+def write_trace(path, spells):
+    rows = [f"{client},{start},{until}" for client, parts in spells.items() for start, until in parts]
+    path.write_text("\n".join(["client,from,until", *rows]) + "\n")
+    return path
+
+
+def test_worked_timeline_of_a_client_that_leaves_and_one_that_comes(tmp_path):
+    """Client 1 leaves at 2.5 with a job of 2 to 3 in hand; given up on at 4, when client 2 has come."""
+    trace = write_trace(tmp_path / "t.csv", {0: [(0, "inf")], 1: [(0, 2.5)], 2: [(4, 9)]})
+    simulation = clock(
+        "after_agg", Fixed(1), 3, {"trace": trace, "time_out": 2}, in_flight=2, horizon=5.0, selection=SameClient()
+    )
+    times = [(row.arrived_at, row.client) for row in simulation.arrivals]
+    assert times == [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (4, 0), (5, 2), (5, 0)]
+    assert simulation.ended == [(1, 2.0, 4, 4.0, LEFT)]
+
+
+@pytest.mark.parametrize("policy", list(SCHEDULING))
+def test_dispatches_are_owed_until_somebody_comes(policy, tmp_path):
+    trace = write_trace(tmp_path / "t.csv", {0: [(0, 20)], 1: [(5.5, 20)]})
+    simulation = clock(policy, Fixed(1, 1), 2, {"trace": trace, "time_out": 3}, buffer=2, horizon=8.0)
+    times = [(row.dispatched_at, row.client) for row in simulation.arrivals]
+    assert [time for time, client in times if client == 0][:5] == [0, 1, 2, 3, 4]  # nobody waits for who is not there
+    assert min(time for time, client in times if client == 1) == 5.5
+    adds_up(simulation)
+
+
+def test_who_waits_in_a_burst_fills_no_other_slot(tmp_path):
+    """Client 1 reports at 1 and is gone from 1.1 to 1.2, while the server works until 1.4; client 2 is owed work."""
+    trace = write_trace(tmp_path / "t.csv", {0: [(0, 9)], 1: [(0, 1.1), (1.2, 9)], 2: [(5, 9)]})
+    trouble = {"trace": trace, "time_out": 3}
+    simulation = clock("burst", Fixed(2, 1, 1), 3, trouble, buffer=1, in_flight=3, server_time=0.4, horizon=8.0)
+    assert arrivals(simulation)[:3] == [(1, 1, 0), (2, 0, 0), (2.4, 1, 1)]
+    assert min(row.dispatched_at for row in simulation.arrivals if row.client == 2) == pytest.approx(5.0, abs=0.4)
+    adds_up(simulation)
+
+
+def test_nobody_there_and_nobody_to_come_is_one_line(tmp_path):
+    trace = write_trace(tmp_path / "t.csv", {0: [(0, 2.5)], 1: [(1, 3.5)]})
+    options = {"trace": trace, "time_out": 3}
+    with pytest.raises(
+        SimulationError, match=r"^nobody is in flight at time [\d.]+, version \d of 99, and no client comes back"
+    ):
+        clock("after_agg", Fixed(1), 2, options, rounds=99)
+    assert clock("after_agg", Fixed(1), 2, options, rounds=99, horizon=50.0).clock == 50
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_nobody_is_sent_work_while_away(data, tmp_path):
+    clients = data.draw(st.integers(1, 6))
+    times = st.lists(st.floats(0, 30).map(lambda x: round(x, 1)), min_size=2, max_size=6, unique=True)
+    spells = {}
+    for client in range(clients):
+        edges = sorted(data.draw(times))
+        spells[client] = list(zip(edges[::2], edges[1::2], strict=False))
+    policy = data.draw(st.sampled_from(list(SCHEDULING)))
+    in_flight = data.draw(st.integers(1, clients))
+    trouble = {
+        "trace": write_trace(tmp_path / "t.csv", spells), "time_out": data.draw(st.sampled_from([0.5, 3.0])),
+        "drop_out": data.draw(st.sampled_from([0.0, 0.3])), "duplicate": data.draw(st.sampled_from([0.0, 0.5])),
+    }  # fmt: skip
+    simulation = clock(
+        policy, Fixed(*data.draw(st.lists(st.floats(0.1, 5), min_size=1, max_size=4))), clients, trouble,
+        in_flight=in_flight, buffer=data.draw(st.integers(1, in_flight)), horizon=30.0,
+        server_time=data.draw(st.sampled_from([0.0, 0.4])), seed=data.draw(st.integers(0, 9)),
+    )  # fmt: skip
+    adds_up(simulation)
+    for row in simulation.arrivals:
+        in_time = row.arrived_at if row.refused != DUPLICATE else row.dispatched_at
+        assert any(start <= row.dispatched_at < until and in_time <= until for start, until in spells[row.client])
+    for client, when, _, ended, why in simulation.ended:
+        stay = next(until for start, until in spells[client] if start <= when < until)
+        assert why != LEFT or stay < ended
+    for job in simulation.jobs:
+        assert any(start <= job.dispatched_at < until for start, until in spells[job.client])
+
+
+def test_spells_have_the_means_that_were_asked_for():
+    trouble = Trouble(available=6.0, away=2.0, time_out=1.0)
+    presence, there, times = Presence(trouble, range(400), 0), [], np.arange(0, 40, 1.0)
+    for time in times:
+        presence.advance(time)
+        there.append(len(presence.there) / 400)
+    assert np.mean(there) == pytest.approx(0.75, abs=0.02) and there[0] == pytest.approx(0.75, abs=0.08)
+    remaining = [presence.leaves[client] - 39 for client in presence.there]
+    assert np.mean(remaining) == pytest.approx(6.0, rel=0.2)
+    before = (set(presence.there), dict(presence.leaves))
+    presence.advance(100.0)
+    presence.go_back_to(39.0)
+    assert (presence.there, presence.leaves) == before
+
+
+def test_a_trace_is_read_as_it_says(tmp_path):
+    path = write_trace(tmp_path / "t.csv", {1: [(4, 6), (0, 2), (1, 3), (6, 8)], 9: [(0, 1)]})
+    assert read_spells(path, range(3)) == {0: [], 1: [(0, 3), (4, 8)], 2: []}
+
+
+BAD_TRACES = [
+    ("client,start,end\n", "line 1: the header must name the columns client,from,until"),
+    ("client,from,until\n0.5,0,1\n", "line 2: client must be a whole number of at least 0, got '0.5'"),
+    ("client,from,until\n0,0,1\n0,-1,1\n", "line 3: from must be a time of at least 0, got '-1'"),
+    ("client,from,until\n0,2,2\n", "line 2: until must be a time later than from, got '2' and '2'"),
+    ("client,from,until\n0,0,nan\n", "line 2: until must be a time later than from, or inf, got 'nan'"),
+    ("client,from,until\n0,0\n", "line 2: until must be a time later than from, or inf, got None"),
+    ("client,from,until\n77,0,1\n", "none of the run's 6 clients is ever there"),
+    (None, "No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_TRACES, ids=[message[:30] for _, message in BAD_TRACES])
+def test_a_bad_trace_is_one_line(text, message, tmp_path):
+    path = tmp_path / "there.csv"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        Run(config(trouble={"trace": path, "time_out": 3}))
+    assert message in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+# whether a run goes on
+
+
+def test_much_damage_is_no_divergence():
+    """With nine of ten updates broken a run of two in flight meets dozens in a row, more than divergence allows."""
+
+    def train(jobs):
+        return [Outcome(torch.zeros(1)) for _ in jobs]
+
+    method = make_counting(1)
+    simulation = TroubledSimulation(
+        method, Continuous(1, 1), Fixed(1), range(2), trouble=Trouble(damage=0.95), rounds=60, seed=3
+    )
+    simulation.run(train)
+    accepted = "".join("x" if row.accepted else "." for row in simulation.arrivals)
+    assert max(map(len, accepted.split("x"))) > 20 and method.version == 60
+
+
+def test_divergence_is_still_found_among_damage():
+    def train(jobs):
+        return [Outcome(torch.full((1,), math.nan)) for _ in jobs]
+
+    simulation = TroubledSimulation(
+        make_counting(1), Continuous(1, 1), Fixed(1), range(2), trouble=Trouble(damage=0.5), rounds=60
+    )
+    with pytest.raises(SimulationError, match="^the last 20 updates were all refused .not finite.*lower client_lr"):
+        simulation.run(train)
+
+
+@pytest.mark.parametrize("policy", list(SCHEDULING))
+def test_a_run_that_loses_every_job_ends(policy):
+    with pytest.raises(
+        SimulationError, match="^the last 10000 jobs were all lost or damaged, .*given up: raise time_out"
+    ):
+        clock(policy, Fixed(2), 3, {"time_out": 1}, rounds=5)
+    assert clock(policy, Fixed(2), 3, {"time_out": 1}, rounds=5, horizon=7.0).clock == 7
+
+
+# methods
+
+
+@pytest.mark.parametrize("kind", [*STRIKING, "everything"])
+@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+def test_every_method_goes_on_under_every_kind(algorithm, kind):
+    trouble = EVERYTHING if kind == "everything" else STRIKING[kind]
+    one = Run(config(algorithm, trouble=trouble, rounds=10))
+    result = one.finish()
+    assert torch.isfinite(result.x).all() and result.summary["versions"] == 10
+    adds_up(one.simulation)
+    counts = result.summary
+    assert counts["dispatched_jobs"] == one.simulation.sequence_no
+    assert counts["lost_jobs"] == sum(counts[f"{why}_jobs"] for why in ("dropped_out", "left", "given_up"))
+    told = {
+        "drop_out": "dropped_out_jobs", "crash": "late_updates", "partial": "partial_updates",
+        "duplicate": "duplicate_updates", "damage": "damaged_updates", "time_out": "given_up_jobs", "away": "left_jobs",
+    }  # fmt: skip
+    for other, count in told.items():
+        if kind == other:
+            assert counts[count] > 0
+        elif kind != "everything" and other not in ("time_out",):
+            assert counts[count] == 0
+    assert not result.updates["accepted"][result.updates["refused"].notna()].any()
+    assert result.updates["accepted"][result.updates["refused"].isna()].all()
+
+
+def test_oort_takes_the_lost_for_slow_and_goes_on():
+    result = run(config("fedavg", selection="oort", trouble=EVERYTHING, clients=12))
+    assert result.summary["versions"] == 8 and result.summary["lost_jobs"] > 0
+
+
+@pytest.mark.parametrize("redispatch", list(SCHEDULING))
+def test_the_schedule_without_training_is_the_runs(redispatch):
+    one = config(redispatch=redispatch, trouble=EVERYTHING, server_time=0.2)
+    planned, result = schedule(one), run(one)
+    plan = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "accepted", "version", "trouble"]
+    pd.testing.assert_frame_equal(planned.updates[plan], result.updates[plan], check_exact=True)
+    pd.testing.assert_frame_equal(planned.in_flight, result.in_flight, check_exact=True)
+    assert result.summary["lost_jobs"] > 0
+
+
+@pytest.mark.parametrize("algorithm", ["fedbuff", "fedac", "fedasmu", "kuiper"])
+def test_partial_work_together_one_by_one_and_in_lockstep(algorithm):
+    changes = {"trouble": {"partial": 0.7}, "local_steps": None, "local_epochs": 2, "rounds": 6}
+    together, alone = (config(algorithm, cohort=cohort, **changes) for cohort in ("on", "off"))
+    many = run_many([together, together.with_seed(9)])[0]
+    results = [run(together), run(alone), many]
+    assert results[0].summary["partial_updates"] > 2
+    assert torch.equal(many.x, results[0].x)
+    for other in results[1:]:
+        torch.testing.assert_close(other.x, results[0].x, rtol=1e-3, atol=1e-4)
+        for loss in ("train_loss", "train_accuracy"):
+            np.testing.assert_allclose(other.updates[loss], results[0].updates[loss], rtol=1e-3, atol=1e-4)
+
+
+# results
+
+
+def test_a_version_that_a_loss_completes_is_tested_and_told_once():
+    """Rounds of two whose second client never reports in time: every version is made by giving up."""
+    one = Run(config("fedavg", clients=2, concurrency=2, rounds=6, eval_every=1, delay="constant",
+                     trouble={"time_out": 5.0}))  # fmt: skip
+    one.simulation.fates.draw = lambda client: Fate(DROPPED_OUT) if client == 1 else None
+    result = one.finish()
+    assert result.curve["version"].tolist() == list(range(7))
+    assert result.curve["time"].tolist() == [0, 5, 10, 15, 20, 25, 30]
+    assert result.summary["lost_jobs"] == 6 and result.summary["client_updates"] == 6
+
+
+def test_results_are_saved_loaded_and_drawn(tmp_path):
+    result = run(config(trouble=EVERYTHING, rounds=6))
+    result.save(tmp_path / "a")
+    loaded = load_result(tmp_path / "a")
+    for name in TABLES:
+        pd.testing.assert_frame_equal(getattr(result, name), getattr(loaded, name), check_dtype=False)
+    assert loaded.summary == result.summary
+    end = result.summary["virtual_time"]
+    plot_gantt(result.updates, until=end, in_flight=result.in_flight)
+    for time in (0.0, end / 2, end):
+        moment_figure(loaded, time)
+
+
+def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
+    import hashlib
+    import json
+
+    run(config(rounds=3)).save(tmp_path)
+    record = json.loads((tmp_path / "result.json").read_text())
+    for name, columns in (("updates", ["refused", "trouble"]), ("in_flight", ["why"])):
+        table = pd.read_csv(tmp_path / f"{name}.csv").drop(columns=columns).to_csv(index=False)
+        (tmp_path / f"{name}.csv").write_text(table)
+        record["files"][f"{name}.csv"] = hashlib.sha256(table.encode()).hexdigest()
+    del record["config"]["trouble"], record["meaning"]["trouble"]
+    (tmp_path / "result.json").write_text(json.dumps(record))
+    loaded = load_result(tmp_path)
+    assert loaded.config == config(rounds=3) and not loaded.outdated
+    moment_figure(loaded, 1.0)
+
+
+def test_rounds_take_nobody_twice():
+    policy = Rounds(2, 2)
+    policy.reported = [4]
+    assert policy.welcomes(3) and not policy.welcomes(4)
