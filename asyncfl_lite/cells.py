@@ -8,25 +8,38 @@ configuration with several seeds. Cells that differ in few things are written as
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from asyncfl_lite.config import Config
-from asyncfl_lite.errors import ConfigError, ResultError, unknown_name
+from asyncfl_lite.errors import ConfigError, ResultError, nearest, reason, shown, unknown_name
 from asyncfl_lite.families import PaperCell, Seeds, members, merged
 from asyncfl_lite.registry import Settings
 from asyncfl_lite.results import Result, Standing, load_complete, read_record, standing
+
+FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
+"""What a tier, and each part of a cell's name, may be: they name folders."""
+FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
+MOST_KEYS = 10_000
+"""Entries that a mapping in a file may have, with all that it takes over from others."""
+
+
+def _folders_name(name: str) -> str:
+    if not FOLDER.fullmatch(name):
+        raise ValueError(f"must be {FOLDERS}")
+    return name
 
 
 class TierFile(Settings):
     """``experiments/<tier>.yaml``, or a part of a tier with a file of its own."""
 
-    tier: str
+    tier: Annotated[str, AfterValidator(_folders_name)]
     papers: list[str] = Field(min_length=1)
     only: list[str] = ["*"]
     """Patterns of the cells that are meant; each must match one."""
@@ -139,30 +152,60 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> lis
         if paper in ("all", file.paper)
         for cell in _cells(path.parent / name, file, tier.tier)
     ]
+    by_name = {cell.name: cell for cell in cells}
+    if twice := [cell.name for cell in cells if by_name[cell.name] is not cell]:
+        raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
     for pattern in tier.only if paper == "all" else ():
         if not any(fnmatch.fnmatch(cell.name, pattern) for cell in cells):
-            raise ConfigError(f"{path}: only: no cell of {len(cells)} matches {pattern!r}, such as {cells[0].name!r}")
+            raise ConfigError(_no_match(path, pattern, cells))
     meant = [cell for cell in cells if any(fnmatch.fnmatch(cell.name, pattern) for pattern in tier.only)]
     chosen = [cell for cell in meant if fnmatch.fnmatch(cell.name, only)]
     if not chosen:
-        raise ConfigError(f"{path}: no cell of {len(cells)} matches {only!r}, such as {cells[0].name!r}")
+        raise ConfigError(_no_match(path, only, meant))
     return chosen
+
+
+def _no_match(path: Path, pattern: str, cells: list[Cell]) -> str:
+    such = f", such as {cells[0].name!r}" if cells else ""
+    return f"{path}: only: no cell of {len(cells)} matches {shown(pattern)}{such}"
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, which also refuses a key that is there twice, of which one would silently win."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node, keys = super().compose_mapping_node(anchor), set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in keys:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{shown(key.value)} is there twice", key.start_mark
+                    )
+                keys.add((key.tag, key.value))
+        return node
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_KEYS:  # mappings that take over others again and again grow without end
+            raise yaml.constructor.ConstructorError(None, None, f"more than {MOST_KEYS} entries", node.start_mark)
 
 
 def _read(path: Path, kind: type[Settings]) -> Any:
     """Read and check a YAML file."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         there = sorted(p.name for p in path.parent.glob("*.yaml"))
         raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
-    except yaml.YAMLError as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: no YAML (nested too deeply, or within itself)") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date, a number without end
         raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: must be a mapping of {', '.join(kind.model_fields)}")
     try:
-        return kind(**content)
-    except (ConfigError, TypeError) as error:
+        return kind.from_mapping(content)
+    except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
@@ -170,20 +213,34 @@ def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
     """Merge a paper's settings for one tier."""
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
+    for name, family in file.cells.items():
+        _check_tiers(path, name, family, file)
     common, names = file.tiers[tier], set()
     for name, cell in (member for family in file.cells.items() for member in members(path, *family)):
         if name in names:
             raise ConfigError(f"{path}: cell {name}: there are two of this name")
+        if not all(map(FOLDER.fullmatch, name.split("/"))):
+            raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
         names.add(name)
         if cell.tiers is not None and tier not in cell.tiers:
             continue
-        if unknown := [other for other in cell.seeds if other not in file.tiers]:
-            raise ConfigError(f"{path}: cell {name}: {unknown_name('seeds', unknown[0], file.tiers)}")
         seeds = cell.seeds.get(tier, common.seeds)
         settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
         try:
-            config = Config(**{**settings, "seed": seeds[0]})
-        except (ConfigError, TypeError) as error:
+            config = Config.from_mapping({**settings, "seed": seeds[0]})
+        except ConfigError as error:
             raise ConfigError(f"{path}: cell {name}: {error}") from None
         ours = {**common.ours, **cell.ours}
         yield Cell(name, tier, config, tuple(seeds), tuple(cell.published), common.about, ours)
+
+
+def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
+    """Refuse misspelt tiers, as what is said of them would silently go unused.
+
+    A cell may have tiers that the file does not have, but none that is nearly one which it has.
+    """
+    values = [value for axis in family.over.values() for value in axis.values()]
+    tiers = [tier for part in (family, *values) for tier in part.tiers or {} if nearest(tier, file.tiers) is not None]
+    for setting, named in (("seeds", family.seeds), ("tiers", tiers)):
+        if unknown := [tier for tier in named if tier not in file.tiers]:
+            raise ConfigError(f"{path}: cell {name}: {unknown_name(setting, unknown[0], file.tiers)}")

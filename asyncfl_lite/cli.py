@@ -8,40 +8,95 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from asyncfl_lite.errors import AsyncFLError, ConfigError
+from asyncfl_lite.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
 from asyncfl_lite.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
+BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
+MOST_WORKERS = 1024
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    options = _parser().parse_args(arguments)
+    options = _options(list(sys.argv[1:] if arguments is None else arguments))
     try:
         return options.command(options)
-    except AsyncFLError as error:
-        print(f"asyncfl-lite: {error}", file=sys.stderr)
+    except BrokenPipeError:  # who reads the output, such as head, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (AsyncFLError, OSError, MemoryError, RuntimeError) as error:
+        if (told := _told(error)) is None:
+            raise
+        print(f"asyncfl-lite: {told}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(MESSAGE, file=sys.stderr)
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
+def _told(error: Exception) -> str | None:
+    """Return in one line what a user can do something about; None for what is this package's own fault."""
+    if isinstance(error, AsyncFLError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'files'}: {reason(error)}"
+    if isinstance(error, MemoryError) or re.search("can't allocate|out of memory", str(error)):
+        return f"memory: there is not enough for this configuration ({reason(error)})"
+    return None
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the arguments, as all errors of the package do."""
+
+    commands: dict[str, argparse.ArgumentParser]
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with exit code 2."""
+        told = re.sub("^argument ", "", " ".join(message.split()))
+        told = re.sub("expected one argument$", "must be followed by a value", told)
+        told = re.sub("^the following arguments are required: (.*)", r"\1: must be given", told)
+        self.exit(2, f"asyncfl-lite: {told}\n")
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    """Parse the command line; a mistake in it ends the process."""
+    parser = _parser()
+    if not arguments or arguments[0] not in (*parser.commands, "-h", "--help"):
+        parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
+    options, left = parser.parse_known_args(arguments)
+    if left:
+        wrong = next((text for text in left if text.startswith("-")), left[0]).partition("=")[0]
+        kind = "option" if wrong.startswith("-") else "argument"
+        allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in ("command", "file")]
+        parser.error(unknown_name(f"{arguments[0]}: {kind}", wrong, allowed))
+    return options
+
+
+def _folder(name: str) -> str:
+    """Refuse what is no folder's name; the shell makes an empty one of a variable that is not set."""
+    if not name.strip():
+        raise argparse.ArgumentTypeError(f"must be a folder, got {name!r}")
+    return name
+
+
+def _parser() -> _Parser:
     from asyncfl_lite.config import GROUPS, Config
 
-    parser = argparse.ArgumentParser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
+    parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")
+    parser.commands = commands.choices
 
     run = commands.add_parser("run", help="run one configuration", allow_abbrev=False)
     for name, field in Config.model_fields.items():
@@ -52,30 +107,34 @@ def _parser() -> argparse.ArgumentParser:
             )
         else:
             run.add_argument(option, metavar=name.upper(), help=field.description)
-    run.add_argument("--out", metavar="FOLDER", help="write the result there; what is finished there is not run again")
+    run.add_argument(
+        "--out", type=_folder, metavar="FOLDER", help="write the result there; what is finished there is not run again"
+    )
     run.set_defaults(command=_run)
 
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
     grid.add_argument("file", help="experiments/<tier>.yaml")
     grid.add_argument("--paper", default="all", help="only this paper's cells")
     grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
-    grid.add_argument("--workers", type=int, default=1, help="processes, each with one torch thread")
-    grid.add_argument("--runs", default="runs", help="folder of results")
+    grid.add_argument("--workers", default="1", help="processes, each with one torch thread")
+    grid.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
-    grid.add_argument("--backend", choices=["loky", "dask"], default="loky", help="processes here, or a Dask cluster")
+    grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
     grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
     grid.set_defaults(command=_grid)
 
     report = commands.add_parser("report", help="make the report from recorded results")
     report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another file of experiments/")
-    report.add_argument("--runs", default="runs", help="folder of results")
-    report.add_argument("--results", default="results", help="folder of the tables for what is not in --runs")
+    report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
+    report.add_argument(
+        "--results", type=_folder, default="results", help="folder of the tables for what is not in --runs"
+    )
     report.set_defaults(command=_report)
 
     record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
     record.add_argument("--tier", default="laptop", help="smoke, laptop or another tier")
-    record.add_argument("--runs", default="runs", help="folder of results")
-    record.add_argument("--results", default="results", help="folder of the tables")
+    record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
+    record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
     record.set_defaults(command=_record)
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
@@ -86,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.config import GROUPS, Config
+    from asyncfl_lite.results import check_writable
     from asyncfl_lite.runner import run, run_in
 
     given: dict[str, Any] = {}
@@ -94,6 +154,9 @@ def _run(options: argparse.Namespace) -> int:
         if value is not None:
             given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
     config, progress = Config(**given), sys.stderr.isatty()
+    _check_device(config.device)
+    if options.out:
+        check_writable(options.out)
     result = run_in(options.out, config, progress=progress) if options.out else run(config, progress=progress)
     for name, value in result.summary.items():
         print(f"{name:24} {value:.4f}" if isinstance(value, float) else f"{name:24} {value}")
@@ -102,18 +165,29 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_device(name: str) -> None:
+    import torch
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch's own, by kind of device
+        raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
+
+
 def _plain(text: str) -> str | None:
     return None if text.lower() in ("none", "null") else text
 
 
 def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
-    """Turn ``name=value`` into settings; a comma makes a list."""
+    """Turn ``name=value`` into settings; a comma makes a list, one at the end a list of one."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator:
-            raise ConfigError(f"{name}: must be NAME=VALUE, got {pair!r}")
-        settings[key] = value.split(",") if "," in value else _plain(value)
+            raise ConfigError(f"{name}: must be NAME=VALUE, got {shown(pair)}")
+        if key in settings:
+            raise ConfigError(f"{name}.{key}: must be given once, got {shown(pair)} too")
+        settings[key] = value.removesuffix(",").split(",") if "," in value else _plain(value)
     return settings
 
 
@@ -123,8 +197,16 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_lite.grid import run_grid
     from asyncfl_lite.workers import count_workers
 
-    if options.workers < 1:
-        raise ConfigError(f"workers: must be at least 1, got {options.workers}")
+    if not options.workers.lstrip("-").isdecimal():
+        raise ConfigError(f"workers: must be a whole number of at least 1, got {shown(options.workers)}")
+    if not 1 <= int(options.workers) <= MOST_WORKERS:
+        limit = (
+            "at least 1" if options.workers.startswith("-") or int(options.workers) < 1 else f"at most {MOST_WORKERS}"
+        )
+        raise ConfigError(f"workers: must be {limit}, got {options.workers}")
+    options.workers = int(options.workers)
+    if options.backend not in BACKENDS:
+        raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
     if (options.backend == "dask") != (options.scheduler is not None):
         raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
     cells = expand_grid(options.file, paper=options.paper, only=options.only)
@@ -145,14 +227,22 @@ def _grid(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     import pandas as pd
+    from papermill.exceptions import PapermillExecutionError
 
+    from asyncfl_lite.cells import expand_grid
     from asyncfl_lite.report import make_report
 
-    page = make_report(options.tier, options.runs, kept=options.results)
+    tier_file = Path(f"experiments/{options.tier}.yaml")
+    if tier_file.exists():  # else that is what is reported
+        expand_grid(tier_file)
+    try:
+        page = make_report(options.tier, options.runs, kept=options.results)
+    except PapermillExecutionError as error:
+        raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
-    for name, shown in (("cells", columns), ("summary", None)):
+    for name, chosen in (("cells", columns), ("summary", None)):
         table = pd.read_csv(page.parent / "tables" / f"{name}.csv", dtype=str, keep_default_na=False)
-        print(table.reindex(columns=shown, fill_value="").to_string(index=False), end="\n\n")
+        print(table.reindex(columns=chosen, fill_value="").to_string(index=False), end="\n\n")
     print(f"report: {page}")
     return 0
 
@@ -164,6 +254,8 @@ def _record(options: argparse.Namespace) -> int:
     cells = expand_grid(f"experiments/{options.tier}.yaml")
     folder = Path(options.results) / cells[0].tier
     count = write_tidy(cells, options.runs, folder)
+    if not count:
+        raise ConfigError(f"runs: nothing of tier {options.tier!r} is recorded in {options.runs}")
     print(f"{count} runs written to {folder}")
     return 0
 

@@ -14,16 +14,30 @@ Cells that differ in few things are written once, as a family over axes::
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.errors import ConfigError, unknown_name
 from asyncfl_lite.registry import Settings
 
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+MOST = 10_000
+"""Combinations that a family may have."""
+PLACE = re.compile(r"\{([^{}]*)\}")
+"""Where a name of an axis' value is filled in."""
+
+
+def _different(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("must be different seeds")
+    return seeds
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1), AfterValidator(_different)]
 
 
 class AxisValue(Settings):
@@ -57,21 +71,23 @@ class PaperCell(Settings):
 
 def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, PaperCell]]:
     """Return a family's cells by name: itself, if it has no axes."""
+    if (count := math.prod(map(len, family.over.values()))) > MOST:
+        raise ConfigError(f"{path}: cell {name}: over: must have at most {MOST} combinations, has {count}")
+    if unknown := [axis for left_out in family.without for axis in left_out or ["nothing"] if axis not in family.over]:
+        raise ConfigError(f"{path}: cell {name}: {unknown_name('without', unknown[0], family.over)}")
     for values in itertools.product(*(axis.items() for axis in family.over.values())):
         chosen = dict(zip(family.over, (value for value, _ in values), strict=True))
         if any(_matches(chosen, left_out) for left_out in family.without):
             continue
         added = [addition for _, addition in values]
+        joined = _joined(addition.published for addition in added)
         try:
-            member = name.format(**chosen)
+            member = _filled(name, chosen)
             published = [
-                {
-                    column: text.format(**chosen)
-                    for column, text in {**row, **_joined(a.published for a in added)}.items()
-                }
+                {column: _filled(text, chosen) for column, text in {**row, **joined}.items()}
                 for row in family.published
             ]
-        except (KeyError, IndexError, ValueError) as error:
+        except KeyError as error:
             allowed = ", ".join(family.over) or "none"
             raise ConfigError(f"{path}: cell {name}: no axis {error} to fill in; there are: {allowed}") from None
         settings = merged(family.settings, *(addition.settings for addition in added))
@@ -80,6 +96,13 @@ def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, Pap
             member,
             PaperCell(settings=settings, published=published, tiers=tiers, ours=family.ours, seeds=family.seeds),
         )
+
+
+def _filled(text: str, chosen: dict[str, str]) -> str:
+    """Return ``text`` with the chosen value's name in place of ``{axis}``; KeyError where there is no such axis."""
+    if odd := re.search(r"[{}].*", PLACE.sub("", text)):
+        raise KeyError(odd[0])
+    return PLACE.sub(lambda place: chosen[place[1]], text)
 
 
 def _matches(chosen: dict[str, str], left_out: dict[str, str | list[str]]) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.delays.base import DELAYS, ClientDelays, DelayLaw
-from asyncfl_lite.errors import DataError
+from asyncfl_lite.errors import DataError, reason, shown
 from asyncfl_lite.tasks.files import data_file, data_folder, data_root
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -108,6 +108,9 @@ def read_phones(place: Path) -> np.ndarray:
     scores, phones = (_mapping(place / name) for name in (SCORES, PHONES))
     for model, score in scores.items():
         _check(place / SCORES, model, score, above=True)
+    for name, model in phones.items():
+        if not isinstance(model, str):
+            raise DataError(f"{place / PHONES}: {name} must be the name of a phone, got {shown(model)}")
     known = [float(scores[model]) for model in phones.values() if model in scores]
     if not known:
         raise DataError(f"{place / PHONES}: no phone has a score in {SCORES}")
@@ -133,8 +136,8 @@ def _mapping(path: Path) -> dict[str, Any]:
     """Return a JSON file's object, which is not empty."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read ({reason(error)})") from None
     if not isinstance(content, dict) or not content:
         raise DataError(f"{path}: must hold a JSON object that is not empty")
     return content
@@ -144,4 +147,4 @@ def _check(path: Path, name: str, value: Any, *, above: bool) -> None:
     """Refuse what is not a finite number above 0, or of at least 0."""
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not (0 < number < math.inf or (number == 0 and not above)):
-        raise DataError(f"{path}: {name} must be a number {'above' if above else 'of at least'} 0, got {value!r}")
+        raise DataError(f"{path}: {name} must be a number {'above' if above else 'of at least'} 0, got {shown(value)}")

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import lzma
 import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile
 
-from asyncfl_lite.errors import DataError
+import numpy as np
+
+from asyncfl_lite.errors import AsyncFLError, DataError, reason
+
+DAMAGE = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
+DAMAGE += (csv.Error, lzma.LZMAError, zlib.error, BadZipFile)
+"""What readers of files raise for one that is cut off, of another format, or not there."""
 
 VARIABLE = "ASYNCFL_DATA"
 """Environment variable that names the folder with all data sets."""
@@ -19,7 +31,63 @@ CACHE = "ASYNCFL_CACHE"
 
 def cache_root() -> Path:
     """Return the folder for what is made once and kept, whether it exists or not."""
-    return Path(os.environ.get(CACHE) or DEFAULT).expanduser()
+    return at_home(os.environ.get(CACHE) or DEFAULT)
+
+
+def at_home(place: str | Path) -> Path:
+    """Return a path with ``~`` resolved.
+
+    Raises:
+        DataError: when there is no such user.
+    """
+    try:
+        return Path(place).expanduser()
+    except RuntimeError as error:
+        raise DataError(f"folder: {place} cannot be found ({reason(error)})") from None
+
+
+@contextmanager
+def reading(path: str | Path, what: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong inside, because of what a file holds, into one line that names it.
+
+    Args:
+        path: the file.
+        what: what it should be, such as ``"UTF-8 text"``.
+
+    Raises:
+        DataError: naming the file, what it should be, and the reason.
+    """
+    try:
+        yield
+    except AsyncFLError:
+        raise
+    except DAMAGE as error:
+        wanted = f"is not {what}" if what else "could not be read"
+        kind = "" if isinstance(error, OSError | UnicodeDecodeError) else f"{type(error).__name__}: "
+        raise DataError(f"{path} {wanted} ({kind}{reason(error)})") from None
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        DataError: naming it, when it is not UTF-8 or cannot be read.
+    """
+    with reading(path, "UTF-8 text"):
+        return path.read_text(encoding="utf-8")
+
+
+def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
+    """Refuse labels that are not one for each sample, from 0 to ``classes`` - 1.
+
+    Raises:
+        DataError: naming the file and what is allowed.
+    """
+    if len(labels) != samples or not samples:
+        raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")
+    low, high = int(labels.min()), int(labels.max())
+    if low < 0 or high >= classes:
+        raise DataError(f"{path}: labels must be 0 to {classes - 1}, got {low if low < 0 else high}")
 
 
 _HOW = f"get the data and name their folder in the task's setting `folder` or the variable {VARIABLE}"
@@ -31,7 +99,7 @@ def data_root(folder: str | None) -> Path:
     Args:
         folder: a task's setting; None for the environment variable ``ASYNCFL_DATA``, else the cache folder.
     """
-    return Path(folder or os.environ.get(VARIABLE) or DEFAULT).expanduser()
+    return at_home(folder or os.environ.get(VARIABLE) or DEFAULT)
 
 
 def data_folder(folder: str | None, *names: str, how: str = "") -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.errors import ConfigError, DataError, reason
 from asyncfl_lite.tasks.base import UnlabelledSet
 
 Pair = tuple[Tensor | np.ndarray, Tensor | np.ndarray]
@@ -51,8 +51,12 @@ def _inputs(name: str, values: Any) -> Tensor:
     tensor = _tensor(name, values)
     if tensor.dim() < 2:
         raise DataError(f"{name}: must have a sample a row, (n, …), got shape {tuple(tensor.shape)}")
-    if tensor.dtype in (torch.uint8, torch.bool):
+    if tensor.dtype in (torch.uint8, torch.bool) or tensor.is_complex():
         raise DataError(f"{name}: must be real numbers, or int64 token ids, got {tensor.dtype}; scale them first")
+    if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+        raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
+    if not tensor.is_floating_point() and tensor.numel() and tensor.min() < 0:
+        raise DataError(f"{name}: must be real numbers, or token ids from 0, got {int(tensor.min())}")
     return tensor.float() if tensor.is_floating_point() else tensor.long()
 
 
@@ -70,13 +74,15 @@ def stacked(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
         DataError: when an item is no pair, or shapes differ.
     """
     try:
+        if not len(data):
+            raise ValueError("there are none")
         items = [
             (torch.as_tensor(np.asarray(value)), int(label)) for value, label in (data[i] for i in range(len(data)))
         ]
         return torch.stack([value for value, _ in items]), torch.tensor([label for _, label in items])
-    except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).split("\n")[0]
-        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({reason})") from None
+    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+        told = f"{type(error).__name__}: {reason(error)}"
+        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({told})") from None
 
 
 def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> UnlabelledSet:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.errors import ConfigError, DataError, reason
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.files import data_file, data_folder, text_of
 from asyncfl_lite.tasks.generation.base import generation_task
 from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.generation.modmath import every_problem
@@ -40,12 +40,14 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
     Raises:
         DataError: naming the place of an object that lacks one of them.
     """
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     try:
         listed = text.lstrip().startswith("[")
         rows: list[Any] = json.loads(text) if listed else [json.loads(line) for line in text.splitlines() if line]
-    except ValueError as error:
-        raise DataError(f"{path}: no JSON ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: no JSON ({reason(error)})") from None
+    if not rows:
+        raise DataError(f"{path}: must hold at least one object with the texts {', '.join(keys)}, holds none")
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in keys):
             raise DataError(f"{path}: object {number} must have the texts {', '.join(keys)}")

@@ -10,15 +10,13 @@ import io
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS
-from asyncfl_lite.tasks.files import data_file, data_root
+from asyncfl_lite.tasks.files import check_labels, data_file, data_root, reading
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled, balanced
 from asyncfl_lite.tasks.images.torchvision_images import CIFAR_LICENCE, KRIZHEVSKY
@@ -39,16 +37,16 @@ def _decoded(path: Path, part: str, count: int | None, what: str) -> tuple[Tenso
     """
     from PIL import Image
 
-    try:
+    with reading(path):
         with np.load(path) as packed:
             header, stream = packed["jpeg_header"].tobytes(), packed[f"{part}_stream"].tobytes()
             offsets, labels = packed[f"{part}_offsets"], packed[f"{part}_labels"].astype(np.int64)
             names = tuple(str(name) for name in packed["class_names"])
-    except (OSError, KeyError, ValueError, BadZipFile) as error:
-        raise DataError(f"{path} could not be read: {error}") from None
+        check_labels(path, labels, len(offsets) - 1, len(names))
     places = balanced(labels, count, what)
-    files = (io.BytesIO(header + stream[offsets[i] : offsets[i + 1]]) for i in places)
-    images = torch.from_numpy(np.stack([np.asarray(Image.open(file)) for file in files]))
+    with reading(path):
+        files = (io.BytesIO(header + stream[offsets[i] : offsets[i + 1]]) for i in places)
+        images = torch.from_numpy(np.stack([np.asarray(Image.open(file)) for file in files]))
     return images.permute(0, 3, 1, 2).contiguous(), torch.from_numpy(labels[places]), names
 
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from asyncfl_lite.errors import DataError, MissingLibraryError
 from asyncfl_lite.tasks.base import TASKS
-from asyncfl_lite.tasks.files import data_folder
+from asyncfl_lite.tasks.files import DAMAGE, check_labels, data_folder, reading, text_of
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled, balanced
 
@@ -43,19 +43,24 @@ def read_leaf(folder: Path) -> Written:
         raise DataError(f"femnist: looked in {folder} for LEAF's *.json, found none")
     images, labels, writers = [], [], []
     for path in files:
-        try:
-            content = json.loads(path.read_text())
+        with reading(f"femnist: {path}", "a file of LEAF's"):
+            content = json.loads(text_of(path))
             for user in content["users"]:
                 own = content["user_data"][user]
                 pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
                 scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
+                if not 0 <= pixels.min(initial=0) <= pixels.max(initial=0) <= 255:  # nor is it what is no number
+                    raise DataError(f"femnist: {path}: pixels of {user} must be 0 to 1, or 0 to 255")
                 images.append(np.rint(pixels * scale).astype(np.uint8))
                 labels.append(np.asarray(own["y"], dtype=np.int64))
+                if len(pixels) or len(labels[-1]):
+                    check_labels(f"femnist: {path}: {user}", labels[-1], len(pixels), len(NAMES))
                 writers.append(np.full(len(pixels), user))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"femnist: {path} is not a file of LEAF's ({type(error).__name__}: {error})") from None
-        if [len(one) for one in labels[-len(content["users"]) :]] != list(content["num_samples"]):
-            raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+            counts = [len(one) for one in labels[len(labels) - len(content["users"]) :]]
+            if counts != list(content["num_samples"]):
+                raise DataError(f"femnist: {path} holds other numbers of samples than its num_samples says")
+    if not sum(map(len, images)):
+        raise DataError(f"femnist: {folder} must have samples in LEAF's *.json, has none")
     return np.concatenate(images), np.concatenate(labels), np.concatenate(writers)
 
 
@@ -75,17 +80,25 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
         import datasets
     except ImportError:
         raise MissingLibraryError("femnist: its parquet copy needs datasets; pip install datasets") from None
+    level = datasets.logging.get_verbosity()
     try:
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what goes wrong is told below
         kind, data = ("parquet", files) if files or not download else (REPOSITORY, None)
         table = datasets.load_dataset(kind, data_files=data, split="train")
         names = np.asarray(table["writer_id"])
         places = np.flatnonzero(chosen(names, names, writers))
         some = table.select(places).cast_column("image", datasets.Image(mode="L"))
         images = np.stack([np.asarray(image).reshape(784) for image in some["image"]])
-        return images, np.asarray(some["character"], dtype=np.int64), names[places]
-    except (OSError, ValueError, KeyError) as error:
+        labels = np.asarray(some["character"], dtype=np.int64)
+        check_labels("femnist: the parquet copy", labels, len(images), len(NAMES))
+        return images, labels, names[places]
+    except DataError:
+        raise
+    except (*DAMAGE, datasets.exceptions.DatasetsError) as error:
         told = str(error).split("\n")[0]
         raise DataError(f"femnist: the parquet copy could not be read ({type(error).__name__}: {told})") from None
+    finally:
+        datasets.logging.set_verbosity(level)
 
 
 def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.files import data_root
+from asyncfl_lite.tasks.files import at_home, data_root
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.augment import CropAndFlip
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
@@ -88,7 +87,7 @@ class ImageFiles(TaskSource):
         """Return FedEcho's three sets, of images like the training images."""
         channels, side = train.shape[1], train.shape[-1]
         if self.generated is not None:
-            folder = data_root(self.folder) / Path(self.generated).expanduser()
+            folder = data_root(self.folder) / at_home(self.generated)
             synthetic = _pool(lambda: unlabelled.folder_images(folder, side, channels), side, channels)
         else:
             drawn = unlabelled.shapes if channels == 3 else unlabelled.strokes

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks.files import data_folder
+from asyncfl_lite.errors import DataError, reason
+from asyncfl_lite.tasks.files import DAMAGE, check_labels, data_folder
 from asyncfl_lite.tasks.images.image_task import Labelled
 
 
@@ -68,10 +68,11 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
             if packed is not None:
                 return *packed, _names(reader)
         data = reader(place.parent, download=download, **part)
-    except (RuntimeError, ValueError, TypeError, AssertionError, OSError, EOFError) as error:
-        told = str(error).split("\n")[0] or type(error).__name__
-        raise DataError(f"{name}: {place} could not be read ({told}); {how}") from None
-    return _channels_first(torch.as_tensor(data.data)), _labels(data), _names(data)
+        images, labels = _channels_first(torch.as_tensor(data.data)), _labels(data)
+    except (RuntimeError, *DAMAGE) as error:
+        raise DataError(f"{name}: {place} could not be read ({reason(error)}); {how}") from None
+    check_labels(f"{name}: {place}", labels.numpy(), len(images), len(data.classes))
+    return images, labels, _names(data)
 
 
 def _names(data: object) -> tuple[str, ...]:

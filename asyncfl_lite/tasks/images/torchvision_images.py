@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from asyncfl_lite.tasks.base import TASKS
 from asyncfl_lite.tasks.files import data_root
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
@@ -94,6 +96,6 @@ class STL10(TorchvisionImages):
         "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
         "licence": "not stated; the authors ask to cite their paper of 2011",
     }
-    side: int | None = 32
+    side: int | None = Field(32, ge=8)
     cross: Other = "cifar100"
     natural: Literal["warped", Other] = "photographs"

@@ -91,7 +91,8 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
     digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:12]
     place = files.cache_root() / "tokenizers" / f"{name}-{vocabulary}-{digest}.json"
     if place.is_file():
-        return Tokeniser(Tokenizer.from_file(str(place)))
+        with suppress(Exception):  # the library raises just that for a damaged file: make it anew
+            return Tokeniser(Tokenizer.from_file(str(place)))
     model = Tokenizer(models.BPE(unk_token=SPECIAL[1]))  # WordPiece's trainer gives another vocabulary every time
     model.normalizer = normalizers.BertNormalizer(lowercase=True)
     model.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.files import data_file, data_folder, text_of
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.sentences import sentence_pairs
@@ -149,7 +149,7 @@ class Shakespeare(TaskSource):
         """Return the task."""
         place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=HOW)
         path = data_file(place, "input.txt", how=HOW)
-        speeches, sizes = roles_of(path.read_text(encoding="utf-8"))
+        speeches, sizes = roles_of(text_of(path))
         roles = {role: text for role, text in speeches.items() if sizes[role] >= self.least}
         others = [text for role, text in speeches.items() if role not in roles]
         return character_task(

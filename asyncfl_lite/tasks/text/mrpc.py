@@ -10,7 +10,7 @@ import numpy as np
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.files import data_file, data_folder, reading
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 
@@ -106,7 +106,7 @@ def read_pairs(path: Path) -> Labelled:
         DataError: naming the line that is not as it should be.
     """
     texts, labels = [], []
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(rows, [])
         if not set(COLUMNS) <= set(header):
@@ -117,4 +117,6 @@ def read_pairs(path: Path) -> Labelled:
                 raise DataError(f"{path}: line {rows.line_num} is not a pair of {len(header)} columns")
             texts.append((row[first], row[second]))
             labels.append(int(row[quality]))
+    if min(labels.count(0), labels.count(1)) < 2:
+        raise DataError(f"{path}: must hold at least 2 pairs of each Quality, 0 and 1")
     return texts, labels

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
+import pickle
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.errors import DataError
+from asyncfl_lite.errors import DataError, reason
 from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.files import data_file, data_folder, data_root
+from asyncfl_lite.tasks.files import check_labels, data_file, data_folder, data_root, reading, text_of
 from asyncfl_lite.tasks.images.image_task import balanced
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
@@ -113,18 +116,25 @@ class Newsgroups20(TextSource):
             return _folders(place)
         if (place / SCIKIT_LEARNS).is_file():
             return _scikit_learns(place, download=False)
-        names = tuple(json.loads(data_file(place, "target_names.json", how=HOW).read_text()))
+        path = data_file(place, "target_names.json", how=HOW)
+        with reading(path, "a JSON list of the groups' names"):
+            names = tuple(json.loads(text_of(path)))
+            if not names or not all(isinstance(name, str) for name in names):
+                raise TypeError("no names")
         train, test = (
-            _lines(data_file(place, f"20news-bydate-{part}.jsonl.xz", f"20news-bydate-{part}.jsonl", how=HOW))
+            _lines(
+                data_file(place, f"20news-bydate-{part}.jsonl.xz", f"20news-bydate-{part}.jsonl", how=HOW), len(names)
+            )
             for part in ("train", "test")
         )
         return names, train, test
 
 
-def _lines(path: Path) -> Posts:
+def _lines(path: Path, groups: int) -> Posts:
     """Read one JSON object a line: ``label`` and ``text``, in which tabs may stand for line breaks."""
     texts, labels = [], []
-    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
+    opened = lzma.open if path.suffix == ".xz" else open
+    with reading(path, "UTF-8 text, whole"), opened(path, "rt", encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             try:
                 post = json.loads(line)
@@ -133,6 +143,7 @@ def _lines(path: Path) -> Posts:
                 raise DataError(f"{path}: line {number} is no JSON object with text and label") from None
             texts.append(text if "\n" in text else text.replace("\t", "\n"))
             labels.append(label)
+        check_labels(path, np.array(labels, dtype=np.int64), len(texts), groups)
     return texts, labels
 
 
@@ -147,17 +158,36 @@ def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
 
 
 def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
-    """Read what scikit-learn keeps, and have it fetch that if it may."""
+    """Read what scikit-learn keeps, and have it fetch that, by its SHA-256 sum, if it may and must.
+
+    What it keeps is pickled. Only the few classes that it is made of are let in: nothing else in it is executed.
+    """
     from sklearn.datasets import fetch_20newsgroups
 
+    path = home / SCIKIT_LEARNS
     try:
-        train, test = (
-            fetch_20newsgroups(data_home=home, subset=part, shuffle=False, download_if_missing=download)
-            for part in ("train", "test")
-        )
+        if download and not path.is_file():
+            fetch_20newsgroups(data_home=home, shuffle=False)
     except (OSError, ValueError) as error:
-        raise DataError(f"download: 20 Newsgroups cannot be fetched ({error})") from None
-    return _of_bunches(train, test)
+        raise DataError(f"download: 20 Newsgroups cannot be fetched ({reason(error)})") from None
+    with reading(path, "what scikit-learn keeps of 20 Newsgroups"):
+        parts = _OnlyPosts(io.BytesIO(zlib.decompress(path.read_bytes()))).load()
+        return _of_bunches(parts["train"], parts["test"])
+
+
+class _OnlyPosts(pickle.Unpickler):
+    """Reads a pickle of texts and numbers, which may name no other class or function than these."""
+
+    allowed = re.compile(
+        r"sklearn\.utils(\._bunch)?\.Bunch|numpy\.(ndarray|dtype)|numpy\.(_?core)\.multiarray\._reconstruct"
+        r"|numpy\.(_?core)\.numeric\._frombuffer|_codecs\.encode"
+    )
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what a pickle may name."""
+        if not self.allowed.fullmatch(f"{module}.{name}"):
+            raise ValueError(f"it names {module}.{name}, which has no place in it")
+        return super().find_class(module, name)
 
 
 def _of_bunches(train: dict, test: dict) -> tuple[tuple[str, ...], Posts, Posts]:

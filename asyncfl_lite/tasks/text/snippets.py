@@ -15,7 +15,7 @@ from pydantic import Field
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.files import data_file, data_folder, text_of
 from asyncfl_lite.tasks.text.newsgroups20 import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.text.standins import Topics20
 
@@ -66,11 +66,11 @@ def read_snippets(path: Path, num_classes: int) -> Posts:
         DataError: in one line, when a line is none, or there are none.
     """
     texts, labels = [], []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(text_of(path).splitlines(), 1):
         try:
             entry = json.loads(line)
             text, label = str(entry["text"]), int(entry["label"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(f"{path.name}: line {number} must have text and label ({error!r})") from None
         if not 0 <= label < num_classes:
             raise DataError(f"{path.name}: line {number}: label must be 0 to {num_classes - 1}, got {label}")

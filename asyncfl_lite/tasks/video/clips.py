@@ -119,7 +119,9 @@ def read_clips(
     told = json.dumps([[clip.path for clip in clips], sizes, frames, side])
     array = cache / f"{name}-{frames}x{side}-{hashlib.sha256(told.encode()).hexdigest()[:12]}.npy"
     notes = array.with_suffix(".json")
-    if not notes.is_file():
+    if not clips:
+        raise DataError(f"{videos}: the split files must name clips for {name}, they name none")
+    if not _is_kept(array, notes, (len(clips), 3, frames, side, side)):
         _decode_all(clips, videos, array, notes, name, frames, side)
     skipped = json.loads(notes.read_text(encoding="utf-8"))
     kept = np.array([place for place, clip in enumerate(clips) if clip.path not in skipped], dtype=np.int64)
@@ -127,6 +129,15 @@ def read_clips(
         raise DataError(f"{videos}: none of the {len(clips)} clips for {name} can be read; see {notes}")
     labels = torch.tensor([clips[place].label for place in kept])
     return Decoded(_normalised_rows(np.load(array, mmap_mode="r"), kept, dtype), labels, skipped)
+
+
+def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
+    """Return whether clips were decoded before, and what was kept of them is whole."""
+    try:
+        skipped = json.loads(notes.read_text(encoding="utf-8"))
+        return isinstance(skipped, dict) and np.load(array, mmap_mode="r").shape == shape
+    except (OSError, ValueError, EOFError, AttributeError):
+        return False
 
 
 def _decode_all(

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from asyncfl_lite.errors import DataError
 from asyncfl_lite.tasks.base import TASKS, Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.files import data_file, data_folder
+from asyncfl_lite.tasks.files import at_home, data_file, data_folder, reading, text_of
 from asyncfl_lite.tasks.images.packaged import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize
 from asyncfl_lite.tasks.video.clips import Clip, normalised, read_clips
@@ -66,7 +66,7 @@ class VideoFolder(TaskSource):
         """Read the clips; the first time they are decoded, with a bar."""
         place = data_folder(self.folder, *self.folders, how=self.how)
         names, *lists = self.listing(place)
-        cache = place if self.cache is None else Path(self.cache).expanduser()
+        cache = place if self.cache is None else at_home(self.cache)
         dtype = getattr(torch, self.precision)
         train, test = (
             read_clips(first_of_each(clips, self.clips_per_class), place, cache, name, self.frames, self.side, dtype)
@@ -131,7 +131,8 @@ class UCF101(SplitVideoFolder):
         """Read classInd.txt, trainlist0x.txt and testlist0x.txt; videos lie in UCF-101/<class>/."""
         splits = inside(place, "ucfTrainTestlist", "TrainTestlist")
         numbered = [line.split(maxsplit=1) for line in lines_of(data_file(splits, "classInd.txt", how=self.how))]
-        names = [name for _, name in sorted((int(number), name) for number, name in numbered)]
+        with reading(splits / "classInd.txt", "lines of a number and a class"):
+            names = [name for _, name in sorted((int(number), name) for number, name in numbered)]
         videos = "UCF-101/" if (place / "UCF-101").is_dir() else ""
         lists = []
         for kind in ("train", "test"):
@@ -188,7 +189,7 @@ class Kinetics(VideoFolder):
         rows = {}
         for kind in ("train", "val"):
             path = data_file(inside(place, "annotations"), f"{kind}.csv", how=self.how)
-            with path.open(newline="", encoding="utf-8") as file:
+            with reading(path, "a table in UTF-8"), path.open(newline="", encoding="utf-8") as file:
                 table = csv.DictReader(file)
                 if not {"label", "youtube_id", "time_start", "time_end"} <= set(table.fieldnames or ()):
                     raise DataError(f"{path}: must have the columns label,youtube_id,time_start,time_end")
@@ -226,7 +227,10 @@ def inside(place: Path, *names: str) -> Path:
 
 def lines_of(path: Path) -> list[str]:
     """Return a text file's lines that are not empty."""
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [line for line in text_of(path).splitlines() if line.strip()]
+    if not lines:
+        raise DataError(f"{path}: must have at least one line, has none")
+    return lines
 
 
 def class_of(name: str, names: list[str], path: Path) -> int:

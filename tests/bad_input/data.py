@@ -1,0 +1,208 @@
+"""Data files that cannot be, by the reader that meets them: what is written, then the run that reads it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import pickle
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+Files = Callable[[Path], None]
+
+
+class Bomb:
+    """Whose pickle would call a function when it is read."""
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (Path("exploded"),))
+
+
+def files(**contents: str | bytes) -> Files:
+    """Write files by path, with ``/`` in it written as ``__`` and ``.`` as ``_dot_``."""
+
+    def write(folder: Path) -> None:
+        for name, content in contents.items():
+            path = folder / name.replace("__", "/").replace("_dot_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return write
+
+
+def idx(values: np.ndarray) -> bytes:
+    """Bytes in MNIST's format."""
+    return bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">i4").tobytes() + values.astype(np.uint8).tobytes()
+
+
+def mnist(images: bytes | None = None, labels: bytes | None = None) -> Files:
+    """MNIST's four files, unpacked, the training part's replaced."""
+    sound = idx(np.zeros((6, 28, 28))), idx(np.arange(6))
+    given = {"train-images-idx3": images, "train-labels-idx1": labels}
+
+    def write(folder: Path) -> None:
+        (folder / "MNIST/raw").mkdir(parents=True)
+        for part in ("train", "t10k"):
+            for kind, content in zip(("images-idx3", "labels-idx1"), sound, strict=True):
+                replaced = given.get(f"{part}-{kind}")
+                (folder / f"MNIST/raw/{part}-{kind}-ubyte").write_bytes(content if replaced is None else replaced)
+
+    return write
+
+
+def leaf(**changed: object) -> Files:
+    """LEAF's JSON of one writer with two images; ``x``, ``y`` and others replaced."""
+    own = {"x": [[0.5] * 784] * 2, "y": [1, 2], **{key: changed[key] for key in ("x", "y") if key in changed}}
+    content = {"users": ["w"], "num_samples": [2], "user_data": {"w": own}}
+    content |= {key: value for key, value in changed.items() if key in content}
+    text = json.dumps(content)
+    return files(femnist__train__a_dot_json=text, femnist__test__a_dot_json=text)
+
+
+def npz(**changed: object) -> Files:
+    """CIFAR-10 (JPEG q75)'s file, with no image in it that is one; parts replaced."""
+    whole = {"jpeg_header": np.zeros(4, np.uint8), "class_names": np.array(["a", "b"])}
+    for part in ("train", "test"):
+        whole |= {f"{part}_stream": np.zeros(8, np.uint8), f"{part}_offsets": np.array([0, 4, 8])}
+        whole |= {f"{part}_labels": np.array([0, 1], np.uint8)}
+    file = io.BytesIO()
+    np.savez(file, **{**whole, **changed})
+    return _as("cifar10-jpeg75.npz", file.getvalue())
+
+
+def _as(name: str, content: bytes) -> Files:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def posts(train: str | bytes, names: str = '["g"]', ending: str = "jsonl") -> Files:
+    """20 Newsgroups as JSON lines, the training part as given."""
+    content = train.encode() if isinstance(train, str) else train
+
+    def write(folder: Path) -> None:
+        (folder / "20news").mkdir()
+        (folder / "20news/target_names.json").write_text(names)
+        (folder / f"20news/20news-bydate-train.{ending}").write_bytes(content)
+        (folder / "20news/20news-bydate-test.jsonl").write_text('{"text": "a", "label": 0}\n')
+
+    return write
+
+
+PAIRS = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+FLASH = {
+    "speed_distri_dot_json": json.dumps({"n": dict.fromkeys(("down_u", "down_sigma", "up_u", "up_sigma"), 1.0)}),
+    "benchmark2score_dot_json": '{"p": 3}',
+    "real2benchmark_dot_json": '{"q": "p"}',
+}
+
+
+def flash(**changed: str | bytes) -> Files:
+    """FLASH's three files, some replaced."""
+    return files(**{**FLASH, **changed})
+
+
+def no_writer(folder: Path) -> None:
+    """No file at all."""
+
+
+def flash_law(folder: Path) -> list[str]:
+    return ["--delay", "flash", "--delay-settings", f"folder={folder}"]
+
+
+def trace_law(folder: Path) -> list[str]:
+    return ["--delay", "trace", "--delay-settings", f"path={folder / 'trace.csv'}"]
+
+
+POST = '{"text": "a", "label": 0}\n'
+VIDEO = "ucfTrainTestlist"
+CUT_XZ = lzma.compress((POST * 500).encode())[:60]
+# what is asked for: a task by its name, or a function of the folder; what is written; what must be said
+DATA: list[tuple[str, str | Callable[[Path], list[str]], Files, tuple[str, ...]]] = [
+    ("mnist-missing", "mnist", no_writer, ("folder: looked in", "for MNIST/, which is not there", "download=true")),
+    ("mnist-no-such-user", lambda _: ["--task", "mnist", "--task-settings", "folder=~nobody0/x"], no_writer, ("folder: ~nobody0/x cannot be found",)),
+    ("mnist-cut-off", "mnist", mnist(images=idx(np.zeros((6, 28, 28)))[:1000]), ("mnist: ", "MNIST could not be read (", "download=true")),
+    ("mnist-empty", "mnist", mnist(images=b""), ("mnist: ", "MNIST could not be read (")),
+    ("mnist-wrong-magic", "mnist", mnist(images=b"\xff" * 5000), ("mnist: ", "MNIST could not be read (")),
+    ("mnist-label-too-large", "mnist", mnist(labels=idx(np.array([0, 1, 2, 3, 4, 11]))), ("mnist: ", "MNIST: labels must be 0 to 9, got 11")),
+    ("mnist-labels-too-few", "mnist", mnist(labels=idx(np.arange(5))), ("mnist: ", "MNIST: must have a label for each sample, at least 1, has 5 for 6")),
+    ("mnist-other-checksum", "mnist", files(**{f"MNIST__raw__{part}-{kind}-ubyte_dot_gz": gzip.compress(b"no idx") for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")}), ("train-images-idx3-ubyte.gz is damaged: its MD5 sum is not the published one",)),
+    ("cifar10-changed", "cifar10", files(**{"cifar-10-batches-py__data_batch_1": pickle.dumps(Bomb())}), ("cifar10: ", "cifar-10-batches-py could not be read (Dataset not found or corrupted",)),
+    ("cifar100-changed", "cifar100", files(**{"cifar-100-python__train": pickle.dumps(Bomb())}), ("cifar100: ", "could not be read (Dataset not found or corrupted",)),
+    ("stl10-changed", "stl10", files(stl10_binary__train_X_dot_bin=b"x"), ("stl10: ", "could not be read (Dataset not found or corrupted")),
+    ("cifar10-jpeg-missing", "cifar10_jpeg75", no_writer, ("folder: looked in", "for cifar10-jpeg75.npz or", "use cifar10, or name the folder")),
+    ("cifar10-jpeg-empty", "cifar10_jpeg75", _as("cifar10-jpeg75.npz", b""), ("cifar10-jpeg75.npz could not be read (EOFError",)),
+    ("cifar10-jpeg-no-archive", "cifar10_jpeg75", _as("cifar10-jpeg75.npz", b"PK\x03\x04" + b"x" * 99), ("cifar10-jpeg75.npz could not be read (",)),
+    ("cifar10-jpeg-a-pickle", "cifar10_jpeg75", _as("cifar10-jpeg75.npz", pickle.dumps(Bomb())), ("cifar10-jpeg75.npz could not be read (", "contains pickled (object) data")),
+    ("cifar10-jpeg-pickled-labels", "cifar10_jpeg75", npz(train_labels=np.array([Bomb(), 1], dtype=object)), ("cifar10-jpeg75.npz could not be read (", "allow_pickle=False")),
+    ("cifar10-jpeg-label-too-large", "cifar10_jpeg75", npz(train_labels=np.array([0, 7], np.uint8)), ("cifar10-jpeg75.npz: labels must be 0 to 1, got 7",)),
+    ("cifar10-jpeg-no-images", "cifar10_jpeg75", npz(), ("cifar10-jpeg75.npz could not be read (cannot identify image file",)),
+    ("femnist-missing", "femnist", no_writer, ("folder: looked in", "for femnist/ or FEMNIST/", "preprocess.sh")),
+    ("femnist-neither", "femnist", files(femnist__readme="x"), ("has neither train/*.json nor *.parquet",)),
+    ("femnist-cut-off", "femnist", files(femnist__train__a_dot_json='{"users": ["w'), ("femnist: ", "a.json is not a file of LEAF's (JSONDecodeError",)),
+    ("femnist-not-text", "femnist", files(femnist__train__a_dot_json=b"\xff\xfe"), ("a.json is not UTF-8 text (",)),
+    ("femnist-a-list", "femnist", files(femnist__train__a_dot_json="[]"), ("a.json is not a file of LEAF's (TypeError",)),
+    ("femnist-no-users", "femnist", leaf(users=[], num_samples=[]), ("femnist: ", "must have samples in LEAF's *.json, has none")),
+    ("femnist-label-too-large", "femnist", leaf(y=[1, 62]), ("femnist: ", "a.json: w: labels must be 0 to 61, got 62")),
+    ("femnist-label-negative", "femnist", leaf(y=[1, -1]), ("femnist: ", "a.json: w: labels must be 0 to 61, got -1")),
+    ("femnist-labels-too-few", "femnist", leaf(y=[1]), ("a.json: w: must have a label for each sample, at least 1, has 1 for 2",)),
+    ("femnist-pixels-too-few", "femnist", leaf(x=[[0.5] * 700]), ("a.json is not a file of LEAF's (ValueError",)),
+    ("femnist-pixels-nan", "femnist", leaf(x=[[float("nan")] * 784] * 2), ("a.json: pixels of w must be 0 to 1, or 0 to 255",)),
+    ("femnist-other-count", "femnist", leaf(num_samples=[3]), ("holds other numbers of samples than its num_samples says",)),
+    ("femnist-no-parquet", "femnist", files(femnist__a_dot_parquet=b"PAR1"), ("femnist: the parquet copy could not be read (",)),
+    ("mrpc-missing", "mrpc", no_writer, ("folder: looked in", "for MRPC/ or mrpc/", "msr_paraphrase_train.txt")),
+    ("mrpc-half-missing", "mrpc", files(MRPC__other_dot_txt=""), ("for msr_paraphrase_train.txt, which is not there",)),
+    ("mrpc-empty", "mrpc", files(MRPC__msr_paraphrase_train_dot_txt=""), ("msr_paraphrase_train.txt: must begin with a line of columns Quality",)),
+    ("mrpc-columns", "mrpc", files(MRPC__msr_paraphrase_train_dot_txt=PAIRS + "1\t2\n"), ("msr_paraphrase_train.txt: line 2 is not a pair of 5 columns",)),
+    ("mrpc-label", "mrpc", files(MRPC__msr_paraphrase_train_dot_txt=PAIRS + "2\t1\t2\ta\tb\n"), ("line 2 is not a pair",)),
+    ("mrpc-header-only", "mrpc", files(MRPC__msr_paraphrase_train_dot_txt=PAIRS), ("must hold at least 2 pairs of each Quality, 0 and 1",)),
+    ("mrpc-not-text", "mrpc", files(MRPC__msr_paraphrase_train_dot_txt=PAIRS.encode() + b"1\t1\t2\t\xff\tb\n"), ("msr_paraphrase_train.txt is not UTF-8 text",)),
+    ("newsgroups-missing", "newsgroups20", no_writer, ("folder: looked in", "20newsgroups/", "download to true")),
+    ("newsgroups-names-cut-off", "newsgroups20", posts(POST, names='["g'), ("target_names.json is not a JSON list of the groups' names (",)),
+    ("newsgroups-no-json", "newsgroups20", posts(POST + "{\n"), ("20news-bydate-train.jsonl: line 2 is no JSON object with text and label",)),
+    ("newsgroups-label", "newsgroups20", posts('{"text": "a", "label": 1}\n'), ("20news-bydate-train.jsonl: labels must be 0 to 0, got 1",)),
+    ("newsgroups-empty", "newsgroups20", posts(""), ("20news-bydate-train.jsonl: must have a label for each sample, at least 1, has 0",)),
+    ("newsgroups-cut-off", "newsgroups20", posts(CUT_XZ, ending="jsonl.xz"), ("20news-bydate-train.jsonl.xz is not UTF-8 text, whole (EOFError",)),
+    ("newsgroups-no-xz", "newsgroups20", posts("no xz", ending="jsonl.xz"), ("20news-bydate-train.jsonl.xz is not UTF-8 text, whole (LZMAError",)),
+    ("newsgroups-not-text", "newsgroups20", posts(b'{"text": "\xff", "label": 0}\n'), ("20news-bydate-train.jsonl is not UTF-8 text",)),
+    ("newsgroups-a-bomb", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": zlib.compress(pickle.dumps(Bomb()))}), ("20news-bydate_py3.pkz is not what scikit-learn keeps", "which has no place in it")),
+    ("newsgroups-no-zlib", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": b"x"}), ("20news-bydate_py3.pkz is not what scikit-learn keeps of 20 Newsgroups (error",)),
+    ("shakespeare-missing", "shakespeare", no_writer, ("folder: looked in", "for tinyshakespeare/")),
+    ("shakespeare-empty", "shakespeare", files(tinyshakespeare__input_dot_txt=""), ("least: must leave some roles",)),
+    ("shakespeare-not-text", "shakespeare", files(tinyshakespeare__input_dot_txt=b"\xff\xff"), ("input.txt is not UTF-8 text",)),
+    ("gsm8k-missing", "gsm8k", no_writer, ("folder: looked in", "for gsm8k/ or GSM8K/")),
+    ("gsm8k-empty", "gsm8k", files(gsm8k__train_dot_jsonl=""), ("train.jsonl: must hold at least one object with the texts question, answer",)),
+    ("gsm8k-cut-off", "gsm8k", files(gsm8k__train_dot_jsonl='{"question": "a'), ("train.jsonl: no JSON (Unterminated string",)),
+    ("gsm8k-other-keys", "gsm8k", files(gsm8k__train_dot_jsonl='{"q": "a", "answer": "b"}'), ("train.jsonl: object 1 must have the texts question, answer",)),
+    ("gsm8k-too-few", "gsm8k", files(gsm8k__train_dot_jsonl='{"question": "a", "answer": "b"}'), ("samples, held_out: must be at most 1 together",)),
+    ("gsm8k-not-text", "gsm8k", files(gsm8k__train_dot_jsonl=b"\xff"), ("train.jsonl is not UTF-8 text",)),
+    ("mathinstruct-deep", "mathinstruct", files(MathInstruct__MathInstruct_dot_json="[" * 99999), ("MathInstruct.json: no JSON (",)),
+    ("ucf101-missing", "ucf101", no_writer, ("folder: looked in", "for UCF101/ or ucf101/")),
+    ("ucf101-classes", "ucf101", files(**{f"UCF101__{VIDEO}__classInd_dot_txt": "one Archery\n"}), ("classInd.txt is not lines of a number and a class (ValueError",)),
+    ("ucf101-other-class", "ucf101", files(**{f"UCF101__{VIDEO}__classInd_dot_txt": "1 Archery\n", f"UCF101__{VIDEO}__trainlist01_dot_txt": "Bowling/v.avi 1\n"}), ("trainlist01.txt: class 'Bowling' is not among the 1 that are known",)),
+    ("ucf101-no-clips", "ucf101", files(**{f"UCF101__{VIDEO}__classInd_dot_txt": "1 Archery\n", f"UCF101__{VIDEO}__trainlist01_dot_txt": "\n"}), ("trainlist01.txt: must have at least one line, has none",)),
+    ("hmdb51-mark", "hmdb51", files(HMDB51__brush_test_split1_dot_txt="a.avi 3\n"), ("brush_test_split1.txt: a line must end in 0, 1 or 2, got 'a.avi 3'",)),
+    ("kinetics-columns", "kinetics", files(kinetics__train_dot_csv="a,b\n"), ("train.csv: must have the columns label,youtube_id",)),
+    ("kinetics-not-text", "kinetics", files(kinetics__train_dot_csv=b"label,\xff\n"), ("train.csv is not a table in UTF-8",)),
+    ("kinetics-no-clips", "kinetics", files(**{f"kinetics__{part}_dot_csv": "label,youtube_id,time_start,time_end\n" for part in ("train", "val")}), ("the split files must name clips for kinetics-train, they name none",)),
+    ("flash-missing", flash_law, no_writer, ("folder: looked in", "for flash-devices/ or flash/", "PKU-Chengxu/FLASH")),
+    ("flash-half-missing", flash_law, files(speed_distri_dot_json="{}"), ("for benchmark2score.json, which is not there",)),
+    ("flash-empty", flash_law, flash(benchmark2score_dot_json="{}"), ("benchmark2score.json: must hold a JSON object that is not empty",)),
+    ("flash-cut-off", flash_law, flash(benchmark2score_dot_json='{"p": '), ("benchmark2score.json: cannot be read (Expecting value",)),
+    ("flash-deep", flash_law, flash(benchmark2score_dot_json="[" * 99999), ("benchmark2score.json: cannot be read (",)),
+    ("flash-not-text", flash_law, flash(speed_distri_dot_json=b"\xff"), ("speed_distri.json: cannot be read (",)),
+    ("flash-score-zero", flash_law, flash(benchmark2score_dot_json='{"p": 0}'), ("benchmark2score.json: p must be a number above 0, got 0",)),
+    ("flash-nobody-scored", flash_law, flash(real2benchmark_dot_json='{"q": "z"}'), ("real2benchmark.json: no phone has a score",)),
+    ("flash-phone-a-list", flash_law, flash(real2benchmark_dot_json='{"q": ["p"]}'), ("real2benchmark.json: q must be the name of a phone, got ['p']",)),
+    ("flash-link-missing", flash_law, flash(speed_distri_dot_json='{"n": {"down_u": 1}}'), ("speed_distri.json: network 'n' must have down_u, down_sigma, up_u, up_sigma",)),
+    ("trace-missing", trace_law, no_writer, ("trace.csv: No such file or directory",)),
+    ("trace-empty", trace_law, files(trace_dot_csv=""), ("trace.csv, line 1: the header must name the columns client,seconds",)),
+    ("trace-row", trace_law, files(trace_dot_csv="client,seconds\n0,fast\n"), ("trace.csv, line 2: seconds must be a number of at least 0, got 'fast'",)),
+    ("trace-nan", trace_law, files(trace_dot_csv="client,seconds\n0,nan\n"), ("line 2: seconds must be a number of at least 0, got 'nan'",)),
+    ("trace-columns", trace_law, files(trace_dot_csv="client,seconds\n0\n"), ("line 2: seconds must be a number of at least 0, got None",)),
+    ("trace-lacks-a-client", trace_law, files(trace_dot_csv="client,seconds\n0,1\n"), ("trace.csv: no row for client 1 of 50",)),
+    ("trace-not-text", trace_law, files(trace_dot_csv=b"client,seconds\n\xff,1\n"), ("trace.csv: ", "can't decode byte 0xff")),
+]  # fmt: skip

@@ -1,0 +1,89 @@
+"""Grid files that cannot be: the text of a tier's file or of a paper's file, in place of a sound one."""
+
+from __future__ import annotations
+
+TIER = "tier: smoke\npapers: [toy.yaml]\n"
+PAPER = "paper: toy\ntiers: {smoke: {seeds: [0]}}\ncells: {toy/a: {}}\n"
+
+
+def cells(text: str) -> str:
+    """A sound paper's file but for its cells."""
+    return PAPER.replace("cells: {toy/a: {}}", f"cells: {text}")
+
+
+def tiers(text: str) -> str:
+    """A sound paper's file but for its tiers."""
+    return PAPER.replace("{smoke: {seeds: [0]}}", text)
+
+
+GROWING = "a0: &a0 {k: 1}\n" + "".join(
+    f"a{n + 1}: &a{n + 1} {{<<: [{', '.join([f'*a{n}'] * 9)}]}}\n" for n in range(12)
+)
+"""Each mapping takes over the one before nine times: 9**12 entries."""
+LAUGHS = "b0: &b0 [x, x]\n" + "".join(f"b{n + 1}: &b{n + 1} [{', '.join([f'*b{n}'] * 9)}]\n" for n in range(30))
+"""9**30 words when written out, a few when not."""
+MANY = "{" + ", ".join(f"a{n}: {{" + ", ".join(f"v{k}: {{}}" for k in range(10)) + "}" for n in range(9)) + "}"
+"""10**9 combinations."""
+
+GRIDS: list[tuple[str, str | bytes, str | bytes, tuple[str, ...]]] = [
+    ("tier-empty", "", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, got None",)),
+    ("tier-a-list", "- 1\n", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, got [1]",)),
+    ("tier-a-word", "smoke", PAPER, ("smoke.yaml: must be a mapping of tier, papers, only, got 'smoke'",)),
+    ("tier-cut-off", "tier: [smoke", PAPER, ("smoke.yaml: no YAML (", "line 1")),
+    ("tier-with-tabs", "tier: smoke\npapers:\n\t- toy.yaml\n", PAPER, ("smoke.yaml: no YAML (", "line 3")),
+    ("tier-not-text", b"\xff\xfe\x00tier", PAPER, ("smoke.yaml: must be UTF-8 text",)),
+    ("tier-unnamed", "papers: [toy.yaml]", PAPER, ("smoke.yaml: tier: must be given",)),
+    ("tier-a-path", "tier: ../up\npapers: [toy.yaml]", PAPER, ("smoke.yaml: tier: must be a folder's name of letters, digits", "got '../up'")),
+    ("tier-of-no-papers", "tier: smoke\npapers: []", PAPER, ("smoke.yaml: papers: must have at least 1 item, got []",)),
+    ("tier-key-misspelt", TIER + "paper: x", PAPER, ("smoke.yaml: setting: 'paper' is not known; did you mean 'papers'?",)),
+    ("tier-key-a-number", TIER + "3: x", PAPER, ("smoke.yaml: setting: 3 is not known. Allowed: only, papers, tier",)),
+    ("tier-key-twice", TIER + "tier: smoke", PAPER, ("smoke.yaml: no YAML ('tier' is there twice", "line 3")),
+    ("tier-only-no-cell", TIER + "only: [other/*]", PAPER, ("smoke.yaml: only: no cell of 1 matches 'other/*', such as 'toy/a'",)),
+    ("paper-missing", "tier: smoke\npapers: [toi.yaml]", PAPER, ("toi.yaml: No such file or directory; there are: smoke.yaml, toy.yaml",)),
+    ("paper-no-mapping", TIER, "[1, 2]", ("toy.yaml: must be a mapping of paper, tiers, cells, definitions, got [1, 2]",)),
+    ("paper-key-misspelt", TIER, PAPER + "cell: {}", ("toy.yaml: setting: 'cell' is not known; did you mean 'cells'?",)),
+    ("python-in-it", TIER, "!!python/object/apply:os.system ['true']", ("toy.yaml: no YAML (could not determine a constructor",)),
+    ("no-such-date", TIER, PAPER + "definitions: {a: 2026-99-99}", ("toy.yaml: no YAML (", "month")),
+    ("number-without-end", TIER, cells("{toy/a: {settings: {seed: " + "9" * 5000 + "}}}"), ("toy.yaml: no YAML (", "4300")),
+    ("deeper-than-deep", TIER, "[" * 1500, ("toy.yaml: no YAML (nested too deeply, or within itself)",)),
+    ("within-itself", TIER, PAPER.replace("paper: toy", "paper: &p [*p]"), ("toy.yaml: paper: must be a valid string, got [[",)),
+    ("mappings-that-grow", TIER, f"{GROWING}paper: toy", ("toy.yaml: no YAML (more than 10000 entries",)),
+    ("a-billion-laughs", TIER, f"{LAUGHS}paper: *b30", ("toy.yaml: paper: must be a valid string, got [[",)),
+    ("laughs-for-a-name", TIER, f"paper: {{}}\ndefinitions:\n  {LAUGHS.replace(chr(10), chr(10) + '  ')}\ntiers: {{smoke: {{seeds: *b30}}}}\ncells: {{toy/a: {{}}}}", ("toy.yaml: paper: must be a valid string, got {}",)),
+    ("no-tiers", TIER, tiers("{}"), ("toy.yaml: tier: 'smoke' is not known. Allowed: none",)),
+    ("tier-it-lacks", TIER, tiers("{smok: {seeds: [0]}}"), ("toy.yaml: tier: 'smoke' is not known; did you mean 'smok'?",)),
+    ("no-seeds", TIER, tiers("{smoke: {}}"), ("toy.yaml: tiers.smoke.seeds: must be given",)),
+    ("seeds-none", TIER, tiers("{smoke: {seeds: []}}"), ("toy.yaml: tiers.smoke.seeds: must have at least 1 item, got []",)),
+    ("seeds-twice", TIER, tiers("{smoke: {seeds: [1, 2, 1]}}"), ("toy.yaml: tiers.smoke.seeds: must be different seeds, got [1, 2, 1]",)),
+    ("seeds-negative", TIER, tiers("{smoke: {seeds: [-1]}}"), ("toy.yaml: tiers.smoke.seeds.0: must be greater than or equal to 0, got -1",)),
+    ("seeds-words", TIER, tiers("{smoke: {seeds: ['1']}}"), ("toy.yaml: tiers.smoke.seeds.0: must be a valid integer, got '1'",)),
+    ("seeds-true", TIER, tiers("{smoke: {seeds: [true]}}"), ("toy.yaml: tiers.smoke.seeds: must be a number, not true or false",)),
+    ("seeds-one-number", TIER, tiers("{smoke: {seeds: 3}}"), ("toy.yaml: tiers.smoke.seeds: must be a valid list, got 3",)),
+    ("tier-setting-misspelt", TIER, tiers("{smoke: {seeds: [0], setings: {}}}"), ("toy.yaml: tiers.smoke: 'setings' is not known; did you mean 'settings'?",)),
+    ("no-cells", TIER, cells("{}"), ("toy.yaml: cells: must have at least 1 item, got {}",)),
+    ("cells-a-list", TIER, cells("[toy/a]"), ("toy.yaml: cells: must be a valid dictionary, got ['toy/a']",)),
+    ("cell-nothing", TIER, cells("{toy/a: }"), ("toy.yaml: cells.toy/a: must be", "got None")),
+    ("cell-named-by-a-number", TIER, cells("{1: {}}"), ("toy.yaml: cells.1", "must be a valid string, got 1")),
+    ("cell-key-misspelt", TIER, cells("{toy/a: {setings: {}}}"), ("toy.yaml: cells.toy/a: 'setings' is not known; did you mean 'settings'?",)),
+    ("cell-twice", TIER, cells("{toy/a: {}, toy/a: {settings: {rounds: 3}}}"), ("toy.yaml: no YAML ('toy/a' is there twice",)),
+    ("cell-in-two-papers", "tier: smoke\npapers: [toy.yaml, ./toy.yaml]", PAPER, ("smoke.yaml: cell toy/a: there are two of this name",)),
+    ("cell-outside", TIER, cells("{../../a: {}}"), ("toy.yaml: cell '../../a': each part of its name must be a folder's name of letters",)),
+    ("cell-at-the-root", TIER, cells("{/etc/a: {}}"), ("toy.yaml: cell '/etc/a': each part of its name must be a folder's name of letters",)),
+    ("cell-with-a-break", TIER, cells('{"a\\nb": {}}'), (r"toy.yaml: cell 'a\nb': each part of its name must be a folder's name of letters",)),
+    ("cell-of-no-such-setting", TIER, cells("{toy/a: {settings: {roundz: 3}}}"), ("toy.yaml: cell toy/a: setting: 'roundz' is not known; did you mean 'rounds'?",)),
+    ("cell-setting-by-a-number", TIER, cells("{toy/a: {settings: {3: 3}}}"), ("toy.yaml: cell", "toy/a", "3")),
+    ("cell-cannot-be", TIER, cells("{toy/a: {settings: {concurrency: 60}}}"), ("toy.yaml: cell toy/a: concurrency: must be at most clients (50), got 60",)),
+    ("cell-tier-misspelt", TIER, cells("{toy/a: {tiers: {smok: {}}}}"), ("toy.yaml: cell toy/a: tiers: 'smok' is not known; did you mean 'smoke'?",)),
+    ("cell-seeds-of-no-tier", TIER, cells("{toy/a: {seeds: {laptop: [1]}}}"), ("toy.yaml: cell toy/a: seeds: 'laptop' is not known. Allowed: smoke",)),
+    ("axis-it-lacks", TIER, cells("{'toy/{law}': {over: {delay: {a: {}}}}}"), ("toy.yaml: cell toy/{law}: no axis 'law' to fill in; there are: delay",)),
+    ("axis-of-an-object", TIER, cells("{'toy/{delay.__class__}': {over: {delay: {a: {}}}}}"), ("no axis 'delay.__class__' to fill in; there are: delay",)),
+    ("axis-padded-for-ever", TIER, cells("{'toy/{delay:>9999999999}': {over: {delay: {a: {}}}}}"), ("no axis 'delay:>9999999999' to fill in",)),
+    ("axis-not-closed", TIER, cells("{'toy/{delay': {over: {delay: {a: {}}}}}"), ("toy.yaml: cell toy/{delay: no axis", "there are: delay")),
+    ("axis-not-in-the-name", TIER, cells("{toy/a: {over: {delay: {a: {}, b: {}}}}}"), ("toy.yaml: cell toy/a: there are two of this name",)),
+    ("axis-value-misspelt", TIER, cells("{'toy/{d}': {over: {d: {a: {setings: {}}}}}}"), ("toy.yaml: cells.toy/{d}.over.d.a: 'setings' is not known; did you mean 'settings'?",)),
+    ("axis-value-cannot-be", TIER, cells("{'toy/{d}': {over: {d: {a: {settings: {delay: a}}}}}}"), ("toy.yaml: cell toy/a: delay: 'a' is not known. Allowed: constant",)),
+    ("axes-without-end", TIER, cells(f"{{toy/a: {{over: {MANY}}}}}"), ("toy.yaml: cell toy/a: over: must have at most 10000 combinations, has 1000000000",)),
+    ("left-out-of-no-axis", TIER, cells("{'toy/{d}': {over: {d: {a: {}}}, without: [{e: a}]}}"), ("toy.yaml: cell toy/{d}: without: 'e' is not known. Allowed: d",)),
+    ("left-out-everything", TIER, cells("{'toy/{d}': {over: {d: {a: {}}}, without: [{d: a}]}}"), ("smoke.yaml: only: no cell of 0 matches '*'",)),
+    ("printed-row-no-text", TIER, cells("{toy/a: {published: [{artefact: 2}]}}"), ("toy.yaml: cells.toy/a.published.0.artefact: must be a valid string, got 2",)),
+]  # fmt: skip

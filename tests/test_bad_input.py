@@ -1,0 +1,288 @@
+"""Whatever is wrong with an input, it is told in one line that names what, where, and what is allowed.
+
+The tables are in ``tests/bad_input``; here they meet the command line, which prints that line, and exits with 2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from bad_input.arguments import ARGUMENTS
+from bad_input.configurations import CONFIGURATIONS, HUGE, SEEDS
+from bad_input.data import DATA, Bomb
+from bad_input.grids import GRIDS, PAPER, TIER
+
+from asyncfl_lite import Config, Task, load_result, run
+from asyncfl_lite.checkpoints import load_checkpoint
+from asyncfl_lite.cli import main
+from asyncfl_lite.errors import AsyncFLError, ConfigError, DataError, ResultError
+from asyncfl_lite.results import load_complete, standing
+from asyncfl_lite.runner import Run
+
+ROOT = Path(__file__).parent.parent
+SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
+LONGEST = 1500
+"""Characters of a message: the names of all settings are 700."""
+
+
+def check(message: str, words: tuple[str, ...]) -> None:
+    """It is one line, not endless, and says these words in this order."""
+    assert re.search(".*".join(map(re.escape, words)), message), message
+    assert len(message.splitlines()) == 1 and message.isprintable() and len(message) < LONGEST
+
+
+@pytest.fixture
+def refused(capfd):
+    """Run the command line in this process; it must refuse its arguments as it should, here for these words."""
+
+    def run_it(arguments: list[str], words: tuple[str, ...]) -> None:
+        try:
+            code = main(arguments)
+        except SystemExit as ended:  # how the parser of arguments ends
+            code = ended.code
+        told = capfd.readouterr()
+        assert code == 2, (code, told)
+        assert told.err.startswith("asyncfl-lite: ") and told.err.endswith("\n") and "Traceback" not in told.err
+        check(told.err.removesuffix("\n"), words)
+
+    return run_it
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A working folder with a sound grid, and a file where a folder might be wanted."""
+    write_grid(tmp_path)
+    (tmp_path / "file").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASYNCFL_DATA", str(tmp_path / "nothing"))
+    return tmp_path
+
+
+def write_grid(folder: Path, tier: str | bytes = TIER, paper: str | bytes = PAPER) -> Path:
+    (folder / "experiments").mkdir(exist_ok=True)
+    for name, text in (("smoke", tier), ("toy", paper)):
+        (folder / f"experiments/{name}.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
+    return folder / "experiments/smoke.yaml"
+
+
+def table(rows: list, *ids: str):
+    return pytest.mark.parametrize(ids, [row[1:] for row in rows], ids=[row[0] for row in rows])
+
+
+def test_the_tables_are_large_and_without_doubles():
+    ids = [row[0] for rows in (CONFIGURATIONS, SEEDS, ARGUMENTS, GRIDS, DATA) for row in rows]
+    assert len(ids) == len(set(ids)) > 250
+
+
+@table(CONFIGURATIONS + SEEDS, "given", "words")
+def test_a_configuration(given, words):
+    with pytest.raises(ConfigError) as caught:
+        Config.from_mapping(given)
+    check(str(caught.value), words)
+
+
+YAML_HOLDS = [
+    row for row in CONFIGURATIONS if all(isinstance(key, str) and key and row[1][key] != HUGE for key in row[1])
+]
+
+
+@table(YAML_HOLDS, "given", "words")
+def test_a_configuration_in_a_grid_is_told_with_file_and_cell(given, words, place, refused):
+    content = {**yaml.safe_load(PAPER), "cells": {"toy/a": {"settings": given}}}
+    write_grid(place, paper=yaml.safe_dump(content))
+    refused(["grid", "experiments/smoke.yaml"], ("experiments/toy.yaml: cell toy/a: ", *words))
+
+
+@table(ARGUMENTS, "arguments", "words")
+def test_a_command_line(arguments, words, place, refused):
+    known = {"{grid}": "experiments/smoke.yaml", "{file}": str(place / "file")}
+    refused([known.get(text, text) for text in arguments], tuple(known.get(text, text) for text in words))
+    assert (place / "file").read_text() == "x"
+
+
+@table(GRIDS, "tier", "paper", "words")
+def test_a_grid(tier, paper, words, place, refused):
+    write_grid(place, tier, paper)
+    refused(["grid", "experiments/smoke.yaml"], ("experiments/", *words))
+
+
+@table(DATA, "asked", "write", "words")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_data_file(asked, write, words, place, refused):
+    (place / "data").mkdir()
+    write(place / "data")
+    if isinstance(asked, str):
+        arguments = ["--task", asked, "--task-settings", f"folder={place / 'data'}", "--model", "mlp"]
+    else:
+        arguments = asked(place / "data")
+    refused(["run", "--rounds", "1", *arguments], words)
+    assert not (place / "exploded").exists()
+
+
+X, Y = np.zeros((6, 4), np.float32), np.arange(6) % 3
+ITEMS = [(X[i], int(Y[i])) for i in range(6)]
+OWN = [
+    ("labels-too-few", lambda: Task.from_tensors(X, Y[:5], X, Y), ("inputs: 6 of them and 5 labels; as many",)),
+    ("nothing", lambda: Task.from_tensors(X[:0], Y[:0], X, Y), ("inputs: 0 of them and 0 labels", "at least 1, needed")),
+    ("labels-from-one", lambda: Task.from_tensors(X, Y + 1, X, Y + 1), ("labels: must be numbered from 0, got 1 to 3",)),
+    ("labels-real", lambda: Task.from_tensors(X, Y * 0.5, X, Y), ("labels: must be (n,) whole numbers, got shape (6,)",)),
+    ("labels-words", lambda: Task.from_tensors(X, ["a"] * 6, X, Y), ("labels: must be a tensor or an array of numbers",)),
+    ("inputs-one-number-each", lambda: Task.from_tensors(X[:, 0], Y, X, Y), ("inputs: must have a sample a row, (n, …), got shape (6,)",)),
+    ("inputs-bytes", lambda: Task.from_tensors(X.astype(np.uint8), Y, X, Y), ("inputs: must be real numbers", "scale them first")),
+    ("inputs-complex", lambda: Task.from_tensors(X + 1j, Y, X, Y), ("inputs: must be real numbers", "got torch.complex64")),
+    ("inputs-nan", lambda: Task.from_tensors(X * np.nan, Y, X, Y), ("inputs: must be finite numbers, got NaN or infinity",)),
+    ("inputs-negative-tokens", lambda: Task.from_tensors(X.astype(int) - 1, Y, X.astype(int), Y), ("inputs: must be real numbers, or token ids from 0, got -1",)),
+    ("test-of-another-shape", lambda: Task.from_tensors(X, Y, X[:, :3], Y), ("test_inputs: must be as inputs, (4,) of torch.float32, got (3,)",)),
+    ("owners-too-few", lambda: Task.from_tensors(X, Y, X, Y, owners=np.zeros(5)), ("owners: one for each of the 6 samples is needed, got shape (5,)",)),
+    ("unlabelled-of-another-shape", lambda: Task.from_tensors(X, Y, X, Y, unlabelled=X[:, :2]), ("unlabelled: must be as inputs, (4,), got (2,)",)),
+    ("items-alone", lambda: Task.from_dataset([1, 2], ITEMS), ("dataset: items must be (input, label) with inputs of one shape (TypeError",)),
+    ("items-of-two-shapes", lambda: Task.from_dataset([(X[0], 0), (X[0, :2], 1)], ITEMS), ("dataset: items must be (input, label) with inputs of one shape",)),
+    ("items-with-words", lambda: Task.from_dataset([(X[0], "cat")], ITEMS), ("dataset: items must be (input, label)", "invalid literal for int()")),
+    ("items-by-name", lambda: Task.from_dataset({"a": (X[0], 0)}, ITEMS), ("dataset: items must be (input, label)", "KeyError")),
+    ("no-items", lambda: Task.from_dataset([], ITEMS), ("dataset: items must be (input, label)", "there are none")),
+    ("no-length", lambda: Task.from_dataset(iter(ITEMS), ITEMS), ("dataset: items must be (input, label)", "has no len()")),
+]  # fmt: skip
+
+
+@table(OWN, "make", "words")
+def test_data_of_ones_own(make, words):
+    with pytest.raises(DataError) as caught:
+        make()
+    check(str(caught.value), words)
+
+
+@pytest.fixture(scope="module")
+def finished():
+    """A result, and the bytes of its files."""
+    return run(Config(**SMALL))
+
+
+def changed(**parts: object):
+    """Change a ``result.json``."""
+
+    def change(folder: Path) -> None:
+        path = folder / "result.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **parts}))
+
+    return change
+
+
+def cut(name: str):
+    def change(folder: Path) -> None:
+        (folder / name).write_bytes((folder / name).read_bytes()[:-20])
+
+    return change
+
+
+RESULTS = [
+    ("cut-off", cut("result.json"), "missing", ("result.json: cut off or no JSON; run the cell again",)),
+    ("removed", lambda f: (f / "result.json").unlink(), "missing", ("result.json: cannot be read (No such file",)),
+    ("not-text", lambda f: (f / "result.json").write_bytes(b"\xff\xfe"), "missing", ("result.json: cut off or no JSON",)),
+    ("deep", lambda f: (f / "result.json").write_text("[" * 99999), "missing", ("result.json: cut off or no JSON",)),
+    ("a-list", lambda f: (f / "result.json").write_text("[]"), "missing", ("result.json: not a result of format 1",)),
+    ("other-format", changed(format=99), "missing", ("result.json: not a result of format 1; run the cell again",)),
+    ("no-configuration", changed(config=None), "missing", ("result.json: must have config, summary, timing and files",)),
+    ("no-digests", changed(files=[]), "missing", ("result.json: must have config, summary, timing and files",)),
+    ("a-digest-less", changed(files={}), "missing", ("result.json: has no digest of curve.csv",)),
+    ("odd-meaning", changed(meaning=3), "missing", ("result.json: meaning must be a mapping",)),
+    ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration is of other code (setting: 'tasks' is not known",)),
+    ("table-cut-off", cut("curve.csv"), "missing", ("curve.csv: cut off or changed since it was written",)),
+    ("table-changed", lambda f: (f / "updates.csv").write_text("client\n1\n"), "missing", ("updates.csv: cut off or changed",)),
+    ("table-not-text", lambda f: (f / "curve.csv").write_bytes(b"\xff"), "missing", ("curve.csv: cannot be read (",)),
+    ("table-removed", lambda f: (f / "clients.csv").unlink(), "missing", ("clients.csv: cannot be read (No such file",)),
+    ("table-a-folder", lambda f: ((f / "curve.csv").unlink(), (f / "curve.csv").mkdir()), "missing", ("curve.csv: cannot be read (Is a directory",)),
+]  # fmt: skip
+
+
+@table(RESULTS, "damage", "stands", "words")
+def test_a_result(damage, stands, words, finished, tmp_path):
+    finished.save(tmp_path)
+    assert load_complete(tmp_path, finished.config).summary == finished.summary
+    damage(tmp_path)
+    assert standing(tmp_path, finished.config) == stands and load_complete(tmp_path, finished.config) is None
+    with pytest.raises(ResultError) as caught:
+        load_result(tmp_path)
+    check(str(caught.value), words)
+
+
+def bomb(path: Path) -> None:
+    torch.save({"format": 3, "config_hash": "x", "bomb": Bomb()}, path)
+
+
+CHECKPOINTS = [
+    ("cut-off", lambda p: p.write_bytes(p.read_bytes()[:-999])),
+    ("empty", lambda p: p.write_bytes(b"")),
+    ("words", lambda p: p.write_text("no checkpoint")),
+    ("zeros", lambda p: p.write_bytes(bytes(5000))),
+    ("other-format", lambda p: torch.save({"format": 1, "config_hash": "x"}, p)),
+    ("no-mapping", lambda p: torch.save([1, 2], p)),
+    ("a-tensor", lambda p: torch.save(torch.zeros(3), p)),
+    ("a-bomb", bomb),
+    ("other-configuration", lambda p: Run(Config(**SMALL, checkpoint_every=1, seed=9), checkpoint=p).finish()),
+]
+
+
+@table(CHECKPOINTS, "damage")
+def test_a_checkpoint_is_told_in_a_warning_and_the_run_starts_over(damage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config, path = Config(**SMALL, checkpoint_every=1), tmp_path / "run.pt"
+    Run(config, checkpoint=path).finish()
+    assert load_checkpoint(Run(config, checkpoint=path), path)
+    damage(path)
+    for other in {*tmp_path.glob("*.pt*")} - {path}:  # whatever is kept of an earlier version
+        other.unlink()
+    with pytest.warns(UserWarning) as told:
+        assert not load_checkpoint(Run(config, checkpoint=path), path)
+    messages = [str(warning.message) for warning in told if "starts over" in str(warning.message)]
+    assert len(messages) == 1 and messages[0].startswith(f"{path}: ") and "\n" not in messages[0]
+    assert not (tmp_path / "exploded").exists()
+
+
+def as_a_process(*arguments: str, cwd: Path = ROOT) -> tuple[int, str]:
+    command = [sys.executable, "-m", "asyncfl_lite.cli", *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--algoritm", "fedbuff"], ("run: option: '--algoritm' is not known; did you mean '--algorithm'?",)),
+        (["run", "--task", "mnist", "--task-settings", "folder=nowhere"], ("folder: looked in nowhere for MNIST/",)),
+        (
+            ["grid", "experiments/smoke.yaml", "--only", "x"],
+            ("experiments/smoke.yaml: only: no cell of", "matches 'x'"),
+        ),
+    ],
+    ids=["argument", "data", "grid"],
+)
+def test_as_a_process(arguments, words):
+    code, told = as_a_process(*arguments)
+    assert code == 2 and told.startswith("asyncfl-lite: ") and told.count("\n") == 1
+    check(told.removesuffix("\n"), words)
+
+
+def test_cells_that_fail_exit_with_1_and_those_that_do_not_with_0(place, capfd):
+    """A cell that is sound and fails when it runs: its partition cannot give everyone a sample."""
+    settings = {**SMALL, "partition_settings": {"min_size": 1000}}
+    write_grid(place, paper=yaml.safe_dump({**yaml.safe_load(PAPER), "cells": {"toy/a": {"settings": settings}}}))
+    command = ["grid", "experiments/smoke.yaml", "--yes"]
+    (place / "notebooks").symlink_to(ROOT / "notebooks")
+    assert main(command) == 1
+    told = capfd.readouterr()
+    assert "1 failed" in told.out and "  failed: toy/a: ConfigError: " in told.out and "Traceback" not in told.err
+    write_grid(place, paper=PAPER.replace("toy/a: {}", f"toy/a: {{settings: {json.dumps(SMALL)}}}"))
+    assert main(command) == 0 and "1 cells done" in capfd.readouterr().out
+
+
+def test_every_error_is_one_line_whatever_it_is_made_of():
+    for kind in (ConfigError, DataError, ResultError, AsyncFLError):
+        assert str(kind("one\n  two\r\nthree")) == "one two three"
