@@ -15,24 +15,21 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from asyncfl_lite.arguments import BACKENDS, parse
 from asyncfl_lite.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
 from asyncfl_lite.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
-BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
-MOST_WORKERS = 1024
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    options = _options(list(sys.argv[1:] if arguments is None else arguments))
+    options = parse(list(sys.argv[1:] if arguments is None else arguments))
     try:
-        return options.command(options)
+        return COMMANDS[options.command](options)
     except BrokenPipeError:  # who reads the output, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -57,92 +54,6 @@ def _told(error: Exception) -> str | None:
     return None
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with the arguments, as all errors of the package do."""
-
-    commands: dict[str, argparse.ArgumentParser]
-
-    def error(self, message: str) -> NoReturn:
-        """End the process with exit code 2."""
-        told = re.sub("^argument ", "", " ".join(message.split()))
-        told = re.sub("expected one argument$", "must be followed by a value", told)
-        told = re.sub("^the following arguments are required: (.*)", r"\1: must be given", told)
-        self.exit(2, f"asyncfl-lite: {told}\n")
-
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line; a mistake in it ends the process."""
-    parser = _parser()
-    if not arguments or arguments[0] not in (*parser.commands, "-h", "--help"):
-        parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
-    options, left = parser.parse_known_args(arguments)
-    if left:
-        wrong = next((text for text in left if text.startswith("-")), left[0]).partition("=")[0]
-        kind = "option" if wrong.startswith("-") else "argument"
-        allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in ("command", "file")]
-        parser.error(unknown_name(f"{arguments[0]}: {kind}", wrong, allowed))
-    return options
-
-
-def _folder(name: str) -> str:
-    """Refuse what is no folder's name; the shell makes an empty one of a variable that is not set."""
-    if not name.strip():
-        raise argparse.ArgumentTypeError(f"must be a folder, got {name!r}")
-    return name
-
-
-def _parser() -> _Parser:
-    from asyncfl_lite.config import GROUPS, Config
-
-    parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
-    commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")
-    parser.commands = commands.choices
-
-    run = commands.add_parser("run", help="run one configuration", allow_abbrev=False)
-    for name, field in Config.model_fields.items():
-        option = f"--{name.replace('_', '-')}"
-        if name in GROUPS:
-            run.add_argument(
-                option, action="append", metavar="NAME=VALUE", help=f"{field.description}: {GROUP_OPTIONS}"
-            )
-        else:
-            run.add_argument(option, metavar=name.upper(), help=field.description)
-    run.add_argument(
-        "--out", type=_folder, metavar="FOLDER", help="write the result there; what is finished there is not run again"
-    )
-    run.set_defaults(command=_run)
-
-    grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
-    grid.add_argument("file", help="experiments/<tier>.yaml")
-    grid.add_argument("--paper", default="all", help="only this paper's cells")
-    grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
-    grid.add_argument("--workers", default="1", help="processes, each with one torch thread")
-    grid.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
-    grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
-    grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
-    grid.set_defaults(command=_grid)
-
-    report = commands.add_parser("report", help="make the report from recorded results")
-    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another file of experiments/")
-    report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    report.add_argument(
-        "--results", type=_folder, default="results", help="folder of the tables for what is not in --runs"
-    )
-    report.set_defaults(command=_report)
-
-    record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
-    record.add_argument("--tier", default="laptop", help="smoke, laptop or another tier")
-    record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
-    record.set_defaults(command=_record)
-
-    listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
-    listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
-    listing.set_defaults(command=_list)
-    return parser
-
-
 def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.config import GROUPS, Config
     from asyncfl_lite.results import check_writable
@@ -154,7 +65,6 @@ def _run(options: argparse.Namespace) -> int:
         if value is not None:
             given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
     config, progress = Config(**given), sys.stderr.isatty()
-    _check_device(config.device)
     if options.out:
         check_writable(options.out)
     result = run_in(options.out, config, progress=progress) if options.out else run(config, progress=progress)
@@ -163,15 +73,6 @@ def _run(options: argparse.Namespace) -> int:
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
-
-
-def _check_device(name: str) -> None:
-    import torch
-
-    try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch's own, by kind of device
-        raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
 
 
 def _plain(text: str) -> str | None:
@@ -197,14 +98,6 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_lite.grid import run_grid
     from asyncfl_lite.workers import count_workers
 
-    if not options.workers.lstrip("-").isdecimal():
-        raise ConfigError(f"workers: must be a whole number of at least 1, got {shown(options.workers)}")
-    if not 1 <= int(options.workers) <= MOST_WORKERS:
-        limit = (
-            "at least 1" if options.workers.startswith("-") or int(options.workers) < 1 else f"at most {MOST_WORKERS}"
-        )
-        raise ConfigError(f"workers: must be {limit}, got {options.workers}")
-    options.workers = int(options.workers)
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
     if (options.backend == "dask") != (options.scheduler is not None):
@@ -312,3 +205,6 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+COMMANDS = {"run": _run, "grid": _grid, "report": _report, "record": _record, "list": _list}

@@ -28,7 +28,7 @@ from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError
 from asyncfl_lite.kernels import quiet_kernels
 from asyncfl_lite.lockstep import finish_together
-from asyncfl_lite.results import FORMAT, Result, load_complete, meaning, versions
+from asyncfl_lite.results import FORMAT, Result, check_writable, load_complete, meaning, versions
 from asyncfl_lite.runner import Run, run, run_in
 from asyncfl_lite.warm_kernels import kernel_manager
 from asyncfl_lite.workers import count_workers, outcomes
@@ -73,7 +73,7 @@ def run_grid(
         notebook: the papermill template.
     """
     runs, report = Path(runs), Report()
-    _check_writable(runs)
+    check_writable(runs)
     waiting = [cell for cell in cells if not cell.is_complete(runs)]
     names = {cell.name for cell in waiting}
     report.skipped = [cell.name for cell in cells if cell.name not in names]
@@ -97,13 +97,6 @@ def run_grid(
 
 def _running(left: int, workers: int, failed: int) -> str:
     return f"{min(left, workers)} running, {failed} failed"
-
-
-def _check_writable(runs: Path) -> None:
-    """Find out before hours of work whether results can be written."""
-    probe = runs / f".probe.{os.getpid()}"
-    write_atomically(probe, "")
-    probe.unlink()
 
 
 def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from asyncfl_lite.client import train_together
 from asyncfl_lite.config import Config
+from asyncfl_lite.hardware import torch_threads
 from asyncfl_lite.jobs import Job, Outcome
 from asyncfl_lite.results import Result
-from asyncfl_lite.runner import Run, torch_threads
+from asyncfl_lite.runner import Run
 
 
 class _Course:

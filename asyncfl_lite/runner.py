@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from asyncfl_lite.checkpoints import load_checkpoint, previous, save_checkpoint
 from asyncfl_lite.client import Trainer
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.hardware import check_device, torch_threads
 from asyncfl_lite.history import CLASSES, class_summary, class_table, trouble_summary, who_did_what
 from asyncfl_lite.initial.remembered import remembered
 from asyncfl_lite.jobs import Arrival, Job, Outcome
@@ -35,17 +34,6 @@ from asyncfl_lite.vectors import VectorModel
 
 COHORT_UP_TO_FLOP = 1_000_000
 """A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use ``count`` threads inside, and as many as before afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def run(
@@ -100,6 +88,7 @@ class Run:
     def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
         self.config = config
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        check_device(config.device)
         self.own_task = None if task is None else task.name
         self.task = (task or load_task(config.task_settings)).to(config.device)
         self.parts = deal_out(config, self.task)

@@ -43,7 +43,7 @@ def _blocks(total: int, stages: int) -> tuple[int, ...]:
 class MLP(ModelSpec):
     """Multi-layer perceptron on the flattened image."""
 
-    hidden: tuple[int, ...] = (64,)
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = (64,)
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Return Linear and ReLU layers, 64-64-10 on ``digits``."""
@@ -70,7 +70,7 @@ class CNN(ModelSpec):
 
     takes = "images"
 
-    channels: tuple[int, ...] = Field((8, 16), min_length=1)
+    channels: tuple[Annotated[int, Field(ge=1)], ...] = Field((8, 16), min_length=1)
     norm: Norm = "none"
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
