@@ -21,11 +21,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test lab notebooks bench lint clean
+.PHONY: help setup reproduce report test test-long lab notebooks bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  \1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
 
 setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)
 
@@ -45,8 +45,11 @@ reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermil
 report: $(READY)  ## make the report of TIER from what is recorded in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)
 
-test: $(READY)  ## pytest, and every notebook under nbval
-	@$(BIN)/python -m pytest tests notebooks --nbval-lax --nbval-current-env --nbval-cell-timeout=600
+test: $(READY)  ## pytest, and every notebook under nbval; what takes minutes is in test-long
+	@$(BIN)/python -m pytest tests notebooks -m 'not long' --nbval-lax --nbval-current-env --nbval-cell-timeout=600
+
+test-long: $(READY)  ## runs that are killed, grids whose workers die, memory over 20,000 updates, a full disk (about 15 minutes)
+	@$(BIN)/python -m pytest tests -m long
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1
 	@$(BIN)/jupyter lab --ip=127.0.0.1 notebooks

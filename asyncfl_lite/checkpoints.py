@@ -57,7 +57,10 @@ def save_checkpoint(run: Run, path: str | Path) -> None:
 
     def write(file: BinaryIO) -> None:
         hashed = _Hashed(file)
-        torch.save(content, hashed)
+        try:
+            torch.save(content, hashed)
+        except RuntimeError as error:  # torch's own, of where it stands in a file that is full
+            raise hashed.failed or error from None
         file.write(hashed.sha256.digest())
 
     write_atomically(path, write, keep=previous(path))
@@ -68,10 +71,15 @@ class _Hashed:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.sha256 = file, hashlib.sha256()
+        self.failed: OSError | None = None
 
     def write(self, data: bytes) -> int:
         self.sha256.update(data)
-        return self.file.write(data)
+        try:
+            return self.file.write(data)
+        except OSError as error:
+            self.failed = error
+            raise
 
     def flush(self) -> None:
         self.file.flush()
