@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import NoReturn
 
-from asyncfl_lite.errors import shown, unknown_name
+from asyncfl_lite.errors import ConfigError, shown, unknown_name
 
 GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
 BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
@@ -19,15 +19,19 @@ class _Parser(argparse.ArgumentParser):
     commands: dict[str, argparse.ArgumentParser]
 
     def error(self, message: str) -> NoReturn:
-        """End the process with exit code 2."""
+        """Raise what :func:`parse` says."""
         told = re.sub("^argument ", "", " ".join(message.split()))
         told = re.sub("expected one argument$", "must be followed by a value", told)
         told = re.sub("^the following arguments are required: (.*)", r"\1: must be given", told)
-        self.exit(2, f"asyncfl-lite: {told}\n")
+        raise ConfigError(told)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line into options, of which ``command`` is the subcommand; a mistake ends the process."""
+    """Parse the command line into options, of which ``command`` is the subcommand.
+
+    Raises:
+        ConfigError: a line on what is wrong and what is allowed.
+    """
     parser = _parser()
     if not arguments or arguments[0] not in (*parser.commands, "-h", "--help"):
         parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))

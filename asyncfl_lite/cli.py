@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    options = parse(list(sys.argv[1:] if arguments is None else arguments))
     try:
+        options = parse(list(sys.argv[1:] if arguments is None else arguments))
         return COMMANDS[options.command](options)
     except BrokenPipeError:  # who reads the output, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -203,8 +203,7 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
     )
 
 
+COMMANDS = {"run": _run, "grid": _grid, "report": _report, "record": _record, "list": _list}
+
 if __name__ == "__main__":
     sys.exit(main())
-
-
-COMMANDS = {"run": _run, "grid": _grid, "report": _report, "record": _record, "list": _list}

@@ -44,10 +44,7 @@ def refused(capfd):
     """Run the command line in this process; it must refuse its arguments as it should, here for these words."""
 
     def run_it(arguments: list[str], words: tuple[str, ...]) -> None:
-        try:
-            code = main(arguments)
-        except SystemExit as ended:  # how the parser of arguments ends
-            code = ended.code
+        code = main(arguments)
         told = capfd.readouterr()
         assert code == 2, (code, told)
         assert told.err.startswith("asyncfl-lite: ") and told.err.endswith("\n") and "Traceback" not in told.err

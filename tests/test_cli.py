@@ -127,10 +127,11 @@ def test_without_the_library_of_dask_it_is_one_line(toy, capsys, monkeypatch):
     assert error.count("\n") == 1 and "pip install 'asyncfl-lite[dask]'" in error and not started
 
 
-def test_an_unknown_option_is_argparses_own_error():
-    with pytest.raises(SystemExit) as caught:
-        main(["run", "--alfa", "3"])
-    assert caught.value.code == 2
+def test_an_unknown_option_is_one_line_too(capsys):
+    assert main(["run", "--alfa", "3"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("asyncfl-lite: run: option: '--alfa' is not known; did you mean '--alpha'?")
+    assert told.count("\n") == 1
 
 
 def test_as_a_process():

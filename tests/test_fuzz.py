@@ -174,7 +174,6 @@ def test_a_damaged_result(name, data, finished):
     assert load_complete(folder, config) is not None
 
 
-@pytest.mark.xfail(strict=True, reason="load_checkpoint must check the archive's sums: then take this mark away")
 @settings(max_examples=60, phases=[Phase.generate], **BOUNDED)
 @given(data=st.data())
 def test_a_damaged_checkpoint(data, finished, tmp_path):

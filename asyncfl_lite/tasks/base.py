@@ -200,12 +200,13 @@ class Task:
         Raises:
             ConfigError: if the task has no such set.
         """
-        sets = {"noise": self._noise, **self.unlabelled} if self.inputs.is_floating_point() else self.unlabelled
-        if name not in sets:
-            if not sets:
-                raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets, got {name!r}")
-            raise ConfigError(unknown_name("distill_set", name, sets))
-        return sets[name](count, rng).to(self.inputs)
+        everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
+        sets = self.unlabelled if name in self.unlabelled else everywhere
+        if name in sets:
+            return sets[name](count, rng).to(self.inputs)
+        if allowed := [*self.unlabelled, *everywhere]:
+            raise ConfigError(unknown_name("distill_set", name, allowed))
+        raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets, got {name!r}")
 
     def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
         """Return ``(count, …)`` inputs of independent normal numbers with the training inputs' mean and spread."""
