@@ -19,6 +19,8 @@ from asyncfl_lite.workers import BEGUN, connected, outcomes
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parent.parent
 PAPER = """
 paper: toy

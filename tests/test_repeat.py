@@ -18,6 +18,8 @@ from asyncfl_lite.cells import Cell
 from asyncfl_lite.grid import run_grid
 from asyncfl_lite.results import read_record
 
+pytestmark = pytest.mark.long
+
 NOTEBOOK = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
 SMALL = {"clients": 8, "concurrency": 4, "eval_every": 2, "rounds": 6, "seed": 3, "delay": "fedecho_mild"}
 BUSY = "while True: pass"

@@ -486,6 +486,7 @@ def test_cohorts_compute_what_training_one_by_one_does():
 # KUIPER's pipeline
 
 
+@pytest.mark.long
 def test_the_whole_pipeline():
     """Teacher, assistant and student on classes A, a new last layer, then federated KUIPER on classes B."""
     servers = {"classes": "teachers", "clips": 400, "test_clips": 40}
