@@ -7,6 +7,7 @@ shows everywhere; the second puts ipywidgets around it, which need a running ker
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
+from asyncfl_lite.explore.head_to_head import explore_head_to_head, head_to_head_figure
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
 from asyncfl_lite.explore.schedules import LINES, explore_schedules, schedule_figure, staleness_weight
 from asyncfl_lite.explore.staleness import (
@@ -28,11 +29,13 @@ __all__ = [
     "distillation_terms",
     "explore_distillation",
     "explore_gallery",
+    "explore_head_to_head",
     "explore_partitions",
     "explore_run",
     "explore_schedules",
     "explore_staleness",
     "gallery_figure",
+    "head_to_head_figure",
     "jobs_that_age",
     "moment",
     "moment_figure",
