@@ -345,7 +345,7 @@ def test_ranks_and_nemenyis_difference_are_demsars():
 def test_a_place_tells_apart_what_a_corrected_paired_test_does():
     best = np.array([80.0, 81.0, 82.0])
     methods = {"a": best, "b": best - [0.5, -0.4, 0.2], "c": best - [30.0, 30.1, 29.9], "d": best[:2] - 40}
-    assert head_to_head.as_good_as_best(methods) == {"a", "b", "d"}  # d has too few seeds
+    assert head_to_head.not_told_from_best(methods) == {"a", "b", "d"}  # d has too few seeds
 
 
 def test_the_heat_map_needs_two_methods(tmp_path):

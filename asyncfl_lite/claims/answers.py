@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -147,12 +148,17 @@ def gain_without_staleness(m: Measured) -> Answer:
     return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
 
 
+def target_of(reference: np.ndarray) -> float:
+    """Return the accuracy in percent that times are taken to: FedRevive's share of FedBuff's mean ``(seeds,)``."""
+    return round(TARGET_SHARE * float(reference.mean()), 1)
+
+
 def with_server_time(m: Measured) -> Answer:
     """Compare times to 85% of FedBuff's accuracy, with the server's time free and charged."""
     reference = m.values(f"{LARGE}/fedbuff")
     if reference is None:
         return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
-    target = round(TARGET_SHARE * reference.mean(), 1)
+    target = target_of(reference)
     names = [(method, cell) for method in ("fedecho", "fedrevive") for cell in
              (f"{LARGE}/{method}", control(6, f"{method}-charged"))]  # fmt: skip
     findings = [m.sooner(cell, f"{LARGE}/fedbuff", target) for _, cell in names]
@@ -184,9 +190,15 @@ def by_concurrency(m: Measured) -> Answer:
     return _answer(findings, "KUIPER always has all clients in flight")
 
 
-def server_memory(m: Measured) -> Answer:
-    """Say what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell."""
-    texts = []
+def server_storage(m: Measured) -> pd.DataFrame:
+    """Return what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell.
+
+    Returns:
+        A row a method that was run on digits at large delay: accuracy (percent, mean over seeds), models (held at one
+        time), in_flight (how many of them are versions that clients hold), kilobytes (of all models), logits_kilobytes
+        (of stored logits, an unlabelled sample). Generators, pools and labelled sets are not counted.
+    """
+    rows = {}
     for method in (*FIVE, *OTHERS):
         values = m.values(f"{LARGE}/{method}")
         if values is None:
@@ -196,11 +208,19 @@ def server_memory(m: Measured) -> Answer:
         models, logits = claimed(server, clients=CLIENTS, unlabelled=1)[:2]
         held = int(m.values(f"{LARGE}/{method}", "most_versions_in_flight").max()) if kind.keeps_versions else 0
         kilobytes = (models + held) * m.values(f"{LARGE}/{method}", "parameters").max() * 4 / 1000
-        logits_kilobytes = logits * CLASSES * 4 / 1000
-        more = f", {held} of them versions in flight" * bool(held)
-        more += f", and {logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(logits)
+        rows[method] = [values.mean(), models + held, held, kilobytes, logits * CLASSES * 4 / 1000]
+    columns = ["accuracy", "models", "in_flight", "kilobytes", "logits_kilobytes"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype({"models": int, "in_flight": int})
+
+
+def server_memory(m: Measured) -> Answer:
+    """Say :func:`server_storage` in words."""
+    texts = []
+    for row in server_storage(m).itertuples():
+        more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
+        more += f", and {row.logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(row.logits_kilobytes)
         texts.append(
-            f"{method} {values.mean():.1f}%, {models + held} model{'s' * (models + held > 1)}, {kilobytes:.0f} kB{more}"
+            f"{row.Index} {row.accuracy:.1f}%, {row.models} model{'s' * (row.models > 1)}, {row.kilobytes:.0f} kB{more}"
         )
     if not texts:
         return Answer(NOT_RUN, "no cell of digits at large delay was run")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from asyncfl_lite.claims.answers import FIVE, OTHERS, TARGET_SHARE
+from asyncfl_lite.claims.answers import FIVE, OTHERS, target_of
 from asyncfl_lite.claims.base import deviation, time_text
 from asyncfl_lite.errors import ConfigError, ResultError, unknown_name
 from asyncfl_lite.explore.controls import under_controls
@@ -77,7 +77,7 @@ def target(recorded: Recorded, workload: str, regime: str) -> float:
     reference = recorded.accuracies(f"head_to_head/{workload}/{regime}/{REFERENCE}")
     if not len(reference):
         raise ResultError(f"{workload}, {regime}: FedBuff was not run there, whose accuracy sets the target")
-    return round(TARGET_SHARE * float(reference.mean()), 1)
+    return target_of(reference)
 
 
 def head_to_head_figure(

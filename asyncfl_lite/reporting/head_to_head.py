@@ -71,8 +71,11 @@ def ranking(there: dict[str, dict[str, np.ndarray]]) -> Ranking | None:
     return Ranking(pd.Series(ranks, common).sort_values(), n, float(p), float(q * np.sqrt(k * (k + 1) / (6 * n))))
 
 
-def as_good_as_best(methods: dict[str, np.ndarray]) -> set[str]:
-    """Return a place's best method and those that a Holm-corrected paired t test does not tell from it."""
+def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
+    """Return a place's best method and those that a Holm-corrected paired t test does not tell from it.
+
+    With three seeds it tells little: a star says that nothing was found, not that there is nothing.
+    """
     best = max(methods, key=lambda m: methods[m].mean())
     p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
     good, told_apart = {best}, True
@@ -94,12 +97,12 @@ def _paired(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def table(recorded: Recorded) -> pd.DataFrame:
-    """Return a row a place and a column a method: accuracy, its deviation, ``*`` if as good as the place's best."""
+    """Return a row a place and a column a method: accuracy, its deviation, ``*`` if not told from the place's best."""
     there = places(recorded)
     methods = [m for m in (*FIVE, *OTHERS) if any(m in ran for ran in there.values())]
     rows = []
     for place, ran in there.items():
-        good = as_good_as_best(ran)
+        good = not_told_from_best(ran)
         texts = {m: f"{ran[m].mean():.1f} ± {deviation(ran[m]):.1f}{' *' * (m in good)}" for m in ran}
         rows.append({"workload, regime": place, **{plots.title(m): texts.get(m, MISSING) for m in methods}})
     return pd.DataFrame(rows)
@@ -118,7 +121,7 @@ def heat_map(recorded: Recorded) -> Figure | None:
     figure.set_size_inches(min(14, 2.5 + 0.95 * len(order)), 1.3 + 0.36 * len(there))
     drawn = axes.imshow(ranks, aspect="auto", cmap="YlGnBu_r", vmin=1, vmax=max(2, ranks.max().max()))
     for row, (place, ran) in enumerate(there.items()):
-        good = as_good_as_best(ran)
+        good = not_told_from_best(ran)
         for column, method in enumerate(order):
             if method in ran:
                 dark = ranks.iloc[row, column] < 0.45 * ranks.max().max()
@@ -173,5 +176,6 @@ def in_words(recorded: Recorded) -> str:
     return (
         f"{len(there)} of {len(WORKLOADS) * len(REGIMES)} workloads × regimes were run; {len(found.ranks)} methods are "
         f"in all of them, with {found.blocks} seeds in all.{p} Nemenyi's critical difference of mean ranks at 5%: "
-        f"{found.critical:.2f}."
+        f"{found.critical:.2f}. A star: a paired t test, Holm-corrected, does not tell it from the best of its place; "
+        "with three seeds it tells little."
     )
