@@ -204,9 +204,10 @@ class Task:
         sets = self.unlabelled if name in self.unlabelled else everywhere
         if name in sets:
             return sets[name](count, rng).to(self.inputs)
-        if allowed := [*self.unlabelled, *everywhere]:
-            raise ConfigError(unknown_name("distill_set", name, allowed))
-        raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets, got {name!r}")
+        if self.unlabelled:
+            raise ConfigError(unknown_name("distill_set", name, [*self.unlabelled, *everywhere]))
+        others = f"; allowed: {', '.join(everywhere)}" if everywhere else ""
+        raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets of its own, got {name!r}{others}")
 
     def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
         """Return ``(count, …)`` inputs of independent normal numbers with the training inputs' mean and spread."""
