@@ -100,7 +100,7 @@ def _on_this_machine(
     """Run cells in processes; one that is killed takes the others with it, so those go into new ones."""
     from joblib import Parallel, delayed
 
-    left = {cell.name: cell for cell in cells}
+    left, in_vain = {cell.name: cell for cell in cells}, 0
     while left:
         begun = {cell.name: _times_begun(cell, runs) for cell in left.values()}
         fresh = [cell for cell in left.values() if not begun[cell.name]]
@@ -108,12 +108,14 @@ def _on_this_machine(
         size = {"n_jobs": workers} if fresh else {"n_jobs": 2, "pre_dispatch": 1}
         parallel = Parallel(batch_size=1, return_as="generator_unordered", **size)
         try:
-            for name, error in parallel(delayed(job)(cell) for cell in fresh or left.values()):
+            for name, error in parallel(delayed(job)(cell) for cell in fresh or list(left.values())):
                 del left[name]
                 yield name, error
         except BrokenProcessPool:
-            if begun == {cell.name: _times_begun(cell, runs) for cell in left.values()}:
-                raise SimulationError("workers: the processes died before they began a cell") from None
+            if begun != {cell.name: _times_begun(cell, runs) for cell in left.values()}:
+                in_vain = 0
+            elif (in_vain := in_vain + 1) > RETRIES:
+                raise SimulationError(f"workers: the processes died {in_vain} times before they began a cell") from None
 
 
 def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
