@@ -38,3 +38,21 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
         control.observe(redraw, names="value")
     redraw()
     return widgets.VBox([*controls, message, picture])
+
+
+def played(description: str, last: int, start: int, draw: Callable[[int], Figure]) -> widgets.VBox:
+    """Return the figure that ``draw`` returns of a place from 0 to ``last``, under a slider and a button that plays.
+
+    Args:
+        description: what a place is called.
+        last: the last place.
+        start: the place that is shown first.
+        draw: from a place to its figure.
+    """
+    places = {"value": start, "min": 0, "max": last}
+    step = widgets.IntSlider(
+        **places, description=description, continuous_update=False, layout=widgets.Layout(width="500px")
+    )
+    play = widgets.Play(**places, interval=700)  # of the same value: a link would else move the slider there
+    widgets.jslink((play, "value"), (step, "value"))
+    return widgets.VBox([play, under_controls([step], lambda: draw(step.value))])

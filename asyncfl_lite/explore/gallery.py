@@ -16,7 +16,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import played
 from asyncfl_lite.jobs import Arrival
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 from asyncfl_lite.runner import Run
@@ -168,9 +168,4 @@ def explore_gallery(snapshots: Sequence[Snapshot]) -> widgets.VBox:
     if not snapshots:
         raise ConfigError("snapshots: must hold at least one, got none")
     last = len(snapshots) - 1
-    step = widgets.IntSlider(last, min=0, max=last, description="snapshot", continuous_update=False)
-    play = widgets.Play(min=0, max=last, interval=700)
-    widgets.jslink((play, "value"), (step, "value"))
-    return widgets.VBox(
-        [play, under_controls([step], lambda: gallery_figure(snapshots, snapshots[step.value].version))]
-    )
+    return played("snapshot", last, last, lambda place: gallery_figure(snapshots, snapshots[place].version))

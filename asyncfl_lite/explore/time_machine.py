@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import played
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, time_label, use_style
 from asyncfl_lite.results import Result
 
@@ -127,8 +127,4 @@ def explore_run(result: Result) -> widgets.VBox:
         result: of a short run.
     """
     times = [0.0, *result.updates["arrived_at"].drop_duplicates()]
-    start, wide = {"value": len(times) // 2, "min": 0, "max": len(times) - 1}, widgets.Layout(width="500px")
-    step = widgets.IntSlider(**start, description="arrival", continuous_update=False, layout=wide)
-    play = widgets.Play(**start, interval=700)
-    widgets.jslink((play, "value"), (step, "value"))
-    return widgets.VBox([play, under_controls([step], lambda: moment_figure(result, times[step.value]))])
+    return played("arrival", len(times) - 1, len(times) // 2, lambda place: moment_figure(result, times[place]))
