@@ -110,10 +110,10 @@ class Config(Settings):
     threads: int = Field(1, ge=1, le=1024, description="torch's processor threads; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
     checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
-    trouble: Trouble = Field(Trouble(), description="what goes wrong at clients; by default nothing")
     checkpoint_seconds: float | None = Field(
         600.0, gt=0, description="save it where so many seconds have passed, if it has a place to be saved in"
     )
+    trouble: Trouble = Field(Trouble(), description="what goes wrong at clients; by default nothing")
     seed: int = Field(0, ge=0, description="names every random stream of the run")
 
     @model_validator(mode="before")

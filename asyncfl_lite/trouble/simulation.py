@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.clock_only import ClockOnly
 from asyncfl_lite.errors import SimulationError
 from asyncfl_lite.jobs import DUPLICATE, GIVEN_UP, LEFT, Arrival, Fate, Job
-from asyncfl_lite.scheduling import Scheduling
-from asyncfl_lite.simulator import Delays, Simulation
+from asyncfl_lite.simulator import Simulation
 from asyncfl_lite.trouble.coming_and_going import ComingAndGoing
 from asyncfl_lite.trouble.fates import Fates, damaged, second_copy
 from asyncfl_lite.trouble.settings import Trouble
@@ -31,8 +28,7 @@ class TroubledSimulation(ComingAndGoing):
     """A :class:`~asyncfl_lite.simulator.Simulation` of clients in trouble.
 
     Args:
-        algorithm, scheduling, delays, clients, seed, options: as :class:`~asyncfl_lite.simulator.Simulation` takes
-            them.
+        parts, seed, options: as :class:`~asyncfl_lite.simulator.Simulation` takes them.
         trouble: what goes wrong, and how long the server waits.
 
     Attributes:
@@ -44,20 +40,10 @@ class TroubledSimulation(ComingAndGoing):
         SimulationError: also when nobody is in flight and nobody comes back, or too many jobs come to nothing.
     """
 
-    def __init__(
-        self,
-        algorithm: Algorithm,
-        scheduling: Scheduling,
-        delays: Delays,
-        clients: Sequence[int],
-        *,
-        trouble: Trouble,
-        seed: int = 0,
-        **options: Any,
-    ) -> None:
-        super().__init__(algorithm, scheduling, delays, clients, trouble=trouble, seed=seed, **options)
+    def __init__(self, *parts: Any, trouble: Trouble, seed: int = 0, **options: Any) -> None:
+        super().__init__(*parts, trouble=trouble, seed=seed, **options)
         self.time_out = math.inf if trouble.time_out is None else trouble.time_out
-        self.fates = Fates(trouble, delays, seed)
+        self.fates = Fates(trouble, self.delays, seed)
         self.copies: list[tuple[float, int, Job]] = []
         self.last_arrived = array("q", [-1]) * (self.idle.highest + 1)
         self.fruitless = 0
