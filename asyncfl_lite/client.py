@@ -152,9 +152,9 @@ class Trainer:
 
     def _laid_out(self, inputs: Tensor) -> Tensor:
         """Return a minibatch in the memory format to train in."""
-        if not (self._chain_of_images or self.training.channels_last) or inputs.dim() != 4:
-            return inputs
-        return inputs.to(memory_format=torch.channels_last)
+        if self.training.channels_last and inputs.dim() == 4:
+            return inputs.to(memory_format=torch.channels_last)
+        return self.model.laid_out(inputs)
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:

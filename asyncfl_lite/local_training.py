@@ -27,8 +27,8 @@ class LocalTraining:
         midway: how far through its steps a job merges the newer model that it was sent.
         reports: what else its outcome holds: ``trained_accuracy``, ``features``, ``label_counts``.
         autocast: forward passes in bfloat16 where torch holds that safe; parameters and steps stay as they are.
-        channels_last: images in that memory format when jobs train one by one, whatever the model. A chain of
-            layers (:mod:`asyncfl_lite.stacked`) always gets them so: its pooling is several times faster.
+        channels_last: images in that memory format when jobs train one by one, whatever the model. One with
+            max-pooling always gets them so (:meth:`~asyncfl_lite.vectors.VectorModel.laid_out`).
     """
 
     optimiser: Literal["sgd", "adam", "adamw"] = "sgd"

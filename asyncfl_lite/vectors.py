@@ -65,6 +65,7 @@ class VectorModel:
         self.parameter_slots = _slots(parameters)
         self.buffer_slots = _slots(buffers)
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
+        self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())
 
     @property
     def module(self) -> nn.Module:
@@ -126,6 +127,13 @@ class VectorModel:
             for name, value in self.unflatten(x, buffers).items():
                 targets[name].copy_(value)
 
+    def laid_out(self, inputs: Tensor) -> Tensor:
+        """Return a batch in the memory format that the model is fast with: images channels last where it pools.
+
+        Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose.
+        """
+        return inputs.to(memory_format=torch.channels_last) if self._pools and inputs.dim() == 4 else inputs
+
     def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
         """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.
 
@@ -141,7 +149,7 @@ class VectorModel:
     @torch.no_grad()
     def outputs(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500) -> Tensor:
         """Return the ``(n, …)`` outputs in evaluation mode, without gradient, batch by batch."""
-        return torch.cat([self(x, batch, buffers) for batch in inputs.split(batch_size)])
+        return torch.cat([self(x, self.laid_out(batch), buffers) for batch in inputs.split(batch_size)])
 
     def gradient(
         self,
@@ -162,6 +170,6 @@ class VectorModel:
             train: whether BatchNorm and dropout act as in training.
         """
         point = x.detach().requires_grad_()
-        value = loss(self(point, inputs, buffers, train=train))
+        value = loss(self(point, self.laid_out(inputs), buffers, train=train))
         (gradient,) = torch.autograd.grad(value, point)
         return value.detach(), gradient

@@ -68,6 +68,18 @@ def test_gradient_is_autograds(spec):
     torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
 
 
+def test_only_a_model_that_pools_wants_its_images_channels_last():
+    images = torch.rand(4, 3, 8, 8)
+    for spec, wanted in ((CNN(norm="batch"), True), (ResNet(width=4), False), (MLP(), False)):
+        model = VectorModel(spec.build((3, 8, 8), 10))
+        x, buffers = model.flatten()
+        laid_out = model.laid_out(images)
+        assert laid_out.is_contiguous(memory_format=torch.channels_last) is wanted
+        torch.testing.assert_close(model.outputs(x, images, buffers), model(x, images, buffers))
+    vectors = torch.rand(4, 3)
+    assert VectorModel(CNN().build((3, 8, 8), 10)).laid_out(vectors) is vectors
+
+
 def test_training_mode_moves_the_buffers_it_is_given_and_no_others():
     model = VectorModel(CNN(norm="batch").build((1, 8, 8), 10))
     x, buffers = model.flatten()
