@@ -130,7 +130,9 @@ def test_a_model_that_cannot_take_the_inputs_is_one_line(model):
 
 def test_a_task_without_sets_says_so():
     task = Task.from_tensors(torch.zeros(4, 2), torch.arange(4), torch.zeros(4, 2), torch.arange(4))
-    with pytest.raises(ConfigError, match="task 'custom' has no unlabelled sets of its own, got 'cross'; allowed: noise"):
+    with pytest.raises(
+        ConfigError, match="task 'custom' has no unlabelled sets of its own, got 'cross'; allowed: noise"
+    ):
         task.unlabelled_set("cross", 1, RNG(0))
     tokens = Task.from_tensors(*[torch.zeros(4, 2, dtype=torch.long), torch.arange(4)] * 2)
     with pytest.raises(ConfigError, match="task 'custom' has no unlabelled sets of its own, got 'noise'$"):
