@@ -132,6 +132,7 @@ class Run:
             client_lr=self.config.make_training(self.algorithm).lr_at,
             inputs=self.task.input_spec,
             predictions=self.task.predictions,
+            prediction_counts=self.task.prediction_counts,
             answers=self.task.answers,
             class_logits=self.task.class_logits,
         )

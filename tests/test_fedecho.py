@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms.base import ServerContext
 from asyncfl_lite.distillation import (
     entropy,
     kl_divergence,
@@ -20,6 +22,7 @@ from asyncfl_lite.distillation import (
 )
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.runner import Run
+from asyncfl_lite.vectors import VectorModel
 from conftest import linear_model, update, vector
 
 TEACHERS = torch.tensor([[[2.0, 0.0, -1.0]], [[0.0, 1.0, 0.0]]], dtype=torch.float64)
@@ -117,6 +120,37 @@ def test_refused_updates_leave_no_logits(context):
     method.logits = {}
     method.receive(update([math.nan] * 6, client=3))
     assert method.logits == {}
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=9), st.integers(1, 4), st.randoms())
+def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batch_size, chance):
+    """What FedEcho learns from them is what it would learn from the logits at all positions."""
+    counts[chance.randrange(len(counts))] += 1
+    tokens = torch.tensor([[1 + chance.randrange(4) if place < count else 0 for place in range(4)] for count in counts])
+    model, rng = VectorModel(torch.nn.Embedding(5, 3, dtype=torch.float64)), torch.manual_seed(chance.randrange(1000))
+    context = ServerContext(
+        model,
+        num_clients=4,
+        rng=np.random.default_rng(0),
+        unlabelled=lambda name, count: tokens,
+        predictions=lambda outputs, inputs: outputs[inputs != 0],
+        prediction_counts=lambda inputs: (inputs != 0).sum(-1),
+    )
+    method = make_algorithm("fedecho", distill_lr=0.0, distill_batch_size=batch_size)
+    method.buffer_size = 100
+    method.start(torch.zeros(15, dtype=torch.float64), context)
+    deltas = torch.randn(2, 15, dtype=torch.float64, generator=rng)
+    for client, delta in enumerate(deltas):
+        method.receive(update(delta.tolist(), client=client))
+    everything = torch.stack([model.outputs(delta, tokens) for delta in deltas])
+    assert all(torch.equal(method.logits[client], everything[client][tokens != 0]) for client in (0, 1))
+    batch = torch.tensor(chance.sample(range(len(counts)), chance.randint(1, len(counts))))
+    wanted = mean_teacher(everything)[batch][tokens[batch] != 0]
+    torch.testing.assert_close(method._teacher()[method._rows(batch)], wanted, rtol=1e-12, atol=0)
+    context.prediction_counts = lambda inputs: torch.ones(len(inputs), dtype=torch.int64) + 4
+    method.start(method.x, context)
+    with pytest.raises(ConfigError, match="^prediction_counts: must count the rows of predictions"):
+        method.receive(update([0.0] * 15, client=0))
 
 
 logits = st.lists(st.floats(-8, 8), min_size=3, max_size=3)

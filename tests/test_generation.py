@@ -126,7 +126,7 @@ def test_every_unlabelled_sequence_has_something_to_predict(name):
     one, again, other = (task.unlabelled_set(name, 30, RNG(seed)) for seed in (0, 0, 1))
     assert one.shape == (30, 29) and one.dtype == torch.int64 and (one < 50).all()
     assert torch.equal(one, again) and not torch.equal(one, other)
-    counts = task.counted(one).sum(1)
+    counts = task.prediction_counts(one)
     assert ((counts == 2) | (counts == 3)).all()
     assert task.predictions(torch.zeros(30, 29, 50), one).shape == (counts.sum(), 50)
 

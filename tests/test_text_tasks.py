@@ -88,6 +88,7 @@ def test_a_sequence_counts_where_it_is_labelled(batch):
         assert share.item() == pytest.approx((outputs[row].argmax(-1) == labels[row])[real].double().mean().item())
     rows, answers = task.predictions(outputs, inputs), task.answers(labels)
     assert rows.shape == ((labels != IGNORED).sum(), 7) and len(answers) == len(rows)
+    assert torch.equal(task.prediction_counts(inputs), (labels != IGNORED).sum(1))
     whole = functional.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
     torch.testing.assert_close(functional.cross_entropy(rows, answers), whole)
     loss = labelled_distillation_loss(rows, rows, answers, 0.25)  # FedADT's, with itself as teacher

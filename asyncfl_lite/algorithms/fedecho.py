@@ -19,7 +19,11 @@ from torch import Tensor
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.distillation import uncertainty_aware_loss, uncertainty_weight
+from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.optimisers import Adam, Step, clipped_to, sgd
+
+OUTPUTS_AT_ONCE = 500
+"""Unlabelled samples that go through a model at once, unless each has many predictions."""
 
 
 @ALGORITHMS.register("fedecho")
@@ -32,7 +36,8 @@ class FedEcho(FedBuff):
     out of date.
 
     Attributes:
-        logits: client -> ``(U, C)`` its latest logits; absent until its first report.
+        logits: client -> ``(m, C)`` its latest logits, a row a prediction (a sample, or a token that counts); absent
+            until its first report.
         last_weight: the mixing weight α of the latest distillation step.
     """
 
@@ -42,7 +47,7 @@ class FedEcho(FedBuff):
     family = "distilling"
     models_stored = "2"
     keeps_versions = True
-    logits_stored = "N * U"
+    logits_stored = "N * U"  # times the tokens that count, where samples are sequences
     state_names = (*FedBuff.state_names, "logits", "_total", "_summed", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
@@ -83,17 +88,39 @@ class FedEcho(FedBuff):
         self._summed = self.logits  # what `_total` is the sum of
         self._adam: tuple[Tensor, Tensor, int] | None = None
         self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
+        self._counts = self.context.prediction_counts(self._inputs)
+        self._ends = self._counts.cumsum(0)
+        self._one_each = bool((self._counts == 1).all())
 
     def on_receive(self, update: Update) -> bool:
         """Store what this client predicts, then go on as FedBuff."""
         client_model = self.start_of(update) + update.delta
-        logits = self.context.model.outputs(client_model, self._inputs, update.buffers)
+        logits = self._predictions(client_model, update.buffers)
         before = self.logits.get(update.client)
         total = self._sum_of_answers() + self._answers(logits)
         self._total = total if before is None else total - self._answers(before)
         self.logits = {**self.logits, update.client: logits}  # a new one, so that a saved state stays as it was
         self._summed = self.logits
         return super().on_receive(update)
+
+    def _predictions(self, x: Tensor, buffers: Tensor | None) -> Tensor:
+        """Return a model's ``(m, C)`` predictions on the unlabelled set; all other outputs are dropped at once."""
+        model, context = self.context.model, self.context
+        size = OUTPUTS_AT_ONCE if self._one_each else self.settings.distill_batch_size
+        batches = self._inputs.split(size)
+        rows = torch.cat([context.predictions(model.outputs(x, batch, buffers), batch) for batch in batches])
+        if len(rows) != self._ends[-1]:
+            told = int(self._ends[-1])
+            raise ConfigError(f"prediction_counts: must count the rows of predictions, {len(rows)}, got {told} in all")
+        return rows
+
+    def _rows(self, batch: Tensor) -> Tensor:
+        """Return the places of a minibatch's predictions among those of the whole set, given its ``(b,)`` samples."""
+        if self._one_each:
+            return batch
+        counts = self._counts[batch]
+        before = self._ends[batch] - counts.cumsum(0)  # a sample's first place, less its rows' first in the batch
+        return before.repeat_interleave(counts) + torch.arange(int(counts.sum()), device=batch.device)
 
     def _sum_of_answers(self) -> Tensor | float:
         """Return the sum over clients, which is kept up from update to update."""
@@ -107,7 +134,7 @@ class FedEcho(FedBuff):
         return logits if self.settings.teacher_avg == "logits" else logits.softmax(-1)
 
     def _teacher(self) -> Tensor:
-        """Return the ``(U, C)`` probabilities of all clients together; see :func:`mean_teacher`."""
+        """Return the ``(m, C)`` probabilities of all clients together; see :func:`mean_teacher`."""
         mean = self._sum_of_answers() / len(self.logits)
         return (mean.softmax(-1) if self.settings.teacher_avg == "logits" else mean).to(self.x)
 
@@ -120,7 +147,7 @@ class FedEcho(FedBuff):
         student, weight = x.clone(), None
         step = self._optimiser(student)
         for batch in self._batches():
-            gradient, weight = self._gradient(student, batch, teacher[batch])
+            gradient, weight = self._gradient(student, batch, teacher[self._rows(batch)])
             step(student, gradient)
         self.last_weight = float(weight.mean())  # of the last one alone: a number waits for the device
         if isinstance(step, Adam) and chosen.adam_state == "persist":
@@ -130,7 +157,6 @@ class FedEcho(FedBuff):
     def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> tuple[Tensor, Tensor]:
         """Return the clipped gradient of Eq. 3 on one minibatch, and the mixing weight α."""
         chosen, inputs, rows = self.settings, self._inputs[batch], self.context.predictions
-        teacher = rows(teacher, inputs)
         weight = uncertainty_weight(teacher, chosen.alpha_min, chosen.alpha_max, chosen.alpha_scope)
         _, gradient = self.context.model.gradient(
             student,

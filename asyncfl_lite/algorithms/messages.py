@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from asyncfl_lite.jobs import Job
@@ -103,7 +104,8 @@ class ServerContext:
             unless the method asks for one with ``held_out``.
         client_lr: ``version -> learning rate`` that clients dispatched at that version train with.
         inputs: shape and range of the task's inputs, and the number of classes.
-        predictions: ``(outputs, inputs) -> (m, C)`` every prediction in a batch's outputs.
+        predictions: ``(outputs, inputs) -> (m, C)`` every prediction in a batch's outputs, sample after sample.
+        prediction_counts: ``inputs -> (n,)`` int64, how many of these each sample has.
         answers: ``labels -> (m,)`` the right answers to these.
         class_logits: ``outputs -> (n, C)`` one row of logits a sample.
     """
@@ -116,5 +118,6 @@ class ServerContext:
     client_lr: Callable[[int], float] = lambda version: 0.01
     inputs: InputSpec | None = None
     predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
+    prediction_counts: Callable[[Tensor], Tensor] = lambda inputs: inputs.new_ones(len(inputs), dtype=torch.int64)
     answers: Callable[[Tensor], Tensor] = lambda labels: labels
     class_logits: Callable[[Tensor], Tensor] = lambda outputs: outputs

@@ -154,6 +154,10 @@ class Task:
         """
         return outputs
 
+    def prediction_counts(self, inputs: Tensor) -> Tensor:
+        """Return ``(n,)`` int64, how many rows of :meth:`predictions` each input has."""
+        return inputs.new_ones(len(inputs), dtype=torch.int64)
+
     def answers(self, labels: Tensor) -> Tensor:
         """Return the ``(m,)`` right answers that belong to :meth:`predictions`."""
         return labels

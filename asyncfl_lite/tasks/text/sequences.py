@@ -71,6 +71,10 @@ class SequenceTask(Task):
         """Return the ``(m, C)`` logits at the :meth:`counted` positions, sample after sample."""
         return outputs[self.counted(inputs)]
 
+    def prediction_counts(self, inputs: Tensor) -> Tensor:
+        """Return ``(n,)`` int64, at how many positions something is predicted."""
+        return self.counted(inputs).sum(-1)
+
     def answers(self, labels: Tensor) -> Tensor:
         """Return the ``(m,)`` labels that belong to :meth:`predictions`."""
         return labels[labels != IGNORED]
