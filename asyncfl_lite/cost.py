@@ -22,8 +22,8 @@ from asyncfl_lite.cells import Cell
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import AsyncFLError, ResultError
 from asyncfl_lite.hardware import torch_threads
+from asyncfl_lite.models import MLP, ResNet
 from asyncfl_lite.models.base import InputSpec, initial_model
-from asyncfl_lite.models.vision import MLP, ResNet
 from asyncfl_lite.results import Standing, read_record
 from asyncfl_lite.sizes import forward_of
 from asyncfl_lite.vectors import VectorModel

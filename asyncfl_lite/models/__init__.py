@@ -2,8 +2,9 @@
 
 from asyncfl_lite.models import causal_lm, lstm, transformers, video
 from asyncfl_lite.models.base import MODELS, ModelSpec
+from asyncfl_lite.models.resnet import ResNet
 from asyncfl_lite.models.text import TextTransformer
-from asyncfl_lite.models.vision import CNN, MLP, ResNet
+from asyncfl_lite.models.vision import CNN, MLP
 
 __all__ = [
     "CNN",

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.frozen import hide_frozen
-from asyncfl_lite.models.vision import Blocks, _blocks
+from asyncfl_lite.models.resnet import Blocks, layout
 
 
 @MODELS.register("resnet3d")
@@ -69,7 +69,7 @@ class ResNet3d(ModelSpec):
 
     def larger(self, scale: float) -> ResNet3d:
         """Return a relative with ``scale`` times as many blocks, for teaching this one (KUIPER §3.1)."""
-        blocks = _blocks(round(scale * sum(self.blocks)), len(self.blocks))
+        blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
         return self.whole.model_copy(update={"blocks": blocks})
 
 
