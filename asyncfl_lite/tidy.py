@@ -29,18 +29,19 @@ DIGITS = 6
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
     """Write what is recorded in ``runs`` of ``cells`` into a folder's two tables; return how many runs.
 
-    What the tables hold already of other cells, and of cells that are not recorded in ``runs``, stays.
+    What the tables hold already of other cells and seeds stays.
     """
     found = [(cell.name, result) for cell in cells for result in cell.load(Path(runs))]
-    folder, names = Path(folder), {name for name, _ in found}
+    folder, new = Path(folder), {(name, result.config.seed) for name, result in found}
     rows = pd.DataFrame([_row(name, result) for name, result in found])
     curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
     for file, table in ((RUNS, rows), (CURVES, pd.concat(curves) if curves else pd.DataFrame())):
         old = pd.read_csv(folder / file) if (folder / file).exists() else pd.DataFrame()
+        first = ["cell", "seed"]
         if len(old):
-            table = pd.concat([old[~old["cell"].isin(names)], table], ignore_index=True)
+            stays = [run not in new for run in zip(old["cell"], old["seed"], strict=True)]
+            table = pd.concat([old[stays], table], ignore_index=True)
         if len(table):
-            first = ["cell", "seed"]
             table = table[[*first, *(name for name in table.columns if name not in first)]]
             table = table.sort_values([*first, "version"] if "version" in table else first, kind="stable")
             digits = f"%.{DIGITS}g" if file == CURVES else None

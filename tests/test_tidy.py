@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -60,6 +61,11 @@ def test_what_is_not_recorded_here_stays(runs, tmp_path):
     assert set(read_tidy(both, tmp_path)) == {"p/a", "p/b"}
     write_tidy(both, runs, tmp_path)
     assert len(pd.read_csv(tmp_path / RUNS)) == 4
+    for one in both:  # here only the second seed has been run
+        shutil.copytree(one.folder(runs) / "seed-1", one.folder(tmp_path / "partly") / "seed-1")
+    before = (tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text()
+    assert write_tidy(both, tmp_path / "partly", tmp_path) == 2
+    assert before == ((tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text())
 
 
 def test_damaged_tables_are_one_line(runs, tmp_path):
