@@ -16,12 +16,12 @@ import subprocess, sys, time
 from asyncfl_lite.interrupts import ends_when_interrupted
 with ends_when_interrupted(patience=1.0):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
-    print(child.pid, flush=True)
-    while True:
-        try:
-            time.sleep(60)
-        except KeyboardInterrupt:
-            pass
+    try:
+        print(child.pid, flush=True)  # from here on it may be interrupted
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+    time.sleep(60)
 """
 
 
