@@ -22,9 +22,6 @@ from asyncfl_lite.distillation import uncertainty_aware_loss, uncertainty_weight
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.optimisers import Adam, Step, clipped_to, sgd
 
-OUTPUTS_AT_ONCE = 500
-"""Unlabelled samples that go through a model at once, unless each has many predictions."""
-
 
 @ALGORITHMS.register("fedecho")
 class FedEcho(FedBuff):
@@ -106,8 +103,7 @@ class FedEcho(FedBuff):
     def _predictions(self, x: Tensor, buffers: Tensor | None) -> Tensor:
         """Return a model's ``(m, C)`` predictions on the unlabelled set; all other outputs are dropped at once."""
         model, context = self.context.model, self.context
-        size = OUTPUTS_AT_ONCE if self._one_each else self.settings.distill_batch_size
-        batches = self._inputs.split(size)
+        batches = self._inputs.split(len(self._inputs) if self._one_each else self.settings.distill_batch_size)
         rows = torch.cat([context.predictions(model.outputs(x, batch, buffers), batch) for batch in batches])
         if len(rows) != self._ends[-1]:
             told = int(self._ends[-1])
