@@ -138,9 +138,10 @@ class Trainer:
                 x.lerp_(job.midway.model, job.midway.weight)
             places = torch.from_numpy(row[row >= 0]).to(x.device)
             inputs, targets = work.augmented(self.data, self.data.inputs[places]), self.data.targets[places]
+            laid_out = self.model.laid_out(inputs, always=training.channels_last)
             point, counting = x.detach().requires_grad_(), number >= work.counted
             with training.precision(x.device):
-                outputs = self.model(point, self._laid_out(inputs), buffers, train=True)
+                outputs = self.model(point, laid_out, buffers, train=True)
                 losses, tally = minibatch_losses(self.data, outputs, targets, counting)
             (gradient,) = torch.autograd.grad(losses.mean(), point)
             step(x[None], complete_gradient(gradient, training, x, job.start, job.correction)[None])
@@ -149,12 +150,6 @@ class Trainer:
         if job.correction is not None and training.correction_once:
             x = x - work.lr * job.correction
         return self.outcome(work, x - job.start, sums.tolist(), buffers)
-
-    def _laid_out(self, inputs: Tensor) -> Tensor:
-        """Return a minibatch in the memory format to train in."""
-        if self.training.channels_last and inputs.dim() == 4:
-            return inputs.to(memory_format=torch.channels_last)
-        return self.model.laid_out(inputs)
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:

@@ -127,12 +127,14 @@ class VectorModel:
             for name, value in self.unflatten(x, buffers).items():
                 targets[name].copy_(value)
 
-    def laid_out(self, inputs: Tensor) -> Tensor:
+    def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
         """Return a batch in the memory format that the model is fast with: images channels last where it pools.
 
-        Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose.
+        Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose, and get
+        them so only if ``always``.
         """
-        return inputs.to(memory_format=torch.channels_last) if self._pools and inputs.dim() == 4 else inputs
+        wanted = (always or self._pools) and inputs.dim() == 4
+        return inputs.to(memory_format=torch.channels_last) if wanted else inputs
 
     def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
         """Return the outputs ``(n, …)`` of the model with parameters ``x``, differentiable in ``x``.

@@ -87,6 +87,7 @@ class FedEcho(FedBuff):
         self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
         self._counts = self.context.prediction_counts(self._inputs)
         self._ends = self._counts.cumsum(0)
+        self._num_predictions = int(self._counts.sum())
         self._one_each = bool((self._counts == 1).all())
 
     def on_receive(self, update: Update) -> bool:
@@ -105,8 +106,7 @@ class FedEcho(FedBuff):
         model, context = self.context.model, self.context
         batches = self._inputs.split(len(self._inputs) if self._one_each else self.settings.distill_batch_size)
         rows = torch.cat([context.predictions(model.outputs(x, batch, buffers), batch) for batch in batches])
-        if len(rows) != self._ends[-1]:
-            told = int(self._ends[-1])
+        if len(rows) != (told := self._num_predictions):
             raise ConfigError(f"prediction_counts: must count the rows of predictions, {len(rows)}, got {told} in all")
         return rows
 
