@@ -122,6 +122,37 @@ def test_refused_updates_leave_no_logits(context):
     assert method.logits == {}
 
 
+@pytest.mark.parametrize("how", ["logits", "probs"])
+@pytest.mark.parametrize("size", [1e20, 1e308])
+def test_the_teacher_heals_once_a_client_that_overflowed_reports_again(context, how, size):
+    """Neither what is not finite nor what a huge number rounds away is left in the teacher."""
+    method, untouched = (echo(context, distill_lr=0.0, teacher_avg=how) for _ in range(2))
+    for server in (method, untouched):
+        server.buffer_size = 100
+        server.receive(update([0.3, 0.1, 0.2, 0.5, 0.4, 0.7], client=1))
+    method.receive(update([size] * 6, client=4))
+    for server in (method, untouched):
+        server.receive(update([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], client=4))
+    assert torch.equal(method._teacher(), untouched._teacher())
+
+
+def test_predictions_that_are_not_finite_teach_nobody(context):
+    method = echo(context, distill_lr=0.1, alpha_min=1, alpha_max=1)
+    method.receive(update([1e308] * 6, client=1, start=torch.zeros(6, dtype=torch.float64)))
+    assert list(method.logits) == [0]
+    assert torch.equal(method._teacher(), TEACHERS[0].softmax(-1))
+    alone = echo(context, distill_lr=0.1)
+    alone.logits = {}
+    assert alone.receive(update([1e308] * 6, client=1))
+    assert not alone.logits and torch.equal(alone.x, torch.full((6,), 1e308, dtype=torch.float64))
+
+
+def test_a_student_that_overflows_leaves_the_mean_update(context):
+    method = echo(context, distill_opt="sgd", distill_lr=0.1, clip=None)
+    x = 1.7e308 * torch.ones(6, dtype=torch.float64)
+    assert torch.equal(method.after_step(x), x)
+
+
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9), st.integers(1, 4), st.randoms())
 def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batch_size, chance):
     """What FedEcho learns from them is what it would learn from the logits at all positions."""

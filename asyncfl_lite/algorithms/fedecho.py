@@ -45,7 +45,7 @@ class FedEcho(FedBuff):
     models_stored = "2"
     keeps_versions = True
     logits_stored = "N * U"  # times the tokens that count, where samples are sequences
-    state_names = (*FedBuff.state_names, "logits", "_total", "_summed", "last_weight", "_adam")
+    state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
         """Switches of FedEcho."""
@@ -81,8 +81,6 @@ class FedEcho(FedBuff):
         super().start(x0, context, **options)
         self.logits: dict[int, Tensor] = {}
         self.last_weight = float("nan")
-        self._total: Tensor | float = 0.0
-        self._summed = self.logits  # what `_total` is the sum of
         self._adam: tuple[Tensor, Tensor, int] | None = None
         self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
         self._counts = self.context.prediction_counts(self._inputs)
@@ -91,14 +89,15 @@ class FedEcho(FedBuff):
         self._one_each = bool((self._counts == 1).all())
 
     def on_receive(self, update: Update) -> bool:
-        """Store what this client predicts, then go on as FedBuff."""
-        client_model = self.start_of(update) + update.delta
-        logits = self._predictions(client_model, update.buffers)
-        before = self.logits.get(update.client)
-        total = self._sum_of_answers() + self._answers(logits)
-        self._total = total if before is None else total - self._answers(before)
-        self.logits = {**self.logits, update.client: logits}  # a new one, so that a saved state stays as it was
-        self._summed = self.logits
+        """Store what this client predicts, then go on as FedBuff.
+
+        Predictions that are not finite (the client's model overflows) are no opinion: the client has none until its
+        next report.
+        """
+        logits = self._predictions(self.start_of(update) + update.delta, update.buffers)
+        others = {client: stored for client, stored in self.logits.items() if client != update.client}
+        heard = {update.client: logits} if torch.isfinite(logits).all() else {}
+        self.logits = {**others, **heard}  # a new one, so that a saved state stays as it was
         return super().on_receive(update)
 
     def _predictions(self, x: Tensor, buffers: Tensor | None) -> Tensor:
@@ -118,26 +117,21 @@ class FedEcho(FedBuff):
         before = self._ends[batch] - counts.cumsum(0)  # a sample's first place, less its rows' first in the batch
         return before.repeat_interleave(counts) + torch.arange(int(counts.sum()), device=batch.device)
 
-    def _sum_of_answers(self) -> Tensor | float:
-        """Return the sum over clients, which is kept up from update to update."""
-        if self._summed is not self.logits:  # somebody else set them
-            return sum(self._answers(logits) for logits in self.logits.values())
-        return self._total
-
-    def _answers(self, logits: Tensor) -> Tensor:
-        """Return what the teachers' mean is of, in double precision, so that a long run's sum stays exact enough."""
-        logits = logits.double()
-        return logits if self.settings.teacher_avg == "logits" else logits.softmax(-1)
-
     def _teacher(self) -> Tensor:
-        """Return the ``(m, C)`` probabilities of all clients together; see :func:`mean_teacher`."""
-        mean = self._sum_of_answers() / len(self.logits)
-        return (mean.softmax(-1) if self.settings.teacher_avg == "logits" else mean).to(self.x)
+        """Return the ``(m, C)`` probabilities of all clients together (Alg. 1, line 13; see :func:`mean_teacher`).
+
+        The sum is taken anew each time, in double precision and by client: one that was kept up from update to update
+        would never lose what a single overflowing or huge prediction left in it.
+        """
+        as_logits = self.settings.teacher_avg == "logits"
+        stored = (self.logits[client].double() for client in sorted(self.logits))
+        mean = sum(logits if as_logits else logits.softmax(-1) for logits in stored) / len(self.logits)
+        return (mean.softmax(-1) if as_logits else mean).to(self.x)
 
     def after_step(self, x: Tensor) -> Tensor:
         """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
         chosen = self.settings
-        if not self.moves_by_itself:
+        if not (self.moves_by_itself and self.logits):
             return x
         teacher = self._teacher()
         student, weight = x.clone(), None
@@ -148,7 +142,7 @@ class FedEcho(FedBuff):
         self.last_weight = float(weight.mean())  # of the last one alone: a number waits for the device
         if isinstance(step, Adam) and chosen.adam_state == "persist":
             self._adam = step.state()
-        return student
+        return student if torch.isfinite(student).all() else x  # a model that overflows must not be lost for good
 
     def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> tuple[Tensor, Tensor]:
         """Return the clipped gradient of Eq. 3 on one minibatch, and the mixing weight α."""
