@@ -64,8 +64,9 @@ class WarmKernelManager(AsyncKernelManager):
     """Starts the kernel of a notebook as a fork of this process's :class:`Preloaded`."""
 
     async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
-        place = {"cwd": options.get("cwd"), "env": {**options.get("env", os.environ)}}
-        process = _preloaded(os.getpid()).fork(self.connection_file, **place)
+        # papermill names no folder: it changes this process's own, which a kernel that is started would inherit
+        cwd = str(Path(options.get("cwd") or "").resolve())
+        process = _preloaded(os.getpid()).fork(self.connection_file, cwd, {**options.get("env", os.environ)})
         provisioner = self.provisioner
         provisioner.process, provisioner.pid, provisioner.pgid = process, process.pid, process.pid
         self._reconcile_connection_info(provisioner.connection_info)
@@ -83,8 +84,13 @@ class Preloaded:
         )
         atexit.register(self.close)
 
-    def fork(self, connection_file: str, cwd: str | None, env: dict[str, str]) -> ForkedKernel:
+    def fork(self, connection_file: str, cwd: str, env: dict[str, str]) -> ForkedKernel:
         """Start a kernel.
+
+        Args:
+            connection_file: where the kernel reads its ports and key.
+            cwd: the kernel's folder, whatever this process has.
+            env: all environment variables of the kernel.
 
         Raises:
             RuntimeError: when the process has died.
@@ -134,7 +140,7 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
         print(pid, file=answers, flush=True)
 
 
-def _become_kernel(connection_file: str, cwd: str | None, env: dict[str, str]) -> None:
+def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
     """Give a forked process a session, standard streams, folder and environment of its own."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -143,8 +149,7 @@ def _become_kernel(connection_file: str, cwd: str | None, env: dict[str, str]) -
     os.dup2(2, 1)  # the pipe of answers is not the kernel's
     os.environ.clear()
     os.environ.update(env)
-    if cwd:
-        os.chdir(cwd)
+    os.chdir(cwd)
     sys.argv = ["ipykernel_launcher", "-f", connection_file]
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
 from nbclient import NotebookClient
 
-from asyncfl_lite import warm_kernels
+from asyncfl_lite import Config, run, warm_kernels
+from asyncfl_lite.cells import Cell
+from asyncfl_lite.grid import run_cell
 from asyncfl_lite.kernels import quiet_kernels
+
+TEMPLATE = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
 
@@ -44,14 +50,43 @@ def test_a_kernel_is_fresh_and_in_its_own_folder(tmp_path):
     assert first[3] != second[3]
 
 
+TOLD = """
+import json, os, sys
+from pathlib import Path
+told = {"folder": os.getcwd(), "environment": dict(os.environ), "modules": sys.path, "arguments": sys.argv}
+Path(folder, "told.json").write_text(json.dumps(told))
+"""
+
+
+def test_nothing_of_a_worker_s_first_cell_reaches_its_second(tmp_path, monkeypatch):
+    """The grid's own path: one worker runs cells one after another, and papermill changes the worker's folder."""
+    book = nbformat.read(TEMPLATE, as_version=4)
+    book.cells.append(nbformat.v4.new_code_cell(TOLD))
+    nbformat.write(book, tmp_path / "template.ipynb")
+    monkeypatch.chdir(tmp_path)
+    told = {}
+    for name in ("one", "two"):
+        monkeypatch.setenv("WORKER_AT", name)
+        monkeypatch.setenv(f"ONLY_{name.upper()}", "yes")
+        config = Config(rounds=2, clients=6, concurrency=3)
+        cell = Cell(name=f"toy/{name}", tier="smoke", config=config, seeds=(0,))
+        assert run_cell(cell, tmp_path / "runs", tmp_path / "template.ipynb") == (cell.name, None)
+        monkeypatch.delenv(f"ONLY_{name.upper()}")
+        told[name] = json.loads((cell.folder(tmp_path / "runs") / "told.json").read_text())
+        assert told[name]["folder"] == str(cell.folder(tmp_path / "runs").resolve())
+        assert told[name]["environment"]["WORKER_AT"] == name
+    assert "ONLY_ONE" in told["one"]["environment"] and "ONLY_ONE" not in told["two"]["environment"]
+    assert "ONLY_TWO" in told["two"]["environment"]
+    assert not any("toy/one" in text for text in [*told["two"]["modules"], *told["two"]["environment"].values()])
+    assert Path.cwd() == tmp_path
+
+
 def test_kernels_do_not_share_random_streams(tmp_path):
     drawn = {execute(tmp_path, "import uuid; print(uuid.uuid4())")[0] for _ in range(2)}
     assert len(drawn) == 2
 
 
 def test_a_run_is_the_same_as_in_this_process(tmp_path):
-    from asyncfl_lite import Config, run
-
     told = "from asyncfl_lite import Config, run; print(run(Config(rounds=3)).summary['weights_sha256'])"
     assert execute(tmp_path, told)[0] == run(Config(rounds=3)).summary["weights_sha256"]
 
@@ -79,7 +114,7 @@ warm = warm_kernels.Preloaded()
 from jupyter_client.manager import AsyncKernelManager
 manager = AsyncKernelManager(kernel_name="python3")
 manager.write_connection_file()
-print(warm.fork(manager.connection_file, None, dict(os.environ)).pid, warm.process.pid, flush=True)
+print(warm.fork(manager.connection_file, os.getcwd(), dict(os.environ)).pid, warm.process.pid, flush=True)
 time.sleep(60)
 """
 
