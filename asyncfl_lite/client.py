@@ -98,7 +98,14 @@ class Trainer:
         counted, midway = max(0, len(places) - a_pass), int(training.midway * len(places))
         return Work(job, places, counted, midway, training.lr_at(job.start_version), generator)
 
-    def outcome(self, work: Work, delta: Tensor, sums: Sequence[float], buffers: Tensor | None = None) -> Outcome:
+    def outcome(
+        self,
+        work: Work,
+        delta: Tensor,
+        sums: Sequence[float],
+        buffers: Tensor | None = None,
+        gradients: Tensor | None = None,
+    ) -> Outcome:
         """Return what a trained job reports.
 
         Args:
@@ -106,9 +113,12 @@ class Trainer:
             delta: ``(d,)`` what training changed.
             sums: of losses, hits and squared losses over its last epoch.
             buffers: ``(b,)`` its running statistics.
+            gradients: ``(d,)`` the sum of what its optimiser was given, if that is asked for.
         """
         part, seen, (loss, hits, square) = self.data.parts[work.job.client], work.seen, sums
         outcome = Outcome(delta, len(part), loss / seen, hits / seen, buffers, len(work.places), square / seen)
+        if gradients is not None:
+            outcome.mean_gradient = gradients / len(work.places)
         if self.training.reports:
             self._report(work.job, outcome)
         return outcome
@@ -118,6 +128,9 @@ class Trainer:
         reports = self.training.reports
         places = torch.from_numpy(self.data.parts[job.client]).to(outcome.delta.device)
         inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.start + outcome.delta
+        if "received_accuracy" in reports:
+            outputs = self.model.outputs(job.start, inputs, job.start_buffers)
+            outcome.received_accuracy = float(self.data.hits(outputs, targets).mean())
         if "trained_accuracy" in reports:
             outputs = self.model.outputs(x, inputs, outcome.buffers)
             outcome.trained_accuracy = float(self.data.hits(outputs, targets).mean())
@@ -132,7 +145,7 @@ class Trainer:
         x = job.start.clone()
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
         step = make_optimiser(training, x, work.lr)
-        sums = x.new_zeros(3)
+        sums, gradients = x.new_zeros(3), torch.zeros_like(x) if training.means_gradients else None
         for number, row in enumerate(work.places):
             if job.midway is not None and number == work.midway:
                 x.lerp_(job.midway.model, job.midway.weight)
@@ -144,12 +157,16 @@ class Trainer:
                 outputs = self.model(point, laid_out, buffers, train=True)
                 losses, tally = minibatch_losses(self.data, outputs, targets, counting)
             (gradient,) = torch.autograd.grad(losses.mean(), point)
-            step(x[None], complete_gradient(gradient, training, x, job.start, job.correction)[None])
+            gradient = complete_gradient(gradient, training, x, job.start, job.correction)
+            if gradients is not None:
+                gradients += gradient
+            step(x[None], gradient[None])
             if counting:
                 sums += tally.sum(1)
         if job.correction is not None and training.correction_once:
             x = x - work.lr * job.correction
-        return self.outcome(work, x - job.start, sums.tolist(), buffers)
+            gradients = None if gradients is None else gradients + job.correction
+        return self.outcome(work, x - job.start, sums.tolist(), buffers, gradients)
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
@@ -174,7 +191,9 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
             places = longest_first[first : first + largest]
             cohort = Cohort(trainer.model, trainer.data, trainer.training, [works[place] for place in places])
             deltas, sums = cohort.train()
-            for place, delta, row in zip(places, deltas.unbind(), sums.tolist(), strict=True):
+            for row, place in enumerate(places):
                 # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
-                outcomes[place] = jobs[place][0].outcome(works[place], delta.clone(), row)
+                gradients = None if cohort.gradients is None else cohort.gradients[row].clone()
+                delta, told = deltas[row].clone(), sums[row].tolist()
+                outcomes[place] = jobs[place][0].outcome(works[place], delta, told, gradients=gradients)
     return outcomes

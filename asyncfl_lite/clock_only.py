@@ -29,7 +29,7 @@ class VersionCounter:
         self.version = 0
         self.filled = 0
 
-    def correction_for(self, client: int) -> None:
+    def control_sent(self) -> None:
         """Clients add nothing to their gradients."""
 
     def count(self) -> bool:

@@ -37,6 +37,9 @@ class Cohort:
         data: the samples that all of them are of.
         training: how all of them train, but for the learning rate.
         works: the jobs with their minibatches, most steps first.
+
+    Attributes:
+        gradients: ``(G, d)`` sums of what optimisers were given so far, or None where nobody asks.
     """
 
     def __init__(self, model: VectorModel, data: ClientData, training: LocalTraining, works: Sequence[Work]) -> None:
@@ -47,6 +50,7 @@ class Cohort:
         self.lr = self.x.new_tensor([work.lr for work in works])[:, None]
         self.step = make_optimiser(training, self.x, self.lr)
         self.sums = self.x.new_zeros(3, len(works))
+        self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
         self._plan_steps()
         corrected = works[0].job.correction is not None
         self.corrections = torch.stack([work.job.correction for work in works]) if corrected else None
@@ -72,10 +76,15 @@ class Cohort:
             still = len(gradient)
             x, start = self.x[:still], self.starts[:still]
             corrections = None if self.corrections is None else self.corrections[:still]
-            self.step(x, complete_gradient(gradient, self.training, x, start, corrections))
+            gradient = complete_gradient(gradient, self.training, x, start, corrections)
+            if self.gradients is not None:
+                self.gradients[:still] += gradient
+            self.step(x, gradient)
         x = self.x
         if self.corrections is not None and self.training.correction_once:
             x = x - self.lr * self.corrections
+            if self.gradients is not None:
+                self.gradients += self.corrections
         return x - self.starts, self.sums.T
 
     def _merge(self, number: int) -> None:

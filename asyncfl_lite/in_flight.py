@@ -106,13 +106,16 @@ class InFlight:
                 heappush(self.midway, (half_way, job.sequence_no, job))
 
     def _next_jobs(self) -> list[Job]:
-        """Return what has to be trained now, the job that is due among it."""
+        """Return what has to be trained now, the job that is due among it, each with its client's correction."""
         if self.together:
             jobs, self.untrained = self.untrained, []
-            return jobs
-        due = self.heap[0][2]
-        self.untrained.remove(due)
-        return [due]
+        else:
+            jobs = [self.heap[0][2]]
+            self.untrained.remove(jobs[0])
+        for job in jobs:
+            if job.control is not None:
+                job.correction = self.algorithm.correction_for(job.client, job.control)
+        return jobs
 
     def _pass_midway(self, until: float) -> None:
         """Give jobs that are half-way by ``until`` the model of that time; then they can be trained."""

@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 
+REPORTS = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
+"""What a method may ask clients for beyond the usual: attributes of :class:`Outcome` that are empty otherwise."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a client's training gave.
@@ -21,10 +25,13 @@ class Outcome:
         buffers: ``(b,)`` the client's own running statistics, or None.
         num_steps: minibatch steps that it took.
         mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
+        received_accuracy: of the model that the client was sent, on its samples; NaN unless the method asks for it.
         trained_accuracy: of the trained model on the client's samples; NaN unless the method asks for it.
         features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
             None unless the method asks for them.
         label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
+        mean_gradient: ``(d,)`` mean over its steps of what its optimiser was given, its correction included; None
+            unless the method asks for it and the optimiser is not plain SGD, whose delta says it already.
     """
 
     delta: Tensor | None
@@ -34,9 +41,11 @@ class Outcome:
     buffers: Tensor | None = None
     num_steps: int = 1
     mean_square_loss: float = math.nan
+    received_accuracy: float = math.nan
     trained_accuracy: float = math.nan
     features: Tensor | None = None
     label_counts: Tensor | None = None
+    mean_gradient: Tensor | None = None
 
 
 @dataclass(slots=True)
@@ -103,7 +112,8 @@ class Job:
         dispatched_at: virtual time of dispatch.
         start: ``(d,)`` that version's parameters, shared by all jobs that started from it.
         start_buffers: ``(b,)`` its running statistics.
-        correction: ``(d,)`` what the client adds to every gradient (control variates), or None.
+        control: ``(d,)`` the server's control variate, sent with that version, or None.
+        correction: ``(d,)`` what the client makes of it and adds to every gradient; set when the job is trained.
         midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
         fate: what trouble does to it, or None.
@@ -117,6 +127,7 @@ class Job:
     dispatched_at: float
     start: Tensor | None
     start_buffers: Tensor | None = None
+    control: Tensor | None = None
     correction: Tensor | None = None
     midway: Midway | None = None
     outcome: Outcome | None = None

@@ -25,7 +25,7 @@ class LocalTraining:
         proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
         correction_once: apply a job's correction once, after the last step, in place of at every step.
         midway: how far through its steps a job merges the newer model that it was sent.
-        reports: what else its outcome holds: ``trained_accuracy``, ``features``, ``label_counts``.
+        reports: what else its outcome holds, of :data:`~asyncfl_lite.jobs.REPORTS`.
         autocast: forward passes in bfloat16 where torch holds that safe; parameters and steps stay as they are.
         channels_last: images in that memory format when jobs train one by one, whatever the model. One with
             max-pooling always gets them so (:meth:`~asyncfl_lite.vectors.VectorModel.laid_out`).
@@ -49,6 +49,11 @@ class LocalTraining:
     def precision(self, device: torch.device) -> AbstractContextManager:
         """Return the context that forward passes on ``device`` go through."""
         return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
+
+    @property
+    def means_gradients(self) -> bool:
+        """Whether outcomes hold the mean of a job's gradients; that of plain SGD is in its delta."""
+        return "mean_gradient" in self.reports and self.optimiser != "sgd"
 
     def lr_at(self, version: int) -> float:
         """Return the learning rate of a job that starts from ``version``."""

@@ -162,7 +162,7 @@ class Simulation(InFlight):
             clock,
             algorithm.x,
             algorithm.buffers,
-            algorithm.correction_for(client),
+            algorithm.control_sent(),
         )
         self.sequence_no = number + 1
         self.jobs_of[client] += 1

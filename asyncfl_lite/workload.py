@@ -136,7 +136,7 @@ def _client_passes(config: Config, algorithm: Algorithm, sizes: np.ndarray) -> f
         trained = config.local_epochs * sizes.mean()
     else:
         trained = config.local_steps * np.minimum(sizes, config.batch_size).mean()
-    reports = len({"features", "trained_accuracy"} & algorithm.client_reports)
+    reports = len({"features", "trained_accuracy", "received_accuracy"} & algorithm.client_reports)
     return float(TRAINED * trained + reports * sizes.mean())
 
 

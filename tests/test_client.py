@@ -14,7 +14,7 @@ from torch.func import vmap
 
 from asyncfl_lite.client import Trainer
 from asyncfl_lite.cohort import Cohort
-from asyncfl_lite.jobs import Job, Midway
+from asyncfl_lite.jobs import REPORTS, Job, Midway
 from asyncfl_lite.local_training import ClientData, LocalTraining
 from asyncfl_lite.models import CNN, MLP
 from asyncfl_lite.optimisers import Adam, make_optimiser
@@ -178,7 +178,7 @@ def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once)
     """Corrections, a newer model half-way, rates that differ between jobs, extra reports."""
     training = LocalTraining(
         optimiser=optimiser, lr=0.02, batch_size=8, epochs=2, lr_decay=0.9, weight_decay=1e-3, correction_once=once,
-        midway=0.5, reports=frozenset({"trained_accuracy", "features", "label_counts"}),
+        midway=0.5, reports=frozenset(REPORTS),
     )  # fmt: skip
     model, trained = trainers(training, MLP(), [3, 40, 17, 8, 1, 25])
     for trainer in trained:
@@ -198,6 +198,11 @@ def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once)
         assert left.num_steps == right.num_steps == 2 * -(-left.num_samples // 8)
         assert left.mean_square_loss == pytest.approx(right.mean_square_loss, rel=1e-9)
         assert left.trained_accuracy == right.trained_accuracy
+        assert left.received_accuracy == right.received_accuracy
+        if optimiser == "sgd":
+            assert left.mean_gradient is right.mean_gradient is None
+        else:
+            torch.testing.assert_close(left.mean_gradient, right.mean_gradient, rtol=1e-7, atol=1e-10)
         assert left.label_counts.tolist() == right.label_counts.tolist()
         assert left.label_counts.sum() == left.num_samples
 
@@ -227,6 +232,43 @@ def test_what_methods_ask_for_on_a_quadratic(cohort):
     merged = [v + 0.25 * (10 - v) for v in halves]
     expected = [v - rate * (v - 0.5) for v, rate in zip(merged, (0.05, 0.1), strict=True)]
     assert end(midway=Midway(torch.tensor([10.0], dtype=torch.float64), 0.25)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("cohort", [True, False])
+def test_the_mean_gradient_of_adam_by_hand(cohort):
+    """F = ½ (x - .5)² from x = 2: Adam's first step is its rate, .1, so gradients are 1.5 and 1.4, and 3 more each."""
+    model, x = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64)), torch.tensor([2.0], dtype=torch.float64)
+
+    def mean_gradient(correction=None, **settings):
+        asked = frozenset({"mean_gradient"})
+        training = LocalTraining(optimiser="adam", lr=0.1, batch_size=1, steps=2, reports=asked, **settings)
+        jobs = [job(0, x), job(1, x)]
+        for one in jobs:
+            one.correction = correction
+        outcomes = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)(jobs)
+        return [outcome.mean_gradient.item() for outcome in outcomes]
+
+    push = torch.tensor([3.0], dtype=torch.float64)
+    assert mean_gradient() == pytest.approx([1.45, 1.45], rel=1e-7)
+    assert mean_gradient(push) == pytest.approx([4.45, 4.45], rel=1e-7)
+    assert mean_gradient(push, correction_once=True) == pytest.approx([2.95, 2.95], rel=1e-7)
+    assert mean_gradient(weight_decay=0.5) == pytest.approx([1.45, 1.45], rel=1e-7)  # it is no part of the loss
+
+
+@pytest.mark.parametrize("cohort", [True, False])
+def test_received_accuracy_is_of_the_model_as_it_was_sent(cohort):
+    model, (together, alone) = trainers(
+        LocalTraining(lr=0.5, batch_size=8, epochs=5, reports=frozenset(REPORTS)), MLP(), [30]
+    )
+    trainer = together if cohort else alone
+    trainer.data = dataclasses.replace(trainer.data, num_classes=10)
+    x, _ = model.flatten()
+    (outcome,) = trainer([job(0, x)])
+    places = torch.from_numpy(trainer.data.parts[0])
+    for sent, accuracy in ((x, outcome.received_accuracy), (x + outcome.delta, outcome.trained_accuracy)):
+        right = model.outputs(sent, trainer.data.inputs[places]).argmax(-1) == trainer.data.targets[places]
+        assert accuracy == pytest.approx(right.double().mean().item())
+    assert outcome.trained_accuracy > outcome.received_accuracy
 
 
 def test_squared_losses_are_of_the_last_epoch():

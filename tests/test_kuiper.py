@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -28,7 +29,7 @@ def burst(method, entries):
     """Receive ``(model, size, accuracy, staleness)`` entries, as from version 10."""
     method.version = 10
     for client, (model, size, accuracy, stale) in enumerate(entries):
-        sent = update(model, 10 - stale, client, size, start=torch.zeros_like(method.x), train_accuracy=accuracy)
+        sent = update(model, 10 - stale, client, size, start=torch.zeros_like(method.x), received_accuracy=accuracy)
         method.receive(sent)
 
 
@@ -131,8 +132,11 @@ def test_a_burst_of_one_without_accuracy_is_fedasync(deltas):
 def test_both_readings_of_t0():
     count = started(t0=3, t0_mode="iteration")
     latency = started(t0=3.0, t0_mode="latency")
-    sent = dataclasses.replace(update((0, 0)), train_accuracy=0.25)
-    assert [count.accuracy_factor(sent), setattr(count, "version", 3), count.accuracy_factor(sent)] == [0.75, None, 1.0]
+    sent = dataclasses.replace(update((0, 0)), received_accuracy=0.25)
+    factors = []
+    for count.version in range(4):  # making the aggregations t = 1, 2, 3, 4
+        factors.append(count.accuracy_factor(sent))
+    assert factors == [0.75, 0.75, 1.0, 1.0]
     factors = [latency.accuracy_factor(dataclasses.replace(sent, duration=time)) for time in (2.9, 3.0)]
     assert factors == [0.75, 1.0]
 
@@ -140,11 +144,48 @@ def test_both_readings_of_t0():
 def test_staleness_offset_and_which_accuracy():
     method = started(staleness_offset=1, acc="post_eval")
     assert method.client_reports == {"trained_accuracy"}
-    method.receive(update((1, 0), 0, start=vector(0, 0), train_accuracy=0.9, trained_accuracy=0.0))
+    method.receive(update((1, 0), 0, start=vector(0, 0), received_accuracy=0.9, trained_accuracy=0.0))
     rate = 0.7 / 2**0.5
     torch.testing.assert_close(method.x, vector(1 - rate + rate, 0))
     with pytest.raises(ConfigError, match="^trained_accuracy: KUIPER weighs updates by it; client 0 sent none$"):
         method.receive(update((1, 0), 0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "report", "factor"),
+    [
+        ({}, "received_accuracy", 0.75),
+        ({"acc": "last_epoch"}, None, 0.5),
+        ({"acc": "post_eval"}, "trained_accuracy", 0.0),
+        ({"t0": 0}, None, 1.0),
+        ({"t0": 0, "t0_mode": "latency"}, None, 1.0),
+    ],
+)
+def test_the_three_readings_of_training_accuracy(settings, report, factor):
+    """By default that of the model that was received; only what counts is asked of clients."""
+    method = started(**settings)
+    sent = update((0, 0), received_accuracy=0.25, train_accuracy=0.5, trained_accuracy=1.0)
+    assert method.accuracy_factor(sent) == factor
+    assert method.client_reports == (frozenset({report}) if report else frozenset())
+
+
+def test_the_reward_with_clients_of_one_group_of_classes_each():
+    """Fig. 9(a): with clients of few classes the trained models are perfect at home, the received one is not."""
+    factors = {"received": [], "post_eval": []}
+    for acc, found in factors.items():
+        config = Config(
+            algorithm="kuiper",
+            partition="noniid_bias",
+            partition_settings={"bias": 1.0},
+            settings={"acc": acc},
+            **SMALL,
+        )
+        run = Run(config)
+        original = run.algorithm.accuracy_factor
+        run.algorithm.accuracy_factor = lambda sent, f=original, found=found: found.append(f(sent)) or found[-1]
+        run.finish()
+    assert len(factors["received"]) >= 24
+    assert np.mean(factors["post_eval"]) < 0.2 < 0.5 < np.mean(factors["received"])
 
 
 SMALL = {"task": "digits", "clients": 8, "buffer_size": 4, "rounds": 6, "eval_every": 6, "client_lr": 0.1}
@@ -159,7 +200,7 @@ def test_a_real_run_blocks_reporters_until_their_burst_closes():
     assert len(later) and all(row.dispatched_at == closing[row.start_version] for row in later.itertuples())
 
 
-@pytest.mark.parametrize("switch", [{"acc": "post_eval"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}, {"staleness_offset": 1}])  # fmt: skip
+@pytest.mark.parametrize("switch", [{"acc": "post_eval"}, {"acc": "last_epoch"}, {"kuiper_norm": "literal"}, {"kuiper_norm": "delta"}, {"t0": 2}, {"staleness_offset": 1}])  # fmt: skip
 def test_every_switch_switches(switch):
     base = Run(Config(algorithm="kuiper", **SMALL)).finish()
     other = Run(Config(algorithm="kuiper", settings=switch, **SMALL)).finish()

@@ -61,7 +61,7 @@ class Algorithm(ABC):
     correction_once: bool = False
     """Whether clients apply their correction once, after training, in place of at every step."""
     client_reports: frozenset[str] = frozenset()
-    """What clients report beyond the usual: ``trained_accuracy``, ``features``, ``label_counts``."""
+    """What clients report beyond the usual: some of :data:`~asyncfl_lite.jobs.REPORTS`."""
     held_out: float = 0.0
     """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
     midway: float | None = None
@@ -150,9 +150,17 @@ class Algorithm(ABC):
     def on_receive(self, update: Update) -> bool:
         """Act on a sound update whose staleness is known; return whether it made a new version."""
 
-    def correction_for(self, client: int) -> Tensor | None:
-        """Return the ``(d,)`` vector that ``client`` adds to its gradients in the job that starts now."""
+    def control_sent(self) -> Tensor | None:
+        """Return the ``(d,)`` control variate that travels with the model to a client dispatched now, or None."""
         return None
+
+    def correction_for(self, client: int, control: Tensor) -> Tensor:
+        """Return the ``(d,)`` vector that ``client``, having been sent ``control``, adds to its gradients.
+
+        It is asked for when the job is trained, after all that happened in the instant of its dispatch: a client that
+        is dispatched on its own report goes by what it keeps since that report.
+        """
+        return control
 
     def midway_model(self, start_version: int) -> Midway | None:
         """Return what a client that started from ``start_version`` merges half-way, now."""

@@ -22,7 +22,10 @@ class FedAC(AdaptiveStep):
     """Cosine-weighted buffer, prospective momentum, control variates (Zang et al. 2024; re-implementation).
 
     ``r_i = max(cos(x_t - x_{t_i}, Δ_i), 0.1)``, ``Δ = Σ r_i Δ_i / Σ r_j``, ``m̂ = β₁ m + (1 - β₁) Δ``,
-    ``x ← x + η m̂ / (√v + ε)``. Clients add ``C - C_i`` to their gradients, as in SCAFFOLD (option II).
+    ``x ← x + η m̂ / (√v + ε)``. Clients add ``C - C_i`` to their gradients, as in SCAFFOLD (option II); their new
+    ``C_i`` is the mean of what their optimiser was given, less ``C - C_i``. With plain SGD that mean is
+    ``(x_{t_i} - x) / (E η_l)``; the steps of Adam and AdamW are normalised and say nothing of a gradient's length, so
+    that clients then report it.
 
     Attributes:
         control: ``(d,)`` C, the server's control variate.
@@ -36,6 +39,7 @@ class FedAC(AdaptiveStep):
     keeps_versions = True
     client_work = "a control variate: one more vector kept, sent and added"
     on_clients = ("controls",)
+    revision = 2
     state_names = (*AdaptiveStep.state_names, "control", "controls", "_control_sum")
 
     class Settings(AdaptiveStep.Settings):
@@ -51,6 +55,11 @@ class FedAC(AdaptiveStep):
         """Smallest r."""
 
     @property
+    def client_reports(self) -> frozenset[str]:
+        """The mean of a client's gradients, where they are corrected."""
+        return frozenset() if self.settings.correction == "off" else frozenset({"mean_gradient"})
+
+    @property
     def correction_once(self) -> bool:
         """Whether clients apply their correction after training."""
         return self.settings.correction == "once"
@@ -62,11 +71,13 @@ class FedAC(AdaptiveStep):
         self.controls: dict[int, Tensor] = {}
         self._control_sum = torch.zeros_like(self.x)
 
-    def correction_for(self, client: int) -> Tensor | None:
+    def control_sent(self) -> Tensor | None:
+        """Return ``(d,)`` C."""
+        return None if self.settings.correction == "off" else self.control
+
+    def correction_for(self, client: int, control: Tensor) -> Tensor:
         """Return ``(d,)`` C - C_i."""
-        if self.settings.correction == "off":
-            return None
-        return self.control - self.controls[client] if client in self.controls else self.control
+        return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
         """Return r_i, the floored cosine of the update with the global model's movement since its start."""
@@ -94,11 +105,13 @@ class FedAC(AdaptiveStep):
         return super().entry(update)
 
     def _renew_control(self, update: Update) -> None:
-        """Set C_i to the client's mean gradient, without the correction that it bore."""
-        lr = self.context.client_lr(update.start_version)
-        if lr == 0:
-            return
-        mean_gradient = update.delta / (-update.num_steps * lr)
+        """Set C_i to the client's mean gradient, less the correction that was in it."""
+        mean_gradient = update.mean_gradient
+        if mean_gradient is None:  # clients step by plain SGD
+            lr = self.context.client_lr(update.start_version)
+            if lr == 0:
+                return
+            mean_gradient = update.delta / (-update.num_steps * lr)
         renewed = mean_gradient if update.correction is None else mean_gradient - update.correction
         old = self.controls.get(update.client)
         change = renewed if old is None else renewed - old

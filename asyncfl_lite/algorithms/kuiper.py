@@ -1,15 +1,15 @@
 """KUIPER: bursts of waiting clients, averaged by size and training accuracy, then mixed in.
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
-Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (whether the weights are renormalised, T₀, how
-staleness counts) is a switch, with specification §12 as default. Its teacher chain is an initialiser
+Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
+are renormalised, T₀, how staleness counts) is a switch. Its teacher chain is an initialiser
 (:mod:`asyncfl_lite.initial.teacher_chain`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -23,11 +23,15 @@ from asyncfl_lite.registry import Settings
 
 @ALGORITHMS.register("kuiper")
 class KUIPER(Algorithm):
-    """Bursts of M waiting clients, weighted by size and accuracy, mixed by mean staleness (KUIPER Alg. 1).
+    """Bursts of M waiting clients, weighted by size and error, mixed by mean staleness (KUIPER Alg. 1).
 
     ``c_i = n_i / Σ n_j · e_i`` with ``e_i = 1 - acc_i`` (Eq. 2), ``β_t = β (1 + τ̄)^-α`` with the burst's mean
     staleness τ̄ (Eq. 3), ``w ← (1 - β_t) w + β_t Σ c_i w_i`` (Eq. 4). Literally, the coefficients sum to less
     than 1 and the model shrinks towards zero; ``renorm`` divides by their sum.
+
+    ``acc_i`` is the accuracy of the model that the client received, on the client's own samples, before it trains:
+    "a low training accuracy with the current state of the model" (§3.1). Weighed by the accuracy of the *trained*
+    model, a client of few classes, which is always near 1, counts for nothing.
     """
 
     title = "KUIPER"
@@ -36,8 +40,16 @@ class KUIPER(Algorithm):
     redispatch = "burst"
     uses_server_lr = False
     models_stored = "2"
-    client_work = "its training accuracy; waits until its burst is full"
+    client_work = "a forward pass over its samples, for the received model's accuracy; waits until its burst is full"
+    revision = 2
     state_names = (*Algorithm.state_names, "_models", "_buffer_sum", "_sizes", "_kept", "_staleness", "filled")
+
+    ACCURACIES: ClassVar[dict[str, str]] = {
+        "received": "received_accuracy",
+        "last_epoch": "train_accuracy",
+        "post_eval": "trained_accuracy",
+    }
+    """Which field of an update holds the accuracy that ``acc`` names."""
 
     class Settings(Settings):
         """Switches of KUIPER."""
@@ -51,16 +63,20 @@ class KUIPER(Algorithm):
         t0_mode: Literal["iteration", "latency"] = "iteration"
         """T₀ as an aggregation count below which accuracy counts (Eq. 2), or as a latency below which it does."""
         t0: float | None = Field(None, ge=0)
-        """T₀; none: accuracy always counts. 0: never."""
+        """T₀; none: accuracy always counts. 0: never. Aggregations are counted from 1 (Alg. 1, line 4), so a T₀ of 3
+        lets it count in the first two."""
         staleness_offset: Literal[0, 1] = 0
         """Staleness of a fresh model; 1 if Alg. 1 is read literally."""
-        acc: Literal["last_epoch", "post_eval"] = "last_epoch"
-        """Training accuracy: over the last local epoch as it went, or of the trained model."""
+        acc: Literal["received", "last_epoch", "post_eval"] = "received"
+        """Accuracy on the client's samples: of the model that it received, over its last local epoch as it went, or of
+        the model that it trained."""
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """The trained model's accuracy where that is what counts."""
-        return frozenset({"trained_accuracy"} if self.settings.acc == "post_eval" else ())
+        """The received or the trained model's accuracy, where that is what counts."""
+        chosen = self.settings
+        needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client says how its last epoch went
+        return frozenset({self.ACCURACIES[chosen.acc]} if needed else ())
 
     @property
     def moves_by_itself(self) -> bool:
@@ -85,10 +101,10 @@ class KUIPER(Algorithm):
             ConfigError: where the update comes without the accuracy that is asked for.
         """
         chosen = self.settings
-        now = self.version if chosen.t0_mode == "iteration" else update.duration
+        now = self.version + 1 if chosen.t0_mode == "iteration" else update.duration
         if chosen.t0 is not None and not now < chosen.t0:
             return 1.0
-        name = "trained_accuracy" if chosen.acc == "post_eval" else "train_accuracy"
+        name = self.ACCURACIES[chosen.acc]
         accuracy = getattr(update, name)
         if math.isnan(accuracy):
             raise ConfigError(f"{name}: KUIPER weighs updates by it; client {update.client} sent none")

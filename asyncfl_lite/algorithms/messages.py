@@ -32,8 +32,12 @@ class Update:
         duration: virtual time from dispatch to arrival.
         num_steps: minibatch steps of its local training.
         mean_square_loss: mean of its samples' squared losses in the last local epoch.
+        received_accuracy: of the model that it was sent, on its samples, where the method asks for
+            ``received_accuracy``.
         trained_accuracy: of the trained model on its samples, where the method asks for ``trained_accuracy``.
         correction: ``(d,)`` what it added to every gradient, as the method's ``correction_for`` gave it.
+        mean_gradient: ``(d,)`` mean over its steps of what its optimiser was given, where the method asks for
+            ``mean_gradient`` and clients do not train by plain SGD.
         features: ``(2, F)`` its features' means and variances, where the method asks for ``features``.
         label_counts: ``(C,)`` int64 how many samples of each class it has, where the method asks for
             ``label_counts``.
@@ -52,10 +56,12 @@ class Update:
     duration: float = math.nan
     num_steps: int = 1
     mean_square_loss: float = math.nan
+    received_accuracy: float = math.nan
     trained_accuracy: float = math.nan
     correction: Tensor | None = None
     features: Tensor | None = None
     label_counts: Tensor | None = None
+    mean_gradient: Tensor | None = None
     staleness: int = 0
 
     @classmethod
@@ -75,10 +81,12 @@ class Update:
             duration=job.finish_time - job.dispatched_at,
             num_steps=outcome.num_steps,
             mean_square_loss=outcome.mean_square_loss,
+            received_accuracy=outcome.received_accuracy,
             trained_accuracy=outcome.trained_accuracy,
             correction=job.correction,
             features=outcome.features,
             label_counts=outcome.label_counts,
+            mean_gradient=outcome.mean_gradient,
             staleness=staleness,
         )
 

@@ -6,12 +6,12 @@ import inspect
 
 from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.jobs import REPORTS
 from asyncfl_lite.registry import Settings
 from asyncfl_lite.scheduling import SCHEDULING
 from asyncfl_lite.testing.candidate import Candidate, expect
 
 FAMILIES = ("synchronous", "asynchronous", "buffered", "distilling")
-REPORTS = ("trained_accuracy", "features", "label_counts")
 LONGEST_LINE = 105
 
 

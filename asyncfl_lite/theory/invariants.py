@@ -48,7 +48,7 @@ def staleness_measured(
 def path(name: str, x0: Tensor, deltas: Tensor, **settings: object) -> Tensor:
     """Return the model after ``(n, d)`` updates of clients 0 to n - 1, each fresh."""
     server = started(name, x0, context(len(deltas)), **settings)
-    return feed(server, deltas, train_accuracy=0.3)
+    return feed(server, deltas, received_accuracy=0.3)
 
 
 def some_deltas() -> Tensor:
@@ -88,7 +88,7 @@ def resting(name: str, **settings: object) -> float:
     centre = vector(2, 2, 2)
     server = started(name, centre, context(4), **settings)
     for _ in range(12):
-        feed(server, [train(server.x, lambda x, _: x - centre, 0.1, 3)], train_accuracy=0.3)
+        feed(server, [train(server.x, lambda x, _: x - centre, 0.1, 3)], received_accuracy=0.3)
     return float((server.x - centre).abs().max())
 
 
@@ -97,7 +97,7 @@ def approaching(name: str, **settings: object) -> float:
     centre = vector(2, 2, 2)
     server = started(name, vector(3, 3, 3), context(4), **settings)
     for _ in range(60):
-        feed(server, [train(server.x, lambda x, _: x - centre, 0.1, 3)], train_accuracy=0.3)
+        feed(server, [train(server.x, lambda x, _: x - centre, 0.1, 3)], received_accuracy=0.3)
     return float((server.x - centre).norm() / 3**0.5)
 
 

@@ -190,7 +190,7 @@ def shrink_factor() -> float:
     server = started("kuiper", vector(1.0), buffer_size=2, kuiper_norm="literal")
     server.version = 2
     for client, (version, size, accuracy) in enumerate(((2, 100, 0.6), (0, 300, 0.2))):
-        fields = {"num_samples": size, "train_accuracy": accuracy, "start": server.x}
+        fields = {"num_samples": size, "received_accuracy": accuracy, "start": server.x}
         server.receive(Update(client, vector(0.0), version, **fields))
     return server.x.item()
 
@@ -198,7 +198,7 @@ def shrink_factor() -> float:
 def one_version(name: str, deltas: Tensor, starts: Tensor, accuracy: float, **settings: object) -> float:
     """Return the model after one buffer of clients that started from ``starts``, the server being at 1."""
     server = started(name, vector(1.0), buffer_size=len(deltas), **settings)
-    feed(server, deltas[:, None], 0, start=list(starts[:, None]), train_accuracy=accuracy)
+    feed(server, deltas[:, None], 0, start=list(starts[:, None]), received_accuracy=accuracy)
     return server.x.item()
 
 
@@ -207,7 +207,7 @@ def fixed_point(accuracies: tuple[float, float]) -> float:
     server, centres = started("kuiper", vector(0.0), buffer_size=2), (vector(-1.0), vector(1.0))
     for _ in range(250):
         deltas = [train(server.x, lambda x, _, c=c: x - c, 0.1, 1) for c in centres]
-        feed(server, deltas, server.version, train_accuracy=accuracies)
+        feed(server, deltas, server.version, received_accuracy=accuracies)
     return server.x.item()
 
 

@@ -82,12 +82,13 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 def second_copy(job: Job) -> Job:
     """Return what arrives a second time of a trained job, without its tensors: the server does not look at them."""
-    told = dataclasses.replace(job.outcome, delta=None, buffers=None, features=None, label_counts=None)
+    told = dataclasses.replace(job.outcome, delta=None, buffers=None, features=None, label_counts=None, mean_gradient=None)
     return dataclasses.replace(
         job,
         finish_time=job.finish_time + job.fate.again,
         start=None,
         start_buffers=None,
+        control=None,
         correction=None,
         midway=None,
         outcome=told,
