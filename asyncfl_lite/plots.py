@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 
 from asyncfl_lite.algorithms import ALGORITHMS
@@ -24,6 +26,9 @@ NEUTRAL = "#6b7280"
 ACCENT = "#c2410c"
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
 """What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
+
+UNFINISHED = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
+"""How a timeline draws a job that does not arrive within the run, and so has no staleness."""
 
 
 def use_style() -> None:
@@ -70,6 +75,22 @@ def time_label(unit: str = "") -> str:
     if unit[:1].isdigit():
         unit = f"units of {unit}"
     return f"virtual time ({unit})" if unit and unit != "time units" else "virtual time"
+
+
+def staleness_scale(most: int) -> ScalarMappable:
+    """Return the colours of staleness, the same in every timeline: yellow is fresh, the darker the staler.
+
+    Args:
+        most: the staleness in versions that gets the darkest colour; the scale is logarithmic in 1 + staleness.
+    """
+    return ScalarMappable(FuncNorm((np.log1p, np.expm1), 0, max(1, most)), "viridis_r")
+
+
+def staleness_bar(scale: ScalarMappable, axes: Axes) -> None:
+    """Draw the scale's colour bar beside a timeline, marked in whole versions."""
+    most = int(scale.norm.vmax)
+    ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
+    axes.figure.colorbar(scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d")
 
 
 def _axes(axes: Axes | None) -> Axes:
@@ -144,14 +165,13 @@ def plot_gantt(
     """
     axes = _axes(axes)
     shown = updates[updates["dispatched_at"] < until]
-    palette = plt.get_cmap("viridis_r")
-    most = max(1, int(shown["staleness"].max()) if len(shown) else 1)
+    scale = staleness_scale(int(shown["staleness"].max()) if len(shown) else 1)
     axes.barh(
         shown["client"],
         np.minimum(shown["arrived_at"], until) - shown["dispatched_at"],
         left=shown["dispatched_at"],
         height=0.8,
-        color=palette(np.log1p(shown["staleness"]) / np.log1p(most)),
+        color=scale.to_rgba(shown["staleness"]),
         edgecolor="white",
         linewidth=0.6,
     )
@@ -163,14 +183,9 @@ def plot_gantt(
             ended - still["dispatched_at"],
             left=still["dispatched_at"],
             height=0.8,
-            facecolor="#e5e7eb",
-            edgecolor=NEUTRAL,
-            hatch="////",
-            linewidth=0.4,
+            **UNFINISHED,
         )
-    scale = plt.cm.ScalarMappable(cmap=palette, norm=plt.matplotlib.colors.FuncNorm((np.log1p, np.expm1), 0, most))
-    ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
-    axes.figure.colorbar(scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d")
+    staleness_bar(scale, axes)
     axes.set(xlabel=time_label(unit), ylabel="client", xlim=(0, until))
     axes.grid(False)
     return axes

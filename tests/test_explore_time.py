@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
 from asyncfl_lite import Config, Task, run, schedule
 from asyncfl_lite.errors import ConfigError, SimulationError
@@ -23,6 +25,7 @@ from asyncfl_lite.explore import (
     run_clock,
     staleness_figure,
 )
+from asyncfl_lite.plots import UNFINISHED, plot_gantt
 from asyncfl_lite.scheduling import SCHEDULING
 
 
@@ -129,10 +132,11 @@ def by_hand():
 def test_a_moment_of_the_worked_timeline(by_hand):
     now = moment(by_hand, 4.5)
     assert (now.version, now.buffered) == (3, 0)
-    columns = ["client", "start_version", "behind", "dispatched_at", "arrives_at"]
-    assert now.training[columns].to_numpy().tolist() == [[0, 2, 1, 4, 5], [1, 2, 1, 4, 6], [2, 0, 3, 0, 5]]
-    assert (now.reported.client, now.reported.arrived_at, now.reported.staleness) == (0, 4, 1)
-    assert (now.upcoming.client, now.upcoming.arrived_at) == (2, 5)
+    columns = ["client", "start_version", "behind", "dispatched_at", "arrives_at", "staleness"]
+    assert now.training[columns].to_numpy().tolist() == [[0, 2, 1, 4, 5, 1], [1, 2, 1, 4, 6, 2], [2, 0, 3, 0, 5, 3]]
+    timing = ["client", "arrived_at", "staleness"]
+    assert now.arrivals == 6 and now.reported[timing].to_numpy().tolist() == [[1, 4, 2], [0, 4, 1]]
+    assert now.upcoming[timing].to_numpy().tolist() == [[2, 5, 3], [0, 5, 1]]
     assert now.accuracy == by_hand.curve.set_index("version")["accuracy"][3]
 
 
@@ -146,9 +150,13 @@ def test_ties_and_the_buffer(by_hand):
         (5, 0),
     ]
     first = moment(by_hand, 0)
-    assert first.reported is None and first.training["start_version"].tolist() == [0, 0, 0]
+    assert first.arrivals == 0 and first.reported.empty and first.training["start_version"].tolist() == [0, 0, 0]
     last = moment(by_hand, by_hand.summary["virtual_time"])
-    assert last.upcoming is None and last.accuracy == by_hand.summary["final_accuracy"]
+    assert (
+        last.upcoming.empty
+        and last.arrivals == len(by_hand.updates)
+        and last.accuracy == by_hand.summary["final_accuracy"]
+    )
 
 
 @pytest.mark.parametrize("redispatch", ["after_agg", "rounds", "burst"])
@@ -160,24 +168,81 @@ def test_as_many_train_as_the_policy_says(redispatch):
         assert len(now.training) == 3 - waiting
 
 
+def drawn_bars(figure) -> dict[tuple[float, float], tuple]:
+    """Return the timeline's jobs: (client, dispatched at) -> (end, colour, hatch)."""
+    bars = figure.axes[0].patches
+    starts = [(round(bar.get_y() + bar.get_height() / 2), bar.get_x()) for bar in bars]
+    looks = [(bar.get_x() + bar.get_width(), bar.get_facecolor(), bar.get_hatch() or "") for bar in bars]
+    return dict(zip(starts, looks, strict=True))
+
+
 def test_the_picture_shows_the_moment(by_hand):
     figure = moment_figure(by_hand, 4.5)
-    jobs, behind, accuracy = figure.axes
-    bars = [(bar.get_y() + bar.get_height() / 2, bar.get_x(), bar.get_width()) for bar in jobs.patches[-3:]]
-    assert np.allclose(bars, [(0, 4, 0.5), (1, 4, 0.5), (2, 0, 4.5)])
+    jobs, behind, accuracy, colours = figure.axes
+    bars = drawn_bars(figure)
+    assert {job: end for job, (end, _, hatch) in bars.items() if hatch} == {(0, 4): 4.5, (1, 4): 4.5, (2, 0): 4.5}
+    assert {job: end for job, (end, _, hatch) in bars.items() if not hatch} == {
+        (0, 0): 1, (0, 1): 2, (0, 2): 3, (0, 3): 4, (1, 0): 2, (1, 2): 4,
+    }  # fmt: skip
     assert [text.get_text() for text in jobs.texts] == ["v2", "v2", "v0"]
     assert [bar.get_width() for bar in behind.patches] == [1, 1, 3]
     assert accuracy.lines[-1].get_xydata().tolist() == [[4.5, moment(by_hand, 4.5).accuracy]]
-    said = "client 0 reported, 1 version old; next: client 2 at 5.00"
-    assert jobs.get_title("left").startswith("time 4.50: version 3, 0 in the buffer") and said in jobs.get_title("left")
+    assert colours.get_ylabel() == "staleness on arrival (versions)"
 
 
-def test_the_time_machine_goes_from_arrival_to_arrival(by_hand):
+def test_everybody_who_reports_at_an_instant_is_named(by_hand):
+    """The report to watch, client 2's first, shares its instant with another's and is not the last of them."""
+    at_five = moment_figure(by_hand, 5.0).axes[0].get_title("left").splitlines()
+    assert at_five[0].startswith("time 5.00, 8 arrivals: version 4, 0 in the buffer, accuracy ")
+    assert at_five[1] == "reported last: client 2 (τ = 3), 0 (τ = 1); next: client 1, 0 at 6.00"
+    before, end = (moment_figure(by_hand, time).axes[0].get_title("left") for time in (0.5, 6.0))
+    assert before.endswith("nobody has reported; next: client 0 at 1.00") and end.endswith(
+        "next: nobody before the end"
+    )
+
+
+def test_a_job_has_one_colour_whatever_the_time(by_hand):
+    last = drawn_bars(moment_figure(by_hand, 6.0))
+    for time in np.arange(0, 6, 0.5):
+        bars = drawn_bars(moment_figure(by_hand, time))
+        assert bars and all(colour == last[job][1] for job, (_, colour, _) in bars.items())
+    assert len({colour for _, colour, _ in last.values()}) == 5  # staleness 0 to 3, and not arrived
+
+
+def test_a_colour_means_the_same_in_timeline_and_time_machine(by_hand):
+    """Yellow is fresh and dark is stale in both, and in the README's picture, which is a timeline."""
+    axes = plot_gantt(by_hand.updates, until=6.0, in_flight=by_hand.in_flight)
+    theirs = drawn_bars(axes.figure)
+    plt.close(axes.figure)
+    machine = drawn_bars(moment_figure(by_hand, 6.0))
+    assert len(theirs) == 11 and all(machine[job][1] == colour for job, (_, colour, _) in theirs.items())
+    brightness = [sum(machine[job][1][:3]) for job in ((0, 0), (0, 1), (1, 2), (2, 0))]  # staleness 0, 1, 2, 3
+    assert brightness == sorted(brightness, reverse=True)
+
+
+def test_a_job_that_was_called_off_stays_where_it_ended():
+    """Oort's rounds invite more than they need; the last ones' work is thrown away."""
+    x = torch.arange(60.0).remainder(7)[:, None]
+    task = Task.from_tensors(x, (x[:, 0] > 3).long(), x, (x[:, 0] > 3).long())
+    delays = {"delay": "per_client", "delay_settings": {"durations": (1, 2, 3, 9)}, "selection": "oort"}
+    sizes = {"clients": 4, "concurrency": 3, "partition": "iid", "algorithm": "fedavg", "rounds": 2}
+    result = run(Config(**sizes, **delays), task=task)
+    called_off = result.in_flight.dropna(subset="called_off_at")
+    assert len(called_off) > 0
+    bars = drawn_bars(moment_figure(result, result.summary["virtual_time"]))
+    for job in called_off.itertuples():
+        end, colour, _ = bars[job.client, job.dispatched_at]
+        assert (end, to_hex(colour)) == (job.called_off_at, UNFINISHED["facecolor"])
+
+
+def test_the_time_machine_counts_arrivals(by_hand):
     box = explore_run(by_hand)
     slider, _, picture = box.children[1].children
-    assert slider.max == by_hand.updates["arrived_at"].nunique() == box.children[0].max
-    assert slider.value == box.children[0].value == slider.max // 2  # something is to be seen at once
+    assert slider.description == "arrivals" and slider.options == (0, 1, 3, 4, 6, 8, 10)
+    assert slider.options[-1] == len(by_hand.updates)
+    assert box.children[0].max == len(slider.options) - 1 == by_hand.updates["arrived_at"].nunique()
+    assert slider.index == box.children[0].value == box.children[0].max // 2  # something is to be seen at once
     slider.value = 0
     assert picture.value == as_png(moment_figure(by_hand, 0.0))
-    slider.value = 4
+    slider.value = 6
     assert picture.value == as_png(moment_figure(by_hand, 4.0))

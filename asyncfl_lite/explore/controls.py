@@ -40,19 +40,19 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
     return widgets.VBox([*controls, message, picture])
 
 
-def played(description: str, last: int, start: int, draw: Callable[[int], Figure]) -> widgets.VBox:
-    """Return the figure that ``draw`` returns of a place from 0 to ``last``, under a slider and a button that plays.
+def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> widgets.VBox:
+    """Return the figure that ``draw`` returns of a place, under a slider and a button that plays.
 
     Args:
-        description: what a place is called.
-        last: the last place.
-        start: the place that is shown first.
-        draw: from a place to its figure.
+        description: what ``places`` count.
+        places: the number that the slider shows at each of its places; at least one, no number twice.
+        start: index of the place that is shown first.
+        draw: from a place's index to its figure.
     """
-    places = {"value": start, "min": 0, "max": last}
-    step = widgets.IntSlider(
-        **places, description=description, continuous_update=False, layout=widgets.Layout(width="500px")
-    )
-    play = widgets.Play(**places, interval=700)  # of the same value: a link would else move the slider there
-    widgets.jslink((play, "value"), (step, "value"))
-    return widgets.VBox([play, under_controls([step], lambda: draw(step.value))])
+    step = widgets.SelectionSlider(
+        options=list(places), index=start, description=description, continuous_update=False,
+        layout=widgets.Layout(width="500px"),
+    )  # fmt: skip
+    play = widgets.Play(value=start, min=0, max=len(places) - 1, interval=700)
+    widgets.jslink((play, "value"), (step, "index"))
+    return widgets.VBox([play, under_controls([step], lambda: draw(step.index))])

@@ -167,5 +167,5 @@ def explore_gallery(snapshots: Sequence[Snapshot]) -> widgets.VBox:
     """
     if not snapshots:
         raise ConfigError("snapshots: must hold at least one, got none")
-    last = len(snapshots) - 1
-    return played("snapshot", last, last, lambda place: gallery_figure(snapshots, snapshots[place].version))
+    versions = [one.version for one in snapshots]
+    return played("version", versions, len(versions) - 1, lambda place: gallery_figure(snapshots, versions[place]))

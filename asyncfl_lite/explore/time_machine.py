@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import NamedTuple
 
 import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from asyncfl_lite.explore.controls import played
-from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, time_label, use_style
+from asyncfl_lite.plots import (
+    ACCENT,
+    NEUTRAL,
+    UNFINISHED,
+    colour,
+    staleness_bar,
+    staleness_scale,
+    time_label,
+    use_style,
+)
 from asyncfl_lite.results import Result
 
 
@@ -22,18 +33,21 @@ class Moment(NamedTuple):
     Attributes:
         version: of the server.
         buffered: updates that wait in the buffer.
-        training: a row a job in flight: client, start_version, behind (versions since), dispatched_at, arrives_at
-            (or is called off; NaN if not within the run).
-        reported: the row of ``updates`` that arrived last, or None.
-        upcoming: the row that arrives next, or None.
+        arrivals: how many updates have arrived so far.
+        training: one row per job in flight: client, start_version, behind (versions since), dispatched_at, arrives_at
+            (or is called off; NaN if not within the run), staleness (that its update will have on arrival; NaN if it
+            does not arrive within the run).
+        reported: the rows of ``updates`` that arrived last, all of one instant; empty at the start.
+        upcoming: the rows that arrive next, all of one instant; empty at the end.
         accuracy: of the last test of the global model.
     """
 
     version: int
     buffered: int
+    arrivals: int
     training: pd.DataFrame
-    reported: pd.Series | None
-    upcoming: pd.Series | None
+    reported: pd.DataFrame
+    upcoming: pd.DataFrame
     accuracy: float
 
 
@@ -53,9 +67,10 @@ def moment(result: Result, time: float) -> Moment:
     return Moment(
         version,
         int((past["accepted"] & (past["version"] == version)).sum() - (version > 0)),
-        jobs[["client", "start_version", "behind", "dispatched_at", "arrives_at"]].reset_index(drop=True),
-        past.iloc[-1] if len(past) else None,
-        future.iloc[0] if len(future) else None,
+        len(past),
+        jobs[["client", "start_version", "behind", "dispatched_at", "arrives_at", "staleness"]].reset_index(drop=True),
+        past[past["arrived_at"] == past["arrived_at"].max()],
+        future[future["arrived_at"] == future["arrived_at"].min()],
         float(result.curve[result.curve["time"] <= time]["accuracy"].iloc[-1]),
     )
 
@@ -63,22 +78,30 @@ def moment(result: Result, time: float) -> Moment:
 def moment_figure(result: Result, time: float) -> Figure:
     """Draw a run at one virtual time: who trains on which version, what came and comes, how good the model is.
 
+    A job has the colour of the staleness that its update has on arrival, as in
+    :func:`~asyncfl_lite.plots.plot_gantt`, whatever the time that is shown; grey if it does not arrive within the run.
+
     Args:
         result: of a run, best a short one with few clients.
         time: virtual time, in the delay law's unit.
 
     Returns:
-        The figure; its axes are the jobs up to now, how many versions each client in flight is behind, and accuracy.
+        The figure; its axes are the jobs up to now, how many versions each client in flight is behind, accuracy, and
+        the colours of staleness.
     """
     now = moment(result, time)
     end, many = result.summary["virtual_time"], len(result.clients)
-    most = max([1, *result.updates["staleness"], *now.training["behind"]])
+    scale = staleness_scale(max([1, *result.updates["staleness"]]))
+    most = max([scale.norm.vmax, *(result.summary["versions"] - result.in_flight["start_version"])])
     use_style()
     figure, grid = plt.subplot_mosaic(
         [["jobs", "jobs"], ["behind", "accuracy"]], figsize=(9.5, 5.6), height_ratios=(3, 2), layout="constrained"
     )
-    _draw_jobs(result.updates[result.updates["arrived_at"] <= time], now, time, grid["jobs"])
-    grid["jobs"].set(title=_told(now, time), ylabel="client", xlim=(0, 1.04 * end), ylim=(-0.6, many - 0.4))
+    _draw_jobs(result, time, scale, grid["jobs"])
+    for job in now.training.itertuples():
+        where = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+        grid["jobs"].annotate(f"v{job.start_version}", (time, job.client), **where)
+    grid["jobs"].set(title=_said(now, time), ylabel="client", xlim=(0, 1.04 * end), ylim=(-0.6, many - 0.4))
     grid["behind"].barh(now.training["client"], now.training["behind"], color=NEUTRAL)
     grid["behind"].set(xlabel="versions behind", ylabel="client in flight", xlim=(0, most), ylim=(-0.6, many - 0.4))
     known, shade = result.curve[result.curve["time"] <= time], colour(result.config.algorithm)
@@ -91,40 +114,46 @@ def moment_figure(result: Result, time: float) -> Figure:
         grid[name].yaxis.set_major_locator(MaxNLocator(integer=True))
     for name in ("jobs", "accuracy"):
         grid[name].set_xlabel(time_label(result.config.delay_settings.unit))
+    staleness_bar(scale, grid["jobs"])
     plt.close(figure)
     return figure
 
 
-def _draw_jobs(past: pd.DataFrame, now: Moment, time: float, axes: Axes) -> None:
-    """Draw a bar a job in the shade of the version that it started from; those in flight are hatched and end now."""
-    shades = plt.get_cmap("viridis_r")
-    for rows, ends, hatch in ((past, past["arrived_at"], ""), (now.training, time, "////")):
-        began, versions = rows["dispatched_at"], rows["start_version"].to_numpy(dtype=float)
-        shade = shades(versions / max(now.version, 1))
-        axes.barh(rows["client"], ends - began, left=began, color=shade, edgecolor="white", linewidth=0.6, hatch=hatch)
-    for job in now.training.itertuples():
-        where = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-        axes.annotate(f"v{job.start_version}", (time, job.client), **where)
+def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -> None:
+    """Draw one bar per job that was sent by ``time``; those in flight are hatched and end now."""
+    sent, never = (table[table["dispatched_at"] <= time] for table in (result.updates, result.in_flight))
+    over = sent["arrived_at"] <= time
+    for rows, hatch in ((sent[over], ""), (sent[~over], "////")):
+        began, shades = rows["dispatched_at"], scale.to_rgba(rows["staleness"])
+        lengths = rows["arrived_at"].clip(upper=time) - began
+        look = {"color": shades, "edgecolor": "white", "linewidth": 0.6, "hatch": hatch}
+        axes.barh(rows["client"], lengths, left=began, **look)
+    began, ends = never["dispatched_at"], never["called_off_at"].astype(float).fillna(time).clip(upper=time)
+    axes.barh(never["client"], ends - began, left=began, **UNFINISHED)
     axes.axvline(time, color=ACCENT)
     axes.grid(False)
 
 
-def _told(now: Moment, time: float) -> str:
-    """Return a moment in two lines."""
-    said = f"time {time:.2f}: version {now.version}, {now.buffered} in the buffer, accuracy {now.accuracy:.0%}"
-    came, comes = now.reported, now.upcoming
-    last = "nobody has reported"
-    if came is not None:
-        last = f"client {came.client} reported, {came.staleness} version{'' if came.staleness == 1 else 's'} old"
-    following = "nobody before the end" if comes is None else f"client {comes.client} at {comes.arrived_at:.2f}"
-    return f"{said}\n{last}; next: {following}"
+def _said(now: Moment, time: float) -> str:
+    """Return a moment in words: where the server is, and everybody who reports at this instant and at the next."""
+    said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
+    reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
+    last = f"reported last: client {', '.join(reports)}" if reports else "nobody has reported"
+    following = "next: nobody before the end"
+    if len(now.upcoming):
+        clients = ", ".join(map(str, now.upcoming["client"]))
+        following = f"next: client {clients} at {now.upcoming['arrived_at'].iloc[0]:.2f}"
+    return f"{said}, accuracy {now.accuracy:.0%}\n" + fill(f"{last}; {following}", 110)
 
 
 def explore_run(result: Result) -> widgets.VBox:
     """Return :func:`moment_figure` under a slider that goes from arrival to arrival, and a button that plays.
 
+    The slider counts arrivals; where several updates arrive at one instant, it takes them together.
+
     Args:
         result: of a short run.
     """
-    times = [0.0, *result.updates["arrived_at"].drop_duplicates()]
-    return played("arrival", len(times) - 1, len(times) // 2, lambda place: moment_figure(result, times[place]))
+    counts = result.updates["arrived_at"].value_counts().sort_index().cumsum()
+    times = [0.0, *counts.index]
+    return played("arrivals", [0, *counts], len(counts) // 2, lambda place: moment_figure(result, times[place]))
