@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-
 REPORTS = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
 """What a method may ask clients for beyond the usual: attributes of :class:`Outcome` that are empty otherwise."""
 

@@ -194,7 +194,7 @@ def test_what_was_called_off_does_not_pace():
 
 def test_exploration_decays_to_its_minimum():
     oort = started([1])
-    for oort.round, expected in ((1, 0.9), (2, 0.882), (3, 0.9 * 0.98**2), (1000, 0.2)):
+    for oort.round, expected in ((1, 0.882), (2, 0.9 * 0.98**2), (3, 0.9 * 0.98**3), (1000, 0.2)):
         assert oort.epsilon == pytest.approx(expected)
     low = started([1], exploration=0.1)
     low.round = 50
@@ -234,7 +234,7 @@ def test_a_weight_of_nothing_comes_last():
 
 
 def exploiting(cut_off):
-    """After one round, four tried clients score 1.26, 1.26, 1.01 and 0.26; one of them is wanted."""
+    """After one round, four tried clients score 1.26, 1.26, 1.01 and 0.26; two of them are wanted."""
     oort = started([1] * 4, exploration=0, cut_off=cut_off, round_threshold=100)
     oort.round = 1
     for client, utility in enumerate([10.0, 10.0, 8.0, 2.0]):
@@ -242,14 +242,50 @@ def exploiting(cut_off):
     return oort
 
 
-@pytest.mark.parametrize(("cut_off", "possible"), [(1.0, {0, 1}), (0.7, {0, 1, 2}), (0.0, {0, 1, 2, 3})])
-def test_the_cut_off_bounds_who_may_be_drawn(cut_off, possible):
+@pytest.mark.parametrize(("cut_off", "possible"), [(1.0, {0, 1, 2}), (0.7, {0, 1, 2}), (0.2, {0, 1, 2, 3})])
+def test_the_cut_off_goes_by_the_best_client_that_is_not_wanted(cut_off, possible):
+    """The third score of four, with two wanted: a part of the second would leave the third out."""
     rng = np.random.default_rng(0)
-    picked = Counter(chosen(exploiting(cut_off), 1, rng)[0] for _ in range(3000))
+    picked = Counter(chosen(exploiting(cut_off), 2, rng)[0] for _ in range(3000))
     assert set(picked) == possible
     score = scores([10, 10, 8, 2], np.ones(4), np.ones(4), 2, math.inf)
     allowed = sorted(possible)
     assert frequencies([picked[client] for client in allowed], score[allowed])
+
+
+def test_where_all_are_wanted_all_may_be_drawn():
+    assert set(chosen(exploiting(1.0), 4, np.random.default_rng(0))) == {0, 1, 2, 3}
+
+
+def test_new_clients_are_drawn_among_the_five_times_as_many_most_promising():
+    """The sixth largest never comes when one is wanted; a large one known to be slow is not among the first five."""
+    rng, sizes = np.random.default_rng(0), [10, 9, 8, 7, 6, 5.9]
+    assert {chosen(started(sizes), 1, rng)[0] for _ in range(500)} == {0, 1, 2, 3, 4}
+    slow = Counter()
+    for _ in range(500):
+        oort = started(sizes, exploration=1, round_threshold=0)
+        oort.round, oort.durations = 1, {0: 20.0, 1: 2.0}
+        slow.update(chosen(oort, 1, rng))
+    assert set(slow) == {1, 2, 3, 4, 5}
+
+
+def test_utilities_are_clipped_and_scaled_over_all_clients():
+    """One that was never tried counts by its size: with a large one about, the tried ones' utilities are small."""
+    alone = scores([1, 2], [1, 1], [1, 1], 1, math.inf)
+    beside = scores([1, 2], [1, 1], [1, 1], 1, math.inf, others=[11], clip_bound=1)
+    np.testing.assert_allclose(alone, [0.001 / 1.001, 1])
+    np.testing.assert_allclose(beside, [0.001 / 10.001, 1.001 / 10.001])
+    rng, seen = np.random.default_rng(0), []
+    for big in (1, 1000):
+        counts = Counter()
+        for _ in range(400):
+            oort = started([1, 1, 1, big], exploration=0, cut_off=0, round_threshold=100)
+            oort.round = 1
+            for client, utility in enumerate([1.0, 2.0, 8.0]):
+                oort.observe(report(client, utility=utility))
+            counts.update(chosen(oort, 1, rng))
+        seen.append(counts[2])
+    assert seen[0] > seen[1] + 40  # clipped over all four, utilities of 1, 2 and 8 are nearly the same
 
 
 @settings(deadline=None)
@@ -367,7 +403,7 @@ def test_rounds_are_shorter_than_with_uniform_choice():
     ],
 )
 def test_every_switch_switches(switch):
-    base = {**SMALL, "rounds": 9, "eval_every": 10, "clients": 9, "selection": "oort"}
+    base = {**SMALL, "rounds": 15, "eval_every": 10, "clients": 9, "selection": "oort"}
     alone = {"pacer_step": 1} if len(switch) > 1 and "pacer_step" in switch else {}
     runs = [schedule(Config(**base, selection_settings=one)).updates for one in (alone, switch)]
     columns = ["client", "dispatched_at", "arrived_at"]

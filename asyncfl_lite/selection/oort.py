@@ -1,8 +1,9 @@
 """Oort: clients of high utility first, and always a few new ones.
 
 Lai et al., "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021, Algorithm 1 and
-§4; numbers and order of steps follow its authors' code where the specification's §9 names it. It chooses a
-round at a time and leaves the aggregation to FedAvg.
+§4; numbers and order of steps follow its authors' code (SymbioticLab/Oort, ``oort.py``), but for two: the range of
+utilities ends at the clipped maximum, and how fast a client is is not known before its first job. It chooses a round at
+a time and leaves the aggregation to FedAvg.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from asyncfl_lite.selection.base import SELECTIONS, IdleClients, Selection
 
 if TYPE_CHECKING:
     from asyncfl_lite.algorithms.base import Update
+
+WINDOW = 5
+"""Never tried clients are drawn among so many times those wanted, the most promising ones."""
 
 SMALLEST_WEIGHT = 1e-300
 """Keeps a client that scores 0 in the draw, behind all others."""
@@ -62,6 +66,7 @@ def scores(
     now: int,
     preferred: float,
     *,
+    others: np.ndarray | Sequence[float] = (),
     clip_bound: float = 0.98,
     penalty: float = 2.0,
 ) -> np.ndarray:
@@ -73,15 +78,17 @@ def scores(
         last_rounds: ``(n,)`` rounds L, from 1, of the last report.
         now: the round R, from 1.
         preferred: T, in the unit of the durations.
-        clip_bound: quantile of U above which U is clipped.
+        others: ``(m,)`` utilities of clients that are no candidates but belong to what U is clipped and scaled by.
+        clip_bound: quantile of U, over candidates and others, above which U is clipped.
         penalty: the exponent a of the speed factor.
 
     Returns:
         ``(n,)`` float64, at least 0.
     """
     utilities = np.asarray(utilities, dtype=float)
-    clip = np.sort(utilities)[min(int(clip_bound * len(utilities)), len(utilities) - 1)]
-    low = 0.999 * utilities.min()
+    everyone = np.sort(np.concatenate([utilities, np.asarray(others, dtype=float)]))
+    clip = everyone[min(int(clip_bound * len(everyone)), len(everyone) - 1)]
+    low = 0.999 * everyone[0]
     # the range ends at the clipped maximum, as specified; the authors' code takes the unclipped one
     scaled = (np.minimum(utilities, clip) - low) / max(clip - low, 1e-4)
     return (scaled + temporal_term(last_rounds, now)) * speed_factor(durations, preferred, penalty)
@@ -117,10 +124,10 @@ def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.rando
 class Oort(Selection):
     """Clients of high loss and speed, with some never tried ones mixed in (Lai et al. 2021; in rounds).
 
-    A client without a report is "never tried". How fast one is cannot be known before its first job, so its
-    speed factor is 1; once it was called off, it is known to be slower than all who reported in that round,
-    and that duration counts until it reports. Where too few clients were never tried, more of the tried
-    ones are taken, and the other way round.
+    A client without a report is "never tried", and its size stands for its utility. How fast one is cannot be known
+    before its first job, so its speed factor is 1; once it was called off, it is known to be slower than all who
+    reported in that round, and that duration counts until it reports. Where too few clients were never tried, more of
+    the tried ones are taken, and the other way round.
 
     Attributes:
         round: R, how many rounds were chosen.
@@ -129,14 +136,15 @@ class Oort(Selection):
     """
 
     needs_rounds = True
+    revision = 2
 
     class Settings(Settings):
         """Switches of Oort; the defaults are its authors' code's."""
 
         exploration: float = Field(0.9, ge=0, le=1)
-        """ε of the first round: the part of a round that goes to never tried clients."""
+        """ε to begin with: the part of a round that goes to never tried clients."""
         exploration_decay: float = Field(0.98, gt=0, le=1)
-        """Factor on ε after each round."""
+        """Factor on ε before each round, the first one included."""
         exploration_min: float = Field(0.2, ge=0, le=1)
         """Where ε stops falling."""
         clip_bound: float = Field(0.98, ge=0, le=1)
@@ -150,7 +158,7 @@ class Oort(Selection):
         pacer_step: int = Field(20, ge=1)
         """Rounds in a window of the pacer, which looks once a window."""
         cut_off: float = Field(0.7, ge=0, le=1)
-        """Clients that score at least this part of the last one wanted may be drawn."""
+        """Clients that score at least this part of the first one that is not wanted may be drawn."""
         penalty: float = Field(2.0, ge=0)
         """a, exponent of the penalty on clients slower than T; 0 ignores speed."""
         overcommit: float = Field(1.1, ge=1)
@@ -179,7 +187,7 @@ class Oort(Selection):
         """The part of this round that goes to never tried clients."""
         chosen = self.settings
         lowest = min(chosen.exploration, chosen.exploration_min)
-        return max(chosen.exploration * chosen.exploration_decay ** (self.round - 1), lowest)
+        return max(chosen.exploration * chosen.exploration_decay**self.round, lowest)
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
         """Yield a round's clients: the exploited first, then the explored."""
@@ -192,27 +200,37 @@ class Oort(Selection):
         num_explored = min(count - math.floor(count * (1 - self.epsilon) + 1e-9), len(new))
         num_exploited = min(count - num_explored, len(tried))
         preferred = preferred_duration(list(self.durations.values()), self.threshold)
-        self.exploited = self._exploit(tried, num_exploited, preferred, rng)
+        self.exploited = self._exploit(tried, num_exploited, preferred, rng, others=[self.num_samples[i] for i in new])
         self.invited = self.exploited + self._explore(new, count - num_exploited, preferred, rng)
         yield from self.invited
 
-    def _exploit(self, tried: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
-        """Draw among the tried clients whose score is not far below the last one wanted."""
+    def _exploit(
+        self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
+    ) -> list[int]:
+        """Draw among the tried clients whose score is not far below the best that is not wanted.
+
+        Args:
+            tried, count, preferred: the candidates, how many of them, and T.
+            rng: the stream of client choices.
+            others: utilities of the never tried clients, which are their sizes until they report.
+        """
         if not count:
             return []
         known = (self.utilities, self.durations, self.last_rounds)
         columns = (np.array([column[client] for client in tried]) for column in known)
-        score = scores(
-            *columns, self.round, preferred, clip_bound=self.settings.clip_bound, penalty=self.settings.penalty
-        )
-        good = np.flatnonzero(score >= self.settings.cut_off * np.sort(score)[-count])
+        clip_bound, penalty = self.settings.clip_bound, self.settings.penalty
+        score = scores(*columns, self.round, preferred, others=others, clip_bound=clip_bound, penalty=penalty)
+        first_unwanted = np.sort(score)[max(len(score) - count - 1, 0)]
+        good = np.flatnonzero(score >= self.settings.cut_off * first_unwanted)
         return drawn([tried[place] for place in good], score[good], count, rng)
 
     def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
-        """Draw among the never tried clients by size, less for those known to be slow."""
+        """Draw among the most promising never tried clients by size, which counts less for those known to be slow."""
         sizes = np.array([self.num_samples[client] for client in new], dtype=float)
         known = np.array([self.durations.get(client, 0.0) for client in new])
-        return drawn(new, sizes * speed_factor(known, preferred, self.settings.penalty), count, rng)
+        reward = sizes * speed_factor(known, preferred, self.settings.penalty)
+        first = np.argsort(-reward, kind="stable")[: WINDOW * count]
+        return drawn([new[place] for place in first], reward[first], count, rng)
 
     def observe(self, update: Update) -> None:
         """Note a client's utility and how long it took."""
