@@ -5,8 +5,9 @@ Each function draws on the axes that it is given, or on new ones, and returns th
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,6 +50,37 @@ def use_style() -> None:
             "axes.titlelocation": "left",
         }
     )
+
+
+class _Described:
+    """A figure as a notebook keeps it: the picture, and in words what it shows."""
+
+    def __init__(self, figure: Figure, text: str) -> None:
+        figure.savefig(buffer := io.BytesIO(), format="png", dpi=figure.dpi, bbox_inches="tight")
+        self.picture, self.text = buffer.getvalue(), text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"image/png": self.picture, "text/plain": self.text}, {"image/png": {"alt": self.text}}
+
+
+def show(text: str, figure: Figure | None = None) -> None:
+    """Show a figure in a notebook, with a text alternative for those who do not see it.
+
+    The text stands in the output's metadata (``alt``), from where nbconvert's classic template takes it into HTML,
+    and as the output's plain text, for everything that shows no pictures.
+
+    Args:
+        text: what the picture shows, in one to three sentences: the kind of picture, and what is to be seen in it.
+        figure: the current one by default; it is closed.
+    """
+    from IPython.display import display  # which comes with ipywidgets, and only notebooks need
+
+    figure = figure or plt.gcf()
+    display(_Described(figure, text))
+    plt.close(figure)
 
 
 def colour(method: str) -> str:

@@ -81,6 +81,12 @@ def test_controls_draw_the_figure_anew(explorer):
     assert picture.value == as_png(partition_figure(a_task(), "noniid_bias", bias=0.15, clients=9, seed=2))
 
 
+def test_a_picture_under_controls_has_its_titles_for_a_text_alternative(explorer):
+    controls, picture = explorer
+    controls["clients"].value = 9
+    assert picture.tooltip == partition_figure(a_task(), alpha=0.1, clients=9).axes[0].get_title("left") != ""
+
+
 def test_controls_that_a_law_does_not_use_are_greyed_out(explorer):
     controls, _ = explorer
     for law, alpha, bias in (("iid", True, True), ("dirichlet_wrap", False, True), ("noniid_bias_fang", True, False)):

@@ -12,6 +12,12 @@ from matplotlib.figure import Figure
 from asyncfl_lite.errors import AsyncFLError
 
 
+def described(figure: Figure) -> str:
+    """Return the titles of a figure and its axes, line by line: the text alternative of a picture that moves."""
+    titles = [axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")]
+    return "\n".join(filter(None, [figure.get_suptitle(), *titles]))
+
+
 def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure]) -> widgets.VBox:
     """Return controls above the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
 
@@ -32,6 +38,7 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
             return
         figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
         picture.value, picture.layout.display = buffer.getvalue(), None
+        picture.tooltip = described(figure)
         message.layout.display, message.value = "none", ""
 
     for control in controls:
