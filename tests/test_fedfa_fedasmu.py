@@ -68,6 +68,71 @@ def test_fedfa_of_equal_models_is_that_model():
     assert models(started("fedfa", queue_length=4), *[(3, -1)] * 6)[-1] == (3, -1)
 
 
+def arrivals(method, *pairs):
+    """Send updates by the running statistics they started from and came to; return the server's after each."""
+    seen = []
+    for before, after in pairs:
+        sent = update((0, 0), start=vector(0, 0), start_buffers=vector(*before), buffers=vector(*after))
+        method.receive(sent)
+        seen.append(tuple(method.buffers.tolist()))
+    return seen
+
+
+STATISTICS = [((0, 1), (2, 2)), ((0, 1), (0, 4)), ((2, 2), (4, 0))]
+
+
+def with_statistics(**settings):
+    method = make_algorithm("fedfa", queue_length=2, **settings)
+    method.start(vector(0, 0), buffers=vector(0, 1), variance_mask=torch.tensor([False, True]))
+    return method
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [(2, 2), (1, 3), (2, 2)]),  # as the parameters in the worked window
+        ({"bn_mode": "delta"}, [(2, 2), (1, 3), (2, 2)]),
+        ({"queue": "delta"}, [(2, 2), (1, 3), (2, 2)]),
+        ({"queue": "delta", "bn_mode": "delta"}, [(2, 2), (3, 4), (4, 4.5)]),  # + (2, 1), + (1, 2), + (1, .5)
+        ({"bn_mode": "freeze"}, [(0, 1)] * 3),
+        ({"warmup": "wait"}, [(0, 1), (1, 3), (2, 2)]),
+    ],
+    ids=str,
+)
+def test_fedfas_running_statistics_are_the_queues_mean(settings, expected):
+    assert arrivals(with_statistics(**settings), *STATISTICS) == expected
+
+
+def test_fedfas_variances_stay_positive_and_an_update_may_bring_none():
+    method = with_statistics(queue="delta", bn_mode="delta")
+    assert arrivals(method, ((0, 3), (0, 0)))[-1] == (0, 1e-12)
+    method = with_statistics()
+    arrivals(method, STATISTICS[0])
+    method.receive(update((0, 0), start=vector(0, 0)))
+    assert method.buffers.tolist() == [2, 2]
+    assert len(method.buffer_entries) == len(method.entries) == 2
+    assert arrivals(method, STATISTICS[1])[-1] == (0, 4)  # the first one has left
+
+
+def test_fedfas_queue_of_statistics_is_saved():
+    method, other = with_statistics(), with_statistics()
+    arrivals(method, *STATISTICS[:2])
+    other.restore(method.state())
+    assert arrivals(other, STATISTICS[2]) == arrivals(method, STATISTICS[2]) == [(2, 2)]
+
+
+def test_fedfas_statistics_in_a_run_are_those_of_the_latest_clients():
+    small = {**SMALL, "clients": 4, "concurrency": 2, "horizon": None, "rounds": 6}
+    small |= {"model": "cnn", "model_settings": {"norm": "batch"}}
+    run = Run(Config(algorithm="fedfa", settings={"queue_length": 3}, **small))
+    latest = []
+    run.simulation.observers.append(lambda simulation, arrival: latest.append(run.algorithm.buffer_entries[-1]))
+    run.finish()
+    assert len(latest) == 6
+    assert not torch.equal(latest[-1], latest[-2])
+    torch.testing.assert_close(run.algorithm.buffers, torch.stack(latest[-3:]).mean(0))
+
+
 def test_fedasmu_worked_weights():
     """μ = λ = 1, ι = σ = .5: α = .6 for t = 1, s = 1 and .4604957132 for t = 4, s = 2."""
     method = started("fedasmu")

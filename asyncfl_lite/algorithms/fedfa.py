@@ -24,8 +24,12 @@ class FedFa(Algorithm):
     ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one
     it is FedAsync of full weight.
 
+    Running statistics (specification §14) become the mean of the queue's, as the parameters do. Where deltas are
+    queued, ``bn_mode`` decides: the same mean, or with ``delta`` the mean of the queue's changes is added.
+
     Attributes:
         entries: the queue, ``(d,)`` each, oldest first.
+        buffer_entries: what each brought of running statistics, ``(b,)``, or None.
     """
 
     title = "FedFa"
@@ -36,7 +40,7 @@ class FedFa(Algorithm):
     uses_server_lr = False
     family = "asynchronous"
     models_stored = "1 + queue_length"
-    state_names = (*Algorithm.state_names, "entries")
+    state_names = (*Algorithm.state_names, "entries", "buffer_entries")
 
     class Settings(Settings):
         """Switches of FedFa."""
@@ -52,14 +56,22 @@ class FedFa(Algorithm):
         """Begin at version 0 with an empty queue."""
         super().start(x0, context, **options)
         self.entries: list[Tensor] = []
+        self.buffer_entries: list[Tensor | None] = []
 
     def on_receive(self, update: Update) -> bool:
         """Push what arrived, drop the oldest, and take the mean."""
-        chosen = self.settings
-        pushed = update.delta if chosen.queue == "delta" else self.start_of(update) + update.delta
+        chosen, deltas = self.settings, self.settings.queue == "delta"
+        pushed = update.delta if deltas else self.start_of(update) + update.delta
         self.entries = [*self.entries, pushed][-chosen.queue_length :]
+        changes, statistics = deltas and self.bn_mode == "delta", update.buffers
+        if changes and statistics is not None:
+            statistics = statistics - update.start_buffers
+        self.buffer_entries = [*self.buffer_entries, statistics][-chosen.queue_length :]
         if chosen.warmup == "wait" and len(self.entries) < chosen.queue_length:
             return False
+        known = [entry for entry in self.buffer_entries if entry is not None]
+        if self.buffers is not None and known:
+            moved = torch.stack(known).mean(0)
+            self.set_buffers(self.buffers + moved if changes else moved)
         mean = torch.stack(self.entries).mean(0)
-        self.mix_buffers(update, 1.0 / len(self.entries))
-        return self.new_version(self.x + mean if chosen.queue == "delta" else mean)
+        return self.new_version(self.x + mean if deltas else mean)
