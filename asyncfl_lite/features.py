@@ -3,18 +3,22 @@
 FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
 φ is a mean and a variance for every channel of
 
-1. the inputs of the BatchNorm layers, where a model has any that keep running statistics: what real data gave
-   is then stored in the model itself;
-2. otherwise the inputs of its other normalisation layers;
-3. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
+1. the hidden state of the first token behind each layer of the encoder, in a model that reads its answer off a token of
+   its own before the text, as Appendix I has it for T5 (the authors' code takes means alone, of the second and the
+   fifth of T5-small's six layers, and compares every sample with them);
+2. otherwise the inputs of the BatchNorm layers, where a model has any that keep running statistics: what real data
+   gave is then stored in the model itself;
+3. otherwise the inputs of its other normalisation layers;
+4. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
 
 Embedding layers do not count: made-up text enters a model behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +30,9 @@ NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.RMSNorm)
 
+Look = Callable[[nn.Module, tuple[Any, ...], Any], Tensor]
+"""From a layer, its inputs and its output to ``(…, channels)`` features."""
+
 
 def _statistics_keepers(module: nn.Module) -> dict[str, nn.Module]:
     """Return the BatchNorm layers that keep running statistics, by name, in the module's order."""
@@ -33,32 +40,50 @@ def _statistics_keepers(module: nn.Module) -> dict[str, nn.Module]:
     return {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and layer.track_running_stats}
 
 
-def _layers(module: nn.Module) -> tuple[list[nn.Module], bool]:
-    """Return the layers that φ looks at, in the module's order, and whether it does at their inputs."""
+def _of_first_token(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
+    """Look at a layer's hidden state of the first token; layers of `transformers` may return it among other things."""
+    return (output[0] if isinstance(output, tuple) else output)[:, 0]
+
+
+def _of_input(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
+    return _channels_last(layer, inputs[0])
+
+
+def _of_output(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
+    return _channels_last(layer, output)
+
+
+def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
+    return features if isinstance(layer, CHANNELS_LAST) else features.movedim(1, -1)
+
+
+def _layers(module: nn.Module) -> tuple[list[nn.Module], Look]:
+    """Return the layers that φ looks at, in the module's order, and at what of theirs."""
+    if hasattr(module, "prediction_token"):
+        encoder = next(part for part in module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
+        return list(encoder), _of_first_token
     if keepers := list(_statistics_keepers(module).values()):
-        return keepers, True
+        return keepers, _of_input
     if others := [layer for layer in module.modules() if isinstance(layer, NORMALISATIONS)]:
-        return others, True
-    return [layer for layer in module.modules() if isinstance(layer, WEIGHTED)], False
+        return others, _of_input
+    return [layer for layer in module.modules() if isinstance(layer, WEIGHTED)], _of_output
 
 
-def _moments(features: Tensor, layer: nn.Module) -> Tensor:
+def _moments(features: Tensor) -> Tensor:
     """Return the ``(2, channels)`` means and biased variances over samples and positions."""
-    channel_axis = -1 if isinstance(layer, CHANNELS_LAST) else 1
-    rows = features.movedim(channel_axis, -1).flatten(0, -2)
-    variance, mean = torch.var_mean(rows, dim=0, correction=0)
+    variance, mean = torch.var_mean(features.flatten(0, -2), dim=0, correction=0)
     return torch.stack([mean, variance])
 
 
 @contextmanager
 def _watched(module: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
     """Collect the moments of each layer of φ in a forward pass inside; the hooks are gone afterwards."""
-    layers, of_inputs = _layers(module)
+    layers, look = _layers(module)
     seen: dict[nn.Module, Tensor] = {}
 
-    def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         seen.pop(layer, None)  # a layer that is called again moves to the end
-        seen[layer] = _moments(inputs[0] if of_inputs else output, layer)
+        seen[layer] = _moments(look(layer, inputs, output))
 
     handles = [layer.register_forward_hook(note) for layer in layers]
     try:
@@ -90,8 +115,8 @@ def outputs_and_statistics(
     module = model.module
     with _watched(module) as seen:
         outputs = model(x, inputs, buffers)
-    layers, of_inputs = _layers(module)
-    if seen and not of_inputs:
+    layers, look = _layers(module)
+    if seen and look is _of_output:
         seen.popitem()  # the layer that was called last gives the logits
     return outputs, [seen[layer] for layer in layers if layer in seen]
 

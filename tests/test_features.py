@@ -13,7 +13,9 @@ from asyncfl_lite.features import feature_statistics, keeps_statistics, outputs_
 from asyncfl_lite.jobs import Job
 from asyncfl_lite.local_training import LocalTraining
 from asyncfl_lite.models import CNN, MLP, ResNet
+from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.text import TextTransformer
+from asyncfl_lite.models.transformers import T5, Bert
 from asyncfl_lite.runner import Run
 from asyncfl_lite.vectors import VectorModel
 
@@ -27,7 +29,11 @@ SPECS = [
     (CNN(channels=(2, 4), norm="group"), IMAGES, [2, 4]),  # inputs of the normalisations
     (CNN(channels=(2, 4), norm="batch"), IMAGES, [2, 4]),
     (ResNet(width=2, blocks=(1, 1), norm="batch"), IMAGES, [2, 2, 2, 4, 4, 4]),
-    (TEXT, TOKENS, [8, 8, 8]),
+    (TEXT.model_copy(update={"layers": 3}), TOKENS, [8, 8, 8]),  # the prediction token behind each layer
+    (T5(vocabulary=50, width=8, layers=3, heads=2), TOKENS, [8, 8, 8]),
+    (T5(vocabulary=50, width=8, layers=1, heads=2), TOKENS, [8]),
+    (Bert(vocabulary=50, width=8, layers=2, heads=2), TOKENS, [8, 8]),
+    (Bert(vocabulary=50, width=8, layers=2, heads=2, trained_layers=1), TOKENS, [8, 8]),  # of what is frozen too
     (MLP(hidden=()), IMAGES, []),
 ]
 
@@ -60,6 +66,41 @@ def test_the_numbers_of_a_normalisations_inputs():
     x, _ = model.flatten()
     _, (layer,) = outputs_and_statistics(model, x, torch.tensor([1.0, 2.0, 3.0, 4.0, 1, 2, 3, 8]).view(2, 1, 2, 2))
     torch.testing.assert_close(layer, torch.tensor([[3.0], [4.5]]))  # over samples and positions
+
+
+def t5(trained_layers=None):
+    """A T5, and its φ of the tokens."""
+    torch.manual_seed(0)
+    spec = T5(vocabulary=50, width=8, layers=3, heads=2, trained_layers=trained_layers)
+    module = spec.build_for(InputSpec((6,), 10, vocabulary=50)).eval()
+    model = VectorModel(module)
+    return module, outputs_and_statistics(model, model.flatten()[0], TOKENS)[1]
+
+
+def test_t5_is_looked_at_where_its_head_reads():
+    """Appendix I: hidden states at the position of the classification head, as `transformers` itself returns them."""
+    module, seen = t5()
+    _, partly_frozen = t5(trained_layers=1)
+    torch.testing.assert_close(partly_frozen, seen)
+    embedded = module.encoder.get_input_embeddings()(TOKENS)
+    embedded = torch.cat([module.prediction_token(len(TOKENS)), embedded], dim=1)
+    mask = torch.nn.functional.pad(TOKENS != 0, (1, 0), value=True)
+    with torch.no_grad():
+        answers = module.encoder(inputs_embeds=embedded, attention_mask=mask, output_hidden_states=True)
+    states = answers.hidden_states[1:-1]  # embeddings come first; the last layer's are normalised
+    assert len(seen) == len(states) + 1
+    for layer, hidden in zip(seen, states, strict=False):
+        variance, mean = torch.var_mean(hidden[:, 0], dim=0, correction=0)
+        torch.testing.assert_close(layer, torch.stack([mean, variance]), rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(layer[0], hidden.mean((0, 1)), atol=1e-3)  # other tokens' are something else
+
+
+def test_text_features_reach_made_up_embeddings():
+    model, x, _ = started(TEXT, TOKENS)
+    embeddings = torch.randn(5, 6, 8, requires_grad=True)
+    _, (layer,) = outputs_and_statistics(model, x, embeddings)
+    layer.square().sum().backward()
+    assert (embeddings.grad.abs().sum((0, 2)) > 0).all()  # every token acts on the first one
 
 
 @pytest.mark.parametrize("spec", [CNN(norm="batch"), ResNet(width=2, norm="batch")], ids=["cnn", "resnet"])

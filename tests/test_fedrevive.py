@@ -28,6 +28,7 @@ from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.runner import Run
 from asyncfl_lite.scheduling import SCHEDULING
 from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.synthesis import cropped_and_mirrored, synthesis_loss
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.vectors import VectorModel
 from conftest import linear_model, update, vector
@@ -75,8 +76,9 @@ def faked(model, *, seed=0, spec=None, labelled=None, unlabelled=None):
 
 
 def revive(**settings):
-    """A FedRevive of two parameters at (1, 0), which never makes anything up by itself."""
-    method = FedRevive(server_lr=0.1, alpha_feat=0, freeze_rounds=10**9, synthesis_only_rounds=0, **settings)
+    """A FedRevive of two parameters at (1, 0), which never makes anything up by itself and never passes a warm-up."""
+    given = {"warmup_mode": "damp", "synthesis_only_rounds": 0, **settings}
+    method = FedRevive(server_lr=0.1, alpha_feat=0, freeze_rounds=10**9, **given)
     method.start(vector(1, 0), faked(linear_model(1, 2)))
     return method
 
@@ -283,30 +285,154 @@ def test_true_proportions_are_those_of_the_counts():
         server.receive(update((0.4, 0), client=2))
 
 
-@pytest.mark.parametrize(("mode", "expected"), [("damp", 1.02), ("pass", 1.04)])
-def test_warmup_damps_or_passes(mode, expected):
-    server = revive(beta_family="constant", warmup_mode=mode)
-    server.settings = server.settings.model_copy(update={"synthesis_only_rounds": 1})
-    server.pool.add(torch.ones(4, 1, dtype=torch.float64), torch.tensor([0, 1, 0, 1]))
-    server.receive(update((0.4, 0)))
-    torch.testing.assert_close(server.x, vector(expected, 0), **exactly)
-    server.receive(update((0.0, 0.0), start_version=1, start=vector(5, -5)))
-    assert server.x[1] != 0  # distilled now
+def phased(**settings):
+    """A FedRevive on a linear model, with short phases: frozen up to version 2, the last warm-up version is 6."""
+    chosen = {"alpha_feat": 0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 2, "synth_batch_size": 4,
+              "nz": 2, "ngf": 2, "beta_family": "constant", **settings}  # fmt: skip
+    server = FedRevive(**chosen)
+    server.start(vector(0.1, 0), faked(linear_model(1, 2)))
+    return server
+
+
+PASSED, DAMPED, DISTILLED = 0.4, 0.2, "distilled"
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("authors", [PASSED] * 3 + [DAMPED] * 4 + [DISTILLED] * 2),
+        ("damp", [DAMPED] * 7 + [DISTILLED] * 2),
+        ("pass", [PASSED] * 7 + [DISTILLED] * 2),
+    ],
+)
+def test_what_the_warmup_makes_of_updates(mode, expected):
+    """The authors' code passes updates while frozen, then damps them, and distils at the first version above 6."""
+    server, met = phased(warmup_mode=mode), []
+    for version in range(9):
+        before = server.x
+        server.receive(update((0.4, 0), start_version=version, start=vector(5, -5)))
+        step = (server.x - before).tolist()
+        met.append(DISTILLED if step[1] else round(step[0], 12))  # a client's part moves the first parameter alone
+    assert met == expected
+    assert FedRevive().settings.warmup_mode == "authors"
+
+
+def test_the_first_distillation_is_at_the_version_above_one_hundred():
+    server, first = phased(freeze_rounds=50, synthesis_only_rounds=100, t_gen=10), None
+    assert (server.settings.freeze_rounds, server.settings.synthesis_only_rounds) == (50, 100) == (
+        FedRevive().settings.freeze_rounds, FedRevive().settings.synthesis_only_rounds)  # fmt: skip
+    made = {}
+    for version in range(103):
+        before = server.x
+        server.receive(update((0.4, 0), start_version=version, start=vector(5, -5)))
+        if first is None and server.x[1] != before[1]:
+            first = version
+        made[version] = server.synthesiser.syntheses
+    assert first == 101
+    assert [version for version in made if made[version] > made.get(version - 1, 0)] == [50, 60, 70, 80, 90, 100]
 
 
 def test_phases_of_the_warmup():
-    server = FedRevive(
-        alpha_feat=0, freeze_rounds=3, synthesis_only_rounds=6, t_gen=2, synth_batch_size=4, nz=2, ngf=2,
-        beta_family="constant",
-    )  # fmt: skip
-    server.start(vector(0.1, 0), faked(linear_model(1, 2)))
-    sizes, losses = [], []
+    server, sizes, warm = phased(), [], []
     for version in range(8):
+        warm.append((server.frozen, server.warming_up))
         server.receive(update((0.1, 0.2), start_version=version))
         sizes.append(len(server.pool))
-        losses.append(server.warming_up)
     assert sizes == [0, 0, 0, 0, 4, 4, 8, 8]  # at versions 4 and 6
-    assert losses == [True] * 5 + [False] * 3
+    assert warm == [(True, True)] * 3 + [(False, True)] * 4 + [(False, False)]
+
+
+def test_the_adversarial_term_waits_for_syntheses_and_not_for_versions(monkeypatch):
+    weights = []
+
+    def noted(*arguments, **alphas):
+        weights.append(alphas["alpha_adv"])
+        return synthesis_loss(*arguments, **alphas)
+
+    monkeypatch.setattr("asyncfl_lite.algorithms.fedrevive.synthesis_loss", noted)
+    server = phased(adversarial_from=3, k_synth=1, freeze_rounds=0, synthesis_only_rounds=0)
+    for version in range(9):
+        server.receive(update((0.1, 0.2), start_version=version))
+    assert weights == [0.0, 0.0, 0.1, 0.1, 0.1]  # syntheses at versions 0, 2, 4, 6, 8
+    assert server.synthesiser.syntheses == 5
+    assert FedRevive().settings.adversarial_from == 100
+
+
+@pytest.mark.parametrize("family", ["vision", "text"])
+def test_adams_meta_step_is_that_of_the_authors_code(family):
+    """A generator's Adam has ε = 0 and the generator's rate; that of prompts has 1e-8 and twice the rate."""
+    settings = {"meta": "adam", "generator_lr": 0.01, "k_synth": 2, "prompt_length": 2}
+    if family == "vision":
+        server = phased(**settings)
+    else:
+        model = VectorModel(TextTransformer(vocabulary=20, width=8, layers=1, heads=2).build((6,), 3))
+        server = FedRevive(**settings)
+        server.start(model.flatten()[0], faked(model, spec=InputSpec((6,), 3, vocabulary=20)))
+    made = server.synthesiser
+    assert (made.meta_lr, made.meta_eps) == ((0.01, 0.0) if family == "vision" else (0.02, 1e-8))
+    assert made.generator_lr == 0.01
+
+
+# Augmentation
+
+
+def cropping(algorithm=FedRevive, *, seed=0, **settings):
+    """A method on a small convolutional network and 8×8 images, with two teachers, just beyond its warm-up."""
+    torch.manual_seed(0)
+    model = VectorModel(CNN(channels=(2,)).build((1, 8, 8), 2).double())
+    x = model.flatten()[0]
+    labelled = (torch.randn(20, 1, 8, 8, dtype=torch.float64), torch.arange(20) % 2)
+    if algorithm is FedRevive:
+        settings = {"freeze_rounds": 0, "synthesis_only_rounds": 0, "t_gen": 1, "nz": 2, "ngf": 2, "alpha_feat": 0,
+                    "k_kd": 2, "kd_batch_size": 4, "synth_batch_size": 8, **settings}  # fmt: skip
+    method = algorithm(**settings)
+    method.start(x, faked(model, seed=seed, spec=InputSpec((1, 8, 8), 2), labelled=labelled))
+    method.new_version(x)
+    method.teachers = [Teacher(client, x + 0.1 * client, None, None) for client in (1, 2)]
+    for client in (1, 2):
+        method.proxies.add(client, vector(1, 1) / 2)
+    return method
+
+
+@pytest.mark.parametrize("algorithm", [FedRevive, DDFedRevive])
+def test_what_models_on_the_server_see_is_cropped_where_asked_for(algorithm, monkeypatch):
+    seen = []
+
+    def noted(images, generator):
+        seen.append(images.shape)
+        return cropped_and_mirrored(images, generator)
+
+    monkeypatch.setattr("asyncfl_lite.algorithms.multi_teacher.cropped_and_mirrored", noted)
+    deltas, draws, pools = [], [], []
+    for augment in (False, True, True):
+        method = cropping(algorithm, augment=augment, k_kd=2, kd_batch_size=4)
+        method.renew_pool()
+        deltas.append(method.distilled_update())
+        draws.append(method.context.rng.random())
+        pools.append(method.pool.inputs)
+    synthesis = [(8, 1, 8, 8)] * 2 if algorithm is FedRevive else []
+    assert seen == [*synthesis, (2 * 2 * 4, 1, 8, 8)] * 2
+    assert torch.equal(deltas[1], deltas[2])
+    assert not torch.equal(deltas[0], deltas[1])
+    assert draws[0] == draws[1]  # nobody else's randomness moves
+    assert torch.equal(pools[1], pools[2]) and pools[1].shape == pools[0].shape
+    assert not algorithm().settings.augment
+
+
+def test_crops_change_from_version_to_version_and_with_the_purpose():
+    method, images = cropping(augment=True), torch.randn(30, 1, 8, 8)
+    first, again = (method.seen_as("synthesis")(images) for _ in range(2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, method.seen_as("distillation")(images))
+    method.new_version(method.x)
+    assert not torch.equal(first, method.seen_as("synthesis")(images))
+    assert not torch.equal(first, cropping(augment=True, seed=1).seen_as("synthesis")(images))
+
+
+@pytest.mark.parametrize("spec", [InputSpec((6,), 3, vocabulary=20), InputSpec((6,), 3)])
+def test_only_images_can_be_cropped(spec):
+    with pytest.raises(ConfigError, match="^augment: only images can be cropped and mirrored, not inputs of "):
+        FedRevive(augment=True).start(torch.zeros(2), faked(linear_model(1, 2), spec=spec))
 
 
 # Whole runs
@@ -317,7 +443,7 @@ SMALL = {
     "server_lr": 0.3, "delay": "fedecho_mild",
 }  # fmt: skip
 BUSY = {
-    "freeze_rounds": 0, "synthesis_only_rounds": 2, "t_gen": 2, "nz": 8, "ngf": 2, "kd_lr": 1e-3, "beta_family": "linear",
+    "freeze_rounds": 0, "synthesis_only_rounds": 1, "adversarial_from": 2, "t_gen": 2, "nz": 8, "ngf": 2, "kd_lr": 1e-3, "beta_family": "linear",
     "beta_rate": 0.2, "synth_batch_size": 16, "kd_batch_size": 8, "alpha_feat": 0.1, "k_kd": 3,
 }  # fmt: skip
 BATCH_NORM = {"model": "cnn", "model_settings": {"norm": "batch"}}
@@ -351,7 +477,7 @@ def test_without_beta_it_is_vanilla_bit_for_bit(model):
 def test_without_distillation_it_is_afl_dw_bit_for_bit(off):
     schedule = {name: BUSY[name] for name in ("beta_family", "beta_rate")}
     damped, _ = final("afl_dw", schedule)
-    revived, _ = final("fedrevive", {**BUSY, **off})
+    revived, _ = final("fedrevive", {**BUSY, **off, "warmup_mode": "damp"})
     assert same_weights(revived, damped)
     assert revived.updates.equals(damped.updates)
 
@@ -399,6 +525,9 @@ def test_distillation_moves_the_model_and_nobody_elses_randomness():
         {"freeze_rounds": 4},
         {"synthesis_only_rounds": 5},
         {"warmup_mode": "pass", "synthesis_only_rounds": 5},
+        {"adversarial_from": 4},
+        {"adversarial_from": 1},
+        {"augment": True},
     ],
     ids=str,
 )
@@ -411,14 +540,28 @@ def test_every_switch_switches(switch, base=[]):  # noqa: B006 - the base run is
 
 def test_dd_distils_on_real_data_that_no_client_has():
     result, run_ = final("dd_fedrevive", {"kd_lr": 1e-2})
-    held = round(len(run_.task.labels) / 6)
+    held = round(len(run_.task.labels) / 7)
     assert len(run_.algorithm.pool) == held
     assert sum(map(len, run_.parts)) == len(run_.task.labels) - held
+    assert held / (len(run_.task.labels) - held) == pytest.approx(0.167, abs=0.001)  # as §3.1 has it
     counts = np.bincount(run_.task.labels[run_.parts[run_.algorithm.teachers[0].client]], minlength=10)
     torch.testing.assert_close(run_.algorithm.proportions()[0], torch.from_numpy(counts / counts.sum()))
     without, _ = final("dd_fedrevive", {"k_kd": 0})
     assert result.updates[SCHEDULE].equals(without.updates[SCHEDULE])
     assert result.summary["final_accuracy"] > without.summary["final_accuracy"]
+
+
+def test_dd_distils_without_weight_decay():
+    """As the authors' code, whose FedRevive has 1e-5: teachers that are the student then teach nothing by Adam either."""
+    assert (DDFedRevive().settings.kd_weight_decay, FedRevive().settings.kd_weight_decay) == (0.0, 1e-5)
+    steps = {}
+    for name, more in {"default": {}, "decay": {"kd_weight_decay": 1e-5}}.items():
+        method = distilling([X, X], k_kd=1, **more)
+        method.x = X
+        method.pool.inputs = torch.zeros_like(method.pool.inputs)  # no gradient at all but that of a decay
+        steps[name] = method.distilled_update()
+    assert torch.equal(steps["default"], torch.zeros(6, dtype=torch.float64))
+    assert steps["decay"].abs().min() > 2e-4  # Adam makes a step of its rate of any decay
 
 
 def test_batchnorm_is_mixed_and_its_statistics_are_the_features():
@@ -452,12 +595,13 @@ class Interrupted(Exception):
 @pytest.mark.parametrize(
     ("algorithm", "settings", "model"),
     [
-        ("fedrevive", {**BUSY, "meta": "adam", "spike_guard": True, "pool_size": 40}, {}),
+        ("fedrevive", {**BUSY, "meta": "adam", "spike_guard": True, "pool_size": 40, "augment": True}, {}),
+        ("fedrevive", {**BUSY, "adversarial_from": 5}, {}),  # the count of syntheses decides after the interruption
         ("fedrevive", BUSY, BATCH_NORM),
         ("dd_fedrevive", {}, {}),
         ("afl_dw", {}, {}),
     ],
-    ids=["mlp", "batchnorm", "dd", "afl_dw"],
+    ids=["mlp", "adversarial", "batchnorm", "dd", "afl_dw"],
 )
 def test_an_interrupted_run_goes_on_bit_for_bit(algorithm, settings, model, tmp_path):
     config = Config(**SMALL, algorithm=algorithm, settings=settings, checkpoint_every=1, **model)
@@ -573,6 +717,6 @@ def test_what_clients_are_asked_for():
     assert FedRevive(proxy="true").client_reports == {"features", "label_counts"}
     assert DDFedRevive().client_reports == {"label_counts"}
     assert AFLDW().client_reports == frozenset()
-    assert DDFedRevive().held_out == pytest.approx(1 / 6)
+    assert DDFedRevive().held_out == pytest.approx(1 / 7)
     assert DDFedRevive(auxiliary=0.25).held_out == 0.25
     assert FedRevive().held_out == 0

@@ -72,7 +72,7 @@ SWITCHES = {
     "fedecho": {"teacher_avg": "logits", "alpha_scope": "batch", "distill_opt": "adam", "adam_state": "reset",
                 "distill_unit": "epochs", "distill_q": 5, "distill_bn": "frozen"},
     "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "label_draw": "uniform", "t_gen": 10,
-                  "warmup_mode": "damp", "meta": "sgd", "spike_guard": False},
+                  "warmup_mode": "authors", "meta": "sgd", "spike_guard": False},
     "kuiper": {"kuiper_norm": "renorm", "t0_mode": "iteration", "t0": None, "staleness_offset": 0, "acc": "last_epoch"},
     "fedadt": {"kl_dir": "forward", "kd_t2": False, "tau_kd": 1},
 }  # fmt: skip

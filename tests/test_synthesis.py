@@ -21,6 +21,7 @@ from asyncfl_lite.synthesis import (
     Synthesiser,
     TeacherAnswers,
     adversarial_loss,
+    cropped_and_mirrored,
     feature_loss,
     probe_inputs,
     probed_proportions,
@@ -196,6 +197,32 @@ def test_drawn_labels_follow_the_proportions_and_inputs_are_uniform():
     torch.testing.assert_close(shares, expected, rtol=0, atol=0.006)
 
 
+# Crops
+
+
+def test_crops_are_windows_of_the_reflected_image():
+    source = torch.Generator().manual_seed(0)
+    images = torch.randn(300, 2, 16, 8, generator=source, requires_grad=True)
+    cut = cropped_and_mirrored(images, source)
+    padded = torch.nn.functional.pad(images, [1, 1, 2, 2], mode="reflect")
+    windows = torch.stack([padded[:, :, i : i + 16, j : j + 8] for i in range(5) for j in range(3)], dim=1)
+    both = torch.cat([windows, windows.flip(-1)], dim=1)
+    same = (both == cut[:, None]).all((2, 3, 4))
+    assert same.any(1).all()
+    assert len(same.int().argmax(1).unique()) == 30  # of 15 places, mirrored or not
+    assert 100 < int((same.int().argmax(1) >= 15).sum()) < 200
+    (3 * cut).sum().backward()
+    assert images.grad.sum().item() == pytest.approx(3 * cut.numel(), rel=1e-5)
+
+
+def test_small_images_are_mirrored_only_and_the_generator_decides():
+    images = torch.randn(20, 1, 7, 7)
+    cut = cropped_and_mirrored(images, torch.Generator().manual_seed(1))
+    assert ((cut == images).all((1, 2, 3)) | (cut == images.flip(-1)).all((1, 2, 3))).all()
+    assert torch.equal(cut, cropped_and_mirrored(images, torch.Generator().manual_seed(1)))
+    assert not torch.equal(cut, cropped_and_mirrored(images, torch.Generator().manual_seed(2)))
+
+
 # Generators, prompts, meta-learning
 
 LIKE = torch.zeros(1)
@@ -315,6 +342,40 @@ def test_adams_meta_step_has_the_size_of_its_rate_and_remembers():
     for one in (synthesiser, fresh):
         one.meta_update(vector(2, 0.5))
     assert not torch.allclose(synthesiser.theta, fresh.theta)
+
+
+@pytest.mark.parametrize(("epsilon", "share"), [(0.0, 1.0), (1e-8, 0.5)])
+def test_adams_epsilon_in_the_meta_step(epsilon, share):
+    """A weight that moved by 1e-8 takes a whole step without ε, half a step with 1e-8; one that did not move stays."""
+    synthesiser = Synthesiser(Line(), meta="adam", generator_lr=9.0, meta_lr=0.1, meta_eps=epsilon)
+    for _ in range(2):
+        before = synthesiser.theta
+        synthesiser.meta_update(before + vector(1e-8, 0))
+        torch.testing.assert_close(synthesiser.theta, before + vector(0.1 * share, 0), rtol=1e-6, atol=0)
+
+
+def test_a_weight_that_moves_late_is_stepped_as_by_adam():
+    synthesiser = Synthesiser(Line(), meta="adam", generator_lr=0.1)
+    synthesiser.meta_update(vector(2, 2))
+    assert synthesiser.theta[1] == 2
+    synthesiser.meta_update(synthesiser.theta + vector(0, 1))
+    unbiased = (0.5 / (1 - 0.5**2)) / (0.001 / (1 - 0.999**2)) ** 0.5  # Adam's second step after a first gradient of 0
+    assert synthesiser.theta[1].item() == pytest.approx(2 + 0.1 * unbiased, rel=1e-6)
+
+
+def test_syntheses_are_counted_and_the_count_is_saved():
+    synthesiser, other = Synthesiser(Line()), Synthesiser(Line())
+    counts = []
+
+    def loss(inputs):
+        counts.append(synthesiser.syntheses)
+        return inputs.square().sum()
+
+    for _ in range(2):
+        synthesiser.synthesise(loss, Line().latents(LABELS, None, rng()), LABELS)
+    assert counts == [1, 1, 2, 2]
+    other.restore(synthesiser.state())
+    assert other.syntheses == 2
 
 
 def test_the_best_batch_is_kept_and_both_rates_apply():

@@ -8,6 +8,7 @@ of its authors' code, mostly those for CIFAR-10, as defaults. The made-up data i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -52,6 +53,7 @@ class FedRevive(MultiTeacher):
     also_stored = "generator, pool of at most 16,000 inputs, class proxies"
     client_work = "one forward pass over its samples for feature statistics, none with BatchNorm"
     state_parts = ("proxies", "pool", "synthesiser")
+    revision = 2  # warm-up, first distillation and adversarial term as in the authors' code; φ of text at one token
 
     class Settings(MultiTeacher.Settings):
         """Switches of FedRevive; the values of its Tables 4 and 6 for CIFAR-10 and of the authors' code."""
@@ -93,11 +95,15 @@ class FedRevive(MultiTeacher):
         """λ of the Reptile step; the paper gives none."""
         pool_size: int = Field(16_000, ge=1)
         freeze_rounds: int = Field(50, ge=0)
-        """First updates at which nothing is made up."""
+        """How many of the first versions are made without synthesis; the authors' code for FEMNIST has 400."""
         synthesis_only_rounds: int = Field(100, ge=0)
-        """First updates at which nothing is distilled, and the synthesis goes without its adversarial term."""
-        warmup_mode: Literal["damp", "pass"] = "damp"
-        """What becomes of those updates: as in AFL-DW, or as with β = 0."""
+        """Last version that an update meets without being distilled; the authors' code for FEMNIST has 500."""
+        adversarial_from: int = Field(100, ge=1)
+        """Which synthesis, counted from 1, is the first with the adversarial term; the authors' code takes the number
+        of ``synthesis_only_rounds``, so 500 for FEMNIST, and synthesises at every update."""
+        warmup_mode: Literal["authors", "damp", "pass"] = "authors"
+        """What becomes of an update that nothing is distilled for: as with β = 0 during ``freeze_rounds`` and as in
+        AFL-DW afterwards; always as in AFL-DW; or always as with β = 0."""
 
     @property
     def client_reports(self) -> frozenset[str]:
@@ -107,12 +113,17 @@ class FedRevive(MultiTeacher):
 
     @property
     def warming_up(self) -> bool:
-        """Whether it is too early to distil."""
-        return self.version < self.settings.synthesis_only_rounds
+        """Whether it is too early to distil: that begins at the first version above ``synthesis_only_rounds``."""
+        return self.version <= self.settings.synthesis_only_rounds
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it is too early to make anything up."""
+        return self.version < self.settings.freeze_rounds
 
     def begin(self) -> tuple[ClassProxies, Pool]:
         """Return empty proxies and an empty pool; also make the synthesiser."""
-        chosen = self.settings
+        chosen, of_text = self.settings, self.spec.vocabulary is not None
         self.synthesiser = Synthesiser(
             self._maker(),
             steps=chosen.k_synth,
@@ -120,6 +131,9 @@ class FedRevive(MultiTeacher):
             latent_lr=chosen.latent_lr,
             meta=chosen.meta,
             meta_rate=chosen.meta_rate,
+            # the authors' code has one Adam for the generator's meta-update and another one for the prompts'
+            meta_lr=chosen.generator_lr * (chosen.k_synth if of_text else 1),
+            meta_eps=1e-8 if of_text else 0.0,
         )
         uploads = chosen.t_est if chosen.proxy == "estimated" else 1
         return ClassProxies(self.spec.num_classes, uploads), Pool(chosen.pool_size)
@@ -133,10 +147,9 @@ class FedRevive(MultiTeacher):
         return SoftPrompts(self.spec, context.model, chosen.prompt_length, seed, self.x, snippets)
 
     def weight_of(self, update: Update) -> float:
-        """Return β, 0 in a warm-up that passes updates through."""
-        if self.warming_up and self.settings.warmup_mode == "pass":
-            return 0.0
-        return super().weight_of(update)
+        """Return β, 0 as long as the warm-up passes updates through."""
+        passes = {"authors": self.frozen, "damp": False, "pass": self.warming_up}
+        return 0.0 if passes[self.settings.warmup_mode] else super().weight_of(update)
 
     def features_of(self, update: Update) -> Tensor | None:
         """Return what the client reported of its features, or else its running statistics."""
@@ -158,12 +171,13 @@ class FedRevive(MultiTeacher):
 
     def renew_pool(self) -> None:
         """Make a batch up at every ``t_gen``-th update and put it into the pool (§2.2, steps 2 and 3)."""
-        if self.version < self.settings.freeze_rounds or self.version % self.settings.t_gen:
+        if self.frozen or self.version % self.settings.t_gen:
             return
         proportions = self.proportions()
         labels, weights = self._labels(proportions).to(self.x.device), teacher_weights(proportions).to(self.x)
         latents = self.synthesiser.maker.latents(labels, self.x, self.context.rng)
-        made = self.synthesiser.synthesise(partial(self._loss, labels=labels, weights=weights), latents, labels)
+        loss = partial(self._loss, labels=labels, weights=weights, seen=self.seen_as("synthesis"))
+        made = self.synthesiser.synthesise(loss, latents, labels)
         if made is not None:
             self.pool.add(made, labels)
 
@@ -175,13 +189,14 @@ class FedRevive(MultiTeacher):
             self.context.rng.choice(self.spec.num_classes, size=self.settings.synth_batch_size, p=shares)
         )
 
-    def _loss(self, inputs: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """Return L_synth of made-up inputs (Eq. 4); the student is the global model."""
+    def _loss(self, inputs: Tensor, labels: Tensor, weights: Tensor, seen: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return L_synth of made-up inputs (Eq. 4), after augmentation; the student is the global model."""
         chosen, model, by_class = self.settings, self.context.model, self.context.class_logits
+        inputs = seen(inputs)
         answers = [outputs_and_statistics(model, teacher.x, inputs, teacher.buffers) for teacher in self.teachers]
         logits, statistics = zip(*answers, strict=True)
         stored = [teacher.features for teacher in self.teachers]
-        adversarial = 0.0 if self.warming_up else chosen.alpha_adv
+        adversarial = chosen.alpha_adv if self.synthesiser.syntheses >= chosen.adversarial_from else 0.0
         return synthesis_loss(
             TeacherAnswers(torch.stack([by_class(rows) for rows in logits]), list(statistics), stored),
             by_class(model(self.x, inputs, self.buffers)) if adversarial else None,

@@ -6,6 +6,8 @@ FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §2.2, steps 1 and 4, 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -19,7 +21,8 @@ from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.optimisers import Adam, Step, sgd
 from asyncfl_lite.stacked import outputs_of_all
-from asyncfl_lite.synthesis import ClassProxies, Pool
+from asyncfl_lite.streams import stream
+from asyncfl_lite.synthesis import ClassProxies, Pool, cropped_and_mirrored
 
 SPIKE, WINDOW, ENOUGH = 3.0, 20, 10
 """A distillation loss of 3 times the mean of the latest 20, once there are 10, is a spike (the authors' code)."""
@@ -77,14 +80,26 @@ class MultiTeacher(AFLDW):
         kd_temperature: float = Field(1.0, gt=0)
         kd_bn: Literal["train", "frozen"] = "train"
         """Whether the student's BatchNorm goes by its batches or by the global model's running statistics."""
+        augment: bool = False
+        """Crop and mirror images whenever models on the server see them, as the authors' code does on CIFAR; the
+        paper names no augmentation. Clients' images are augmented by the task's own setting."""
         spike_guard: bool = False
         """Take no gradient from a loss of 3 times the mean of the latest."""
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
-        """Begin at version 0 without teachers."""
+        """Begin at version 0 without teachers.
+
+        Raises:
+            ConfigError: when the context lacks what the method needs, or ``augment`` meets other inputs than images.
+        """
         super().start(x0, context, **options)
         self.teachers: list[Teacher] = []
         self.kd_losses: list[float] = []
+        self._crop_seed = 0
+        if self.settings.augment:
+            if self.spec.vocabulary is not None or len(self.spec.shape) != 3:
+                raise ConfigError(f"augment: only images can be cropped and mirrored, not inputs of {self.spec.shape}")
+            self._crop_seed = int(self.context.rng.spawn(1)[0].integers(2**63))  # takes nothing from the stream itself
         self.proxies, self.pool = self.begin()
 
     @abstractmethod
@@ -103,6 +118,13 @@ class MultiTeacher(AFLDW):
                 f"inputs: {type(self).__name__} needs to know what inputs look like; put it in the context"
             )
         return self.context.inputs
+
+    def seen_as(self, purpose: str) -> Callable[[Tensor], Tensor]:
+        """Return what becomes of ``(n, …)`` inputs before models on the server see them, now and for ``purpose``."""
+        if not self.settings.augment:
+            return lambda inputs: inputs
+        seed = int(stream(self._crop_seed, purpose, self.version).integers(2**63))
+        return partial(cropped_and_mirrored, generator=torch.Generator().manual_seed(seed))
 
     def on_receive(self, update: Update) -> bool:
         """Take the client's model among the teachers, then act on its update."""
@@ -137,13 +159,14 @@ class MultiTeacher(AFLDW):
         size, model, by_class = chosen.kd_batch_size, self.context.model, self.context.class_logits
         places = pool.draw(self.proportions(), chosen.k_kd * size, self.context.rng).to(self.x.device)
         models = [teacher.x for teacher in self.teachers], [teacher.buffers for teacher in self.teachers]
-        answers = outputs_of_all(model, *models, pool.inputs[places])
+        inputs = self.seen_as("distillation")(pool.inputs[places.flatten()]).unflatten(0, places.shape)
+        answers = outputs_of_all(model, *models, inputs)
         answers = torch.stack([by_class(rows) for rows in answers]).unflatten(1, (chosen.k_kd, size))
-        steps = places.unflatten(1, (chosen.k_kd, size)).unbind(1)
+        steps = inputs.unflatten(1, (chosen.k_kd, size)).unbind(1)
         student, buffers = self.x.clone(), None if self.buffers is None else self.buffers.clone()
         step = self._optimiser(student)
-        for rows, answer in zip(steps, answers.unbind(1), strict=True):
-            step(student, self._gradient(student, buffers, pool.inputs[rows.flatten()], answer))
+        for batches, answer in zip(steps, answers.unbind(1), strict=True):
+            step(student, self._gradient(student, buffers, batches.flatten(0, 1), answer))
         delta = student - self.x
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 

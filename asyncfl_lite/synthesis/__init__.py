@@ -1,5 +1,6 @@
 """FedRevive's made-up data: class proxies, generator or soft prompts, synthesis losses, pool of samples."""
 
+from asyncfl_lite.synthesis.augment import cropped_and_mirrored
 from asyncfl_lite.synthesis.generators import GeneratedInputs, ImageGenerator, VectorGenerator
 from asyncfl_lite.synthesis.losses import (
     TeacherAnswers,
@@ -24,6 +25,7 @@ __all__ = [
     "TeacherAnswers",
     "VectorGenerator",
     "adversarial_loss",
+    "cropped_and_mirrored",
     "feature_loss",
     "probe_inputs",
     "probed_proportions",

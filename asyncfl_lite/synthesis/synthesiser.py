@@ -37,14 +37,18 @@ class Synthesiser:
     Args:
         maker: turns θ and latents into inputs.
         steps: K_synth, gradient steps of one synthesis.
-        generator_lr: Adam's learning rate on θ, within a synthesis and of ``meta="adam"``.
+        generator_lr: Adam's learning rate on θ within a synthesis.
         latent_lr: Adam's learning rate on the latents.
         meta: ``sgd``, θ ← (1 - λ) θ + λ θ' (the paper), or ``adam``, θ - θ' as Adam's gradient (the authors'
-            code).
+            code; it drops the factor of 67 that Fang et al.'s code has there, and Adam hardly knows the difference).
         meta_rate: λ.
+        meta_lr: Adam's learning rate of ``meta="adam"``; by default ``generator_lr``.
+        meta_eps: Adam's ε there. The authors' code has 0 for a generator, where a weight that has never moved stays,
+            and PyTorch's 1e-8 for prompts. It counts for weights alone that a synthesis moves by less than 1e-7.
 
     Attributes:
         theta: ``(g,)`` θ; replaced, never changed in place.
+        syntheses: how many have begun.
     """
 
     def __init__(
@@ -56,6 +60,8 @@ class Synthesiser:
         latent_lr: float = 1e-3,
         meta: Literal["sgd", "adam"] = "sgd",
         meta_rate: float = 0.2,
+        meta_lr: float | None = None,
+        meta_eps: float = 0.0,
     ) -> None:
         self.maker = maker
         self.steps = steps
@@ -63,7 +69,10 @@ class Synthesiser:
         self.latent_lr = latent_lr
         self.meta = meta
         self.meta_rate = meta_rate
+        self.meta_lr = generator_lr if meta_lr is None else meta_lr
+        self.meta_eps = meta_eps
         self.theta = maker.initial()
+        self.syntheses = 0
         self._adam: dict[str, Any] | None = None
 
     def synthesise(self, loss: Callable[[Tensor], Tensor], latents: list[Tensor], labels: Tensor) -> Tensor | None:
@@ -78,6 +87,7 @@ class Synthesiser:
             The inputs, without gradient, or None where even the first loss was not finite; a synthesis ends
             early at a loss that is not.
         """
+        self.syntheses += 1
         theta = self.theta.clone().requires_grad_()
         latents = [latent.clone().requires_grad_() for latent in latents]
         groups = [{"params": [theta]}, {"params": latents, "lr": self.latent_lr}]
@@ -102,17 +112,18 @@ class Synthesiser:
             self.theta = torch.lerp(self.theta, adapted, self.meta_rate)
             return
         point = self.theta.clone().requires_grad_()
-        optimiser = torch.optim.Adam([point], lr=self.generator_lr, betas=BETAS)
+        optimiser = torch.optim.Adam([point], lr=self.meta_lr, betas=BETAS, eps=self.meta_eps)
         if self._adam is not None:
             optimiser.load_state_dict(self._adam)
         point.grad = self.theta - adapted
         optimiser.step()
-        self.theta, self._adam = point.detach(), optimiser.state_dict()
+        moved = torch.isfinite(point)  # without ε, Adam divides 0 by 0 where nothing has ever moved
+        self.theta, self._adam = torch.where(moved, point, self.theta).detach(), optimiser.state_dict()
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`restore` needs."""
-        return {"theta": self.theta, "adam": self._adam}
+        return {"theta": self.theta, "adam": self._adam, "syntheses": self.syntheses}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up a saved state."""
-        self.theta, self._adam = state["theta"], state["adam"]
+        self.theta, self._adam, self.syntheses = state["theta"], state["adam"], state["syntheses"]

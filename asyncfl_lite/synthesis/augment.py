@@ -1,0 +1,39 @@
+"""Random crops and mirror images of what a server distils on, as FedRevive's authors' code has them.
+
+That code cuts made-up images of CIFAR anew whenever a model on the server sees them, borders reflected, and mirrors
+half of them; it also turns those of CIFAR-100 by up to 15 degrees, which is left out here. The paper names none of it.
+Clients' real images are a task's affair (its setting ``augment``).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Return windows of images that go on behind their borders by reflection; every other one is mirrored.
+
+    A window is moved by at most an eighth of a side, 4 pixels of 32, in each direction.
+
+    Args:
+        images: ``(n, channels, height, width)``, on any device.
+        generator: on any device; what it draws decides alone.
+
+    Returns:
+        Images of the same shape, differentiable in ``images``.
+    """
+    count, _, height, width = images.shape
+    drawn = torch.rand(count, 3, generator=generator, device=generator.device).to(images.device)
+    rows, columns = (_window(drawn[:, axis], side) for axis, side in enumerate((height, width)))
+    columns = torch.where(drawn[:, 2:] < 0.5, columns.flip(-1), columns)
+    which = torch.arange(count, device=images.device)[:, None, None]
+    return images[which, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def _window(drawn: Tensor, side: int) -> Tensor:
+    """Return the ``(n, side)`` places that a window of a side shows, for ``(n,)`` numbers in [0, 1)."""
+    furthest, last = side // 8, side - 1
+    moved = (drawn * (2 * furthest + 1)).long()[:, None] - furthest
+    places = (moved + torch.arange(side, device=drawn.device)).abs()
+    return last - (last - places).abs()
