@@ -14,9 +14,9 @@ import torch
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
-from asyncfl_lite.defaults import COMMON, defaults
+from asyncfl_lite.defaults import COMMON, defaults, without_replaced
 from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.errors import ConfigError, shown
+from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.initial import INITIALISERS
 from asyncfl_lite.local_training import LocalTraining
 from asyncfl_lite.models import MODELS
@@ -63,9 +63,10 @@ def _share_tokenizer(given: dict[str, Any]) -> None:
 class Config(Settings):
     """Everything that decides a run.
 
-    What is left out takes the paper's value for the method and task (:mod:`asyncfl_lite.defaults`).
-    ``settings`` holds the method's own switches; ``task_settings``, ``model_settings``,
-    ``delay_settings`` and ``partition_settings`` those of what is chosen by name.
+    What is left out takes the paper's value, where a paper trains the method on the task or trains on the task at all
+    (:mod:`asyncfl_lite.setups`); on other tasks it takes this package's own (:mod:`asyncfl_lite.defaults`). Where
+    several papers have a claim, ``setup`` names one. ``settings`` holds the method's own switches; ``task_settings``,
+    ``model_settings``, ``delay_settings`` and ``partition_settings`` those of what is chosen by name.
 
     Raises:
         ConfigError: one line that names the field, what was given and what is allowed.
@@ -115,29 +116,32 @@ class Config(Settings):
     )
     trouble: Trouble = Field(Trouble(), description="what goes wrong at clients; by default nothing")
     seed: int = Field(0, ge=0, description="names every random stream of the run")
+    setup: None = Field(
+        None,
+        exclude=True,
+        description="whose experiments fill in what is left out: fedecho, fedrevive, kuiper, fedadt, or ours; not kept",
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Add the defaults that belong to the chosen task and method."""
+        given = dict(given)
         task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
         method = ALGORITHMS.get(algorithm)
         TASKS.get(task)
-        base = defaults(task, algorithm)
-        for one, other in (("rounds", "horizon"), ("local_epochs", "local_steps"), ("local_steps", "local_epochs")):
-            if given.get(other) is not None and one not in given:
-                base.pop(one, None)
-        for group in GROUPS:
-            base.setdefault(group, {})
-        base["redispatch"] = method.redispatch
+        base = without_replaced(defaults(task, algorithm, given.pop("setup", None)), given)
+        base.setdefault("redispatch", method.redispatch)
         if not method.buffered:
             base["buffer_size"] = 1
-        if given.get("model", base["model"]) != base["model"]:
-            base["model_settings"] = {}  # they belong to the task's own model
+        for group, (name, _) in GROUPS.items():
+            kept = name in ("task", "algorithm") or given.get(name, base.get(name)) == base.get(name)
+            base[group] = base.get(group, {}) if kept else {}  # they belonged to another model or law
         merged = {**base, **given}
+        for group in GROUPS:
+            if isinstance(given.get(group), dict):
+                merged[group] = {**base[group], **given[group]}
         _share_tokenizer(merged)
-        if "settings" in given and isinstance(given["settings"], dict):
-            merged["settings"] = {**base["settings"], **given["settings"]}
         if merged["redispatch"] == "rounds" and "buffer_size" not in given:
             merged["buffer_size"] = merged["concurrency"]
         if merged["redispatch"] == "burst":
@@ -149,9 +153,10 @@ class Config(Settings):
         partition = PARTITIONS.get(merged["partition"])
         if "alpha" not in partition.model_fields and "alpha" not in given:
             merged["alpha"] = None
-        own = merged["partition_settings"]
-        if "alpha" in partition.model_fields and "alpha" not in given and isinstance(own, dict) and "alpha" in own:
-            raise ValueError(f"partition_settings.alpha: must be given as alpha, got {shown(own['alpha'])}")
+        if "alpha" in partition.model_fields and "alpha" not in given:  # the partition's own is a way to write it
+            own = given.get("partition_settings")
+            written = own.get("alpha") if isinstance(own, dict) else getattr(own, "alpha", None)
+            merged["alpha"] = merged["alpha"] if written is None else written
         return merged
 
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
@@ -179,10 +184,12 @@ class Config(Settings):
         if name is None:  # the name itself was refused, and is what gets reported
             return Settings()
         wanted = _class_of_group(info.field_name, name)
+        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and info.data.get("alpha"):
+            if isinstance(value, wanted):
+                return value.model_copy(update={"alpha": info.data["alpha"]})
+            value = {**value, "alpha": info.data["alpha"]} if isinstance(value, dict) else value
         if isinstance(value, wanted):
             return value
-        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and isinstance(value, dict):
-            value = {**value, **({"alpha": info.data["alpha"]} if info.data.get("alpha") else {})}
         try:
             return wanted.from_mapping(value)
         except ConfigError as error:

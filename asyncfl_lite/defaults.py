@@ -1,12 +1,15 @@
-"""Every default of a configuration, in one table, each with where it comes from.
+"""Every default of a configuration, each with where it comes from.
 
-A configuration takes the first value that it finds: what the user gave, then the method's for the task,
-the task's, the method's, and last the common one. Change a number here and nowhere else.
+A configuration takes the first value that it finds: what the user gave, then what a paper prints of its experiments
+(:mod:`asyncfl_lite.setups`), or, on tasks that no paper has, ours of this file: the method's for the task, the task's.
+Last come the method's and the common ones, which are here for both. Change a number in its place and nowhere else.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from asyncfl_lite.setups import setup_of
 
 # FedEcho §5.1: 50 clients, 25 in flight, buffer 5, 2 local epochs, batch 50, SGD with weight decay 1e-4,
 # Dirichlet 0.1, 500 rounds, large delay.
@@ -160,61 +163,6 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
     ("fedecho", "mnist5k"): {"client_lr": 0.1, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
 }
 
-# The papers' own data sets: rates of clients and server by method and task. FedRevive has rates of its own for
-# FedAvg and FedBuff on CIFAR (3e-4, and 1.4, 0.05 or 0.1), which do not fit FedEcho's optimiser: they belong to
-# FedRevive's grid.
-_RATES: dict[str, dict[str, tuple[float, float]]] = {
-    # FedEcho Tables 8 to 10
-    "fedbuff": {"cifar10": (0.01, 1.0), "cifar100": (0.003, 1.0), "mrpc": (3e-5, 1.0), "mathinstruct": (3e-5, 1.0)},
-    "ca2fl": {"cifar10": (0.01, 1.0), "cifar100": (0.003, 1.0), "mrpc": (3e-5, 1.0), "mathinstruct": (3e-5, 1.0)},
-    "fedac": {"cifar10": (0.1, 1e-4), "cifar100": (0.1, 1e-4), "mrpc": (3e-6, 0.1), "mathinstruct": (3e-6, 0.1)},
-    "fadas": {"cifar10": (0.1, 1e-4), "cifar100": (0.1, 1e-4), "mrpc": (3e-6, 0.1), "mathinstruct": (3e-6, 0.1)},
-    "fedecho": {"cifar10": (0.03, 1.0), "cifar100": (0.03, 1.0), "mrpc": (3e-5, 1.0), "mathinstruct": (3e-5, 1.0)},
-    # FedRevive Table 4
-    "fedavg": {"femnist": (1e-3, 1.4), "newsgroups20": (3e-3, 1.0)},
-    "afl_dw": {"cifar10": (3e-4, 0.1), "cifar100": (3e-4, 0.1), "femnist": (1e-3, 0.05), "newsgroups20": (1e-3, 0.1)},
-    "dd_fedrevive": {
-        "cifar10": (3e-4, 0.2), "cifar100": (1e-4, 0.3), "femnist": (1e-3, 0.1), "newsgroups20": (1e-3, 0.1),
-    },
-    "fedrevive": {
-        "cifar10": (3e-4, 0.1), "cifar100": (3e-4, 0.1), "femnist": (1e-3, 0.05), "newsgroups20": (1e-3, 0.1),
-    },
-}  # fmt: skip
-_RATES["fedbuff"] |= {"femnist": (1e-3, 0.025), "newsgroups20": (1e-3, 0.1)}
-
-# Switches by task: FedRevive Tables 5 and 6, Appendix I; FedEcho Appendix A.1.2.
-_SWITCHES: dict[str, dict[str, dict[str, Any]]] = {
-    "cifar10": {
-        "fedrevive": {"kd_lr": 1e-4, "generator_lr": 0.003, "latent_lr": 0.001, "alpha_feat": 0.003, "t_probe": 0.8},
-        "dd_fedrevive": {"kd_lr": 3e-4},
-    },
-    "cifar100": {
-        "fedrevive": {"kd_lr": 3e-5, "generator_lr": 0.003, "latent_lr": 0.001, "alpha_feat": 0.0003, "t_probe": 1.0},
-        "dd_fedrevive": {"kd_lr": 1e-4},
-    },
-    "femnist": {
-        "fedrevive": {"kd_lr": 1e-4, "generator_lr": 0.01, "latent_lr": 0.003, "alpha_feat": 0.3, "t_probe": 1.4},
-        "dd_fedrevive": {"kd_lr": 3e-4},
-    },
-    "newsgroups20": {
-        "fedrevive": {"kd_lr": 3e-4, "generator_lr": 0.01, "latent_lr": 0.1, "alpha_feat": 1e-4, "t_probe": 1.6},
-        "dd_fedrevive": {"kd_lr": 1e-4},
-    },
-    "mrpc": {"fedecho": {"distill_lr": 3e-7, "distill_samples": 100}},
-    "mathinstruct": {"fedecho": {"distill_lr": 3e-6, "distill_samples": 100}},
-}
-
-
-def _on_papers_tasks() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the papers' settings by method and task."""
-    merged: dict[tuple[str, str], dict[str, Any]] = {}
-    for method, tasks in _RATES.items():
-        for task, (client, server) in tasks.items():
-            switches = _SWITCHES.get(task, {}).get(method, {})
-            merged[method, task] = {"client_lr": client, "server_lr": server, "settings": switches}
-    return merged
-
-
 # Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
 # of a hundred updates.
 _UNTUNED = ("pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath")
@@ -237,19 +185,32 @@ _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
 
 METHODS_ON_TASKS: dict[tuple[str, str], dict[str, Any]] = {
     **{(method, task): layer for task in _UNTUNED for method, layer in _ON_SMALL_TASKS.items()},
-    **_on_papers_tasks(),
     **_OURS,
 }
 
 
-def defaults(task: str, algorithm: str) -> dict[str, Any]:
-    """Return the defaults of one method on one task; ``settings`` holds the method's own switches."""
+ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
+"""Settings of which a stronger layer's one replaces a weaker layer's other."""
+
+
+def without_replaced(weaker: dict[str, Any], stronger: dict[str, Any]) -> dict[str, Any]:
+    """Return ``weaker`` without what a setting of ``stronger`` stands in for; see :data:`ONE_OF`."""
+    given = {name for name, value in stronger.items() if value is not None}
+    replaced = {pair[1 - place] for pair in ONE_OF for place in (0, 1) if pair[place] in given}
+    return {name: value for name, value in weaker.items() if name not in replaced}
+
+
+def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, Any]:
+    """Return the defaults of one method on one task; ``settings`` holds the method's own switches.
+
+    Args:
+        task, algorithm: names.
+        setup: whose experiments they follow; see :func:`~asyncfl_lite.setups.setup_of`.
+    """
+    paper = setup_of(task, algorithm, setup)
+    ours = (TASKS.get(task, {}), METHODS_ON_TASKS.get((algorithm, task), {}))
     merged: dict[str, Any] = {"settings": {}}
-    pair = METHODS_ON_TASKS.get((algorithm, task), {})
-    for layer in (COMMON, METHODS.get(algorithm, {}), TASKS.get(task, {}), pair):
-        for one, other in (("local_epochs", "local_steps"), ("local_steps", "local_epochs")):
-            if one in layer:
-                merged.pop(other, None)
-        for key, value in layer.items():
-            merged[key] = {**merged[key], **value} if key == "settings" else value
+    for layer in (COMMON, METHODS.get(algorithm, {}), *(ours if paper is None else paper.layers(task, algorithm))):
+        switches = {**merged["settings"], **layer.get("settings", {})}
+        merged = {**without_replaced(merged, layer), **layer, "settings": switches}
     return merged
