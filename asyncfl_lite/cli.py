@@ -70,6 +70,8 @@ def _run(options: argparse.Namespace) -> int:
     result = run_in(options.out, config, progress=progress) if options.out else run(config, progress=progress)
     for name, value in result.summary.items():
         print(f"{name:24} {value:.4f}" if isinstance(value, float) else f"{name:24} {value}")
+    if result.is_constant_answer:
+        print("constant answer: the final model answers one class for every test sample; it did not train")
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from asyncfl_lite.simulator import Simulation
 
 IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
 CLIENTS = ["client", "num_samples", "category"]
-CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy"]
+CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
 """Columns of the tables of jobs that did not arrive, of clients, and of classes."""
 
 
@@ -59,7 +59,12 @@ def trouble_summary(schedule: Schedule) -> dict[str, int]:
 
 
 def class_table(
-    labels: np.ndarray, parts: Sequence[np.ndarray], updates: pd.DataFrame, tested: np.ndarray, right: np.ndarray
+    labels: np.ndarray,
+    parts: Sequence[np.ndarray],
+    updates: pd.DataFrame,
+    tested: np.ndarray,
+    right: np.ndarray,
+    predicted: np.ndarray,
 ) -> pd.DataFrame:
     """Return a row a class: how often clients trained on it, and how well the model knows it; columns :data:`CLASSES`.
 
@@ -69,16 +74,23 @@ def class_table(
         updates: the table of updates.
         tested: ``(C,)`` test samples of each class.
         right: ``(C,)`` how many of them the final model gets right.
+        predicted: ``(C,)`` how many test samples of any class it takes for this one.
     """
     held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
     reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
     accuracy = np.divide(right, tested, out=np.full(len(tested), math.nan), where=tested > 0)
-    columns = (range(len(tested)), held.sum(0), reports @ held, tested, accuracy)
+    columns = (range(len(tested)), held.sum(0), reports @ held, tested, accuracy, predicted)
     return pd.DataFrame(dict(zip(CLASSES, columns, strict=True)))
 
 
 def class_summary(classes: pd.DataFrame) -> dict[str, float]:
-    """Return the lowest accuracy of a class, and the mean over the fifth of the classes that were seen least."""
+    """Return a table of classes in three numbers.
+
+    Returns:
+        ``worst_class_accuracy``, the lowest of a class; ``least_seen_accuracy``, the mean over the fifth of the classes
+        that were seen least; ``largest_prediction_share``, of all test samples those that the final model takes for the
+        class that it names most often, 1 if it answers one class for everything. Empty without classes.
+    """
     tested = classes[classes["test_samples"] > 0]
     if tested.empty:
         return {}
@@ -86,4 +98,15 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
     return {
         "worst_class_accuracy": float(tested["accuracy"].min()),
         "least_seen_accuracy": float(least_seen["accuracy"].mean()),
+        "largest_prediction_share": float(classes["predicted"].max() / classes["predicted"].sum()),
     }
+
+
+def is_constant_answer(summary: Mapping[str, Any]) -> bool:
+    """Return whether a run's final model answers one class for every test sample, though others are asked for.
+
+    Its accuracy is that class's share of the test set, and says nothing of how it was trained. A worst class at 0 is
+    not enough: a model of many classes may know all but one. Where ``largest_prediction_share`` was not recorded, as in
+    runs of earlier code and where samples have no class, nothing is known, and the answer is False.
+    """
+    return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0

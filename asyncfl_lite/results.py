@@ -22,7 +22,7 @@ import pandas as pd
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.config import GROUPS, Config
 from asyncfl_lite.errors import ConfigError, ResultError, reason
-from asyncfl_lite.history import CLASSES
+from asyncfl_lite.history import CLASSES, is_constant_answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,9 +64,9 @@ class Result:
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
         own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
         meaning: revisions of the code that it was run with; see :func:`meaning`.
-        classes: a row a class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
-            as its client reported), test_samples, accuracy of the final model on them; empty where a sample has more
-            than one label.
+        classes: one row per class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
+            as its client reported), test_samples, accuracy of the final model on them, predicted (test samples of any
+            class that it takes for this one); empty where a sample has more than one label.
     """
 
     config: Config
@@ -84,6 +84,11 @@ class Result:
     def __post_init__(self) -> None:
         if self.meaning is None:
             self.meaning = meaning(self.config)
+
+    @property
+    def is_constant_answer(self) -> bool:
+        """Whether the final model answers one class for everything, see :func:`.is_constant_answer`."""
+        return is_constant_answer(self.summary)
 
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
@@ -124,8 +129,9 @@ class Result:
 
     def __repr__(self) -> str:
         c, s = self.config, self.summary
+        accuracy = f"{s['final_accuracy']:.4f}{' (constant answer)' * self.is_constant_answer}"
         return (
-            f"Result({c.algorithm} on {self.own_task or c.task}, seed {c.seed}: accuracy {s['final_accuracy']:.4f} "
+            f"Result({c.algorithm} on {self.own_task or c.task}, seed {c.seed}: accuracy {accuracy} "
             f"at version {s['versions']}, virtual time {s['virtual_time']:.1f})"
         )
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import nn
@@ -166,11 +167,19 @@ class Run:
         return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
 
     def _classes(self, updates: pd.DataFrame) -> pd.DataFrame:
-        """Return the final model's accuracy a class; empty where samples have no class."""
-        scored = self.task.evaluate_classes(self._predict)
+        """Return how well the final model knows each class; empty where samples have no class."""
+        answers: list[torch.Tensor] = []
+
+        def predict(inputs: torch.Tensor) -> torch.Tensor:
+            outputs = self._predict(inputs)
+            answers.append(self.task.class_logits(outputs).argmax(-1))
+            return outputs
+
+        scored = self.task.evaluate_classes(predict)
         if scored is None:
             return pd.DataFrame(columns=CLASSES)
-        return class_table(self.task.labels.cpu().numpy(), self.parts, updates, *scored)
+        predicted = np.bincount(torch.cat(answers).cpu().numpy(), minlength=self.task.num_classes)
+        return class_table(self.task.labels.cpu().numpy(), self.parts, updates, *scored, predicted)
 
     def train(self, jobs: list[Job]) -> list[Outcome]:
         """Train jobs, and add up the processor time that it takes."""

@@ -5,14 +5,33 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from asyncfl_lite.claims import CLAIMS, FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured, check_claims, pooled_deviation
-from asyncfl_lite.claims.base import Claim, Finding, all_of, not_run
+from asyncfl_lite.claims import (
+    CLAIMS,
+    DID_NOT_TRAIN,
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    UNDECIDED,
+    Measured,
+    check_claims,
+    pooled_deviation,
+)
+from asyncfl_lite.claims.base import Claim, Finding, all_of, check_claim, not_run
 from asyncfl_lite.published import hyperparameters, published
 
 
 def measured(**cells) -> Measured:
     """Cells by their accuracies."""
     return Measured({name: pd.DataFrame({"final_accuracy": values}) for name, values in cells.items()})
+
+
+def constant(m: Measured, **runs: int) -> Measured:
+    """The same, but so many runs of these cells answer one class for everything; all others of them miss a class."""
+    for cell, count in runs.items():
+        seeds = range(len(m.summaries[cell]))
+        m.summaries[cell]["largest_prediction_share"] = [1.0 if seed < count else 0.7 for seed in seeds]
+        m.summaries[cell]["worst_class_accuracy"] = 0.0
+    return m
 
 
 @pytest.mark.parametrize(
@@ -45,6 +64,51 @@ def test_joined_findings():
     assert all_of(holds, undecided).verdict == UNDECIDED
     assert all_of(holds, undecided, fails).verdict == FAILS
     assert all_of(missing).verdict == NOT_RUN
+    constant = Finding(DID_NOT_TRAIN, "")
+    assert all_of(holds, undecided, constant).verdict == DID_NOT_TRAIN
+    assert all_of(fails, constant).verdict == FAILS and all_of(missing, constant).verdict == DID_NOT_TRAIN
+
+
+def test_cells_that_answer_one_class_are_not_compared():
+    """Neither a tie nor a difference counts, on either side; most seeds have to be so, and the others are marked."""
+    for right in ([0.53, 0.53, 0.53], [0.9, 0.91, 0.92], [0.1, 0.11, 0.12]):
+        pair = constant(measured(a=[0.53, 0.53, 0.53], b=right), a=3)
+        assert pair.above("a", "b").verdict == pair.above("b", "a").verdict == DID_NOT_TRAIN
+    assert pair.above("a", "b").detail == "a against b: 53.0 ± 0.0 (constant answer), 11.0 ± 1.0"
+    few = constant(measured(a=[0.5, 0.6, 0.7], b=[0.1, 0.1, 0.1]), a=1)
+    assert few.above("a", "b").verdict == HOLDS
+    assert "60.0 ± 10.0 (constant answer with 1 of 3 seeds)" in few.above("a", "b").detail
+    assert constant(few, a=2).above("a", "b").verdict == DID_NOT_TRAIN
+    half = constant(measured(a=[0.9] * 4, b=[0.1] * 4), a=2)
+    assert half.above("a", "b").verdict == HOLDS
+    curve = pd.DataFrame({"time": [0.0, 1.0], "accuracy": [0.1, 0.9]})
+    timed = Measured(few.summaries, {"a": [curve] * 3, "b": [curve.assign(time=[0.0, 5.0])] * 3})
+    assert timed.sooner("a", "b", 50).verdict == DID_NOT_TRAIN
+
+
+def check(m: Measured, what, **more) -> Finding:
+    return check_claim(m, Claim("X-1", "Table 1", "", "", what, **more))
+
+
+def test_a_claim_rests_on_the_cells_that_it_asks_for():
+    """Also where it looks at numbers itself; it fails all the same if cells that trained refute it."""
+    m = constant(measured(a=[0.9, 0.9, 0.9], b=[0.5, 0.5, 0.5], c=[0.2, 0.2, 0.2]), c=3)
+
+    def largest(m):  # a predicate of its own, which knows nothing of constant answers
+        known = {cell: m.values(cell).mean() for cell in "abc" if m.values(cell) is not None}
+        return Finding(HOLDS if max(known, key=known.get) == "a" else FAILS, "")
+
+    assert check(m, lambda m: m.above("a", "b")).verdict == HOLDS
+    assert check(m, largest) == Finding(DID_NOT_TRAIN, "; constant answer: c")
+    assert check(m, lambda m: all_of(m.above("a", "b"), m.above("b", "c"))).verdict == DID_NOT_TRAIN
+    assert check(m, lambda m: all_of(m.above("b", "a"), m.above("b", "c"))).verdict == FAILS
+    assert check(m, lambda m: Finding(UNDECIDED, str(m.values("c", "virtual_versions")))).verdict == UNDECIDED
+    assert check(m, not_run("no such device")).verdict == NOT_RUN
+    stays = check(m, lambda m: m.above("b", "c"), of_constant_answers=True)
+    assert stays.verdict == HOLDS and stays.detail.endswith("; constant answer: c")
+    undecided = constant(measured(a=[0.5, 0.5, 0.5], b=[0.5, 0.5, 0.5]), a=3, b=3)
+    table = check_claims(undecided, [Claim("X-1", "Table 4", "", "", lambda m: m.above("a", "b"))])
+    assert table["ours"].tolist() == [DID_NOT_TRAIN]
 
 
 def test_pooled_deviation():

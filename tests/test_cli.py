@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
@@ -56,6 +57,15 @@ def test_every_setting_is_an_option(capsys):
         main(["run", "--help"])
     shown = capsys.readouterr().out
     assert all(f"--{name.replace('_', '-')}" in shown for name in Config.model_fields)
+
+
+def test_a_constant_answer_is_said(capsys, monkeypatch):
+    assert main(["run", *SMALL]) == 0
+    assert "constant answer" not in capsys.readouterr().out
+    monkeypatch.setattr(Run, "_predict", lambda run, inputs: torch.zeros(len(inputs), 10))
+    assert main(["run", *SMALL]) == 0
+    told = capsys.readouterr().out
+    assert "constant answer: the final model answers one class for every test sample" in told
 
 
 def test_list_names_everything_with_a_line(capsys):

@@ -12,7 +12,7 @@ import yaml
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.claims import NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
 from asyncfl_lite.claims.answers import ANSWERED, FIVE, LARGE, OTHERS, REGIMES, STATES, WORKLOADS
 from asyncfl_lite.claims.questions import QUESTIONS, answer_questions
 
@@ -52,7 +52,7 @@ def test_all_twelve_questions_are_asked():
     table = answer_questions(Measured({}))
     assert list(table["id"]) == [f"X-{number}" for number in range(1, 13)]
     assert set(table["state"]) == {NOT_RUN}
-    assert set(STATES) == {ANSWERED, UNDECIDED, NOT_RUN}
+    assert set(STATES) == {ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN}
 
 
 @pytest.mark.parametrize("tier", COUNTS)
@@ -196,6 +196,16 @@ def test_memory_is_that_of_models_versions_and_logits():
     assert "fedecho 80.0%, 14 models, 56 kB, 12 of them versions in flight, and 2 kB of logits an unlabelled" in text
     assert "ca2fl 80.0%, 57 models" in text
     assert all(ALGORITHMS.get("fedavg" if name == "oort" else name) for name in (*FIVE, *OTHERS))
+
+
+def test_answers_mark_constant_answers_and_do_not_count_them():
+    pair = runs({f"{LARGE}/fedbuff": 10, f"{LARGE}/fedecho": 80})
+    pair.summaries[f"{LARGE}/fedbuff"][["largest_prediction_share", "worst_class_accuracy"]] = [1.0, 0.0]
+    assert ask("X-1", pair) == (DID_NOT_TRAIN, "digits, large: fedecho 80.0 ≈ fedbuff 10.0 (constant answer)")
+    assert "10.0%, 2 models" not in ask("X-11", pair)[1] and "10.0% (constant answer), 2" in ask("X-11", pair)[1]
+    assert "+70.0 ± 0.0 (constant answer with 3 of 6 seeds)" in ask("X-12", pair)[1]
+    three = runs({f"{LARGE}/{method}": at for method, at in (("fedbuff", 10), ("fedecho", 80), ("fedadt", 90))})
+    assert ask("X-1", three)[0] == ANSWERED
 
 
 def test_paired_tests_go_by_seed():

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from asyncfl_lite import plots
 from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.claims import CLAIMS
-from asyncfl_lite.claims.base import FAILS, HOLDS, NOT_RUN, UNDECIDED
+from asyncfl_lite.claims.base import DID_NOT_TRAIN, FAILS, HOLDS, UNDECIDED, VERDICTS
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.published import FOLDER, published
 from asyncfl_lite.report import make_report
@@ -52,8 +52,8 @@ def short(monkeypatch):
     monkeypatch.setattr("asyncfl_lite.reporting.figures_fedrevive.short_run_parts", lambda: parts)
 
 
-def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, version=500):
-    """Record a made-up run a seed, at 95% from ``reached_at`` on until it ends at its final accuracy."""
+def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, version=500, **more):
+    """Record one made-up run per seed, at 95% from ``reached_at`` on until it ends at its final accuracy."""
     cell = Recorded(tier, runs).cells[name]
     for config, accuracy in zip(cell.configs, accuracies, strict=True):
         times = [0.0, reached_at - 1, reached_at, reached_at + 1, 20.0]
@@ -70,6 +70,7 @@ def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7
             "max_staleness": 3,
             "most_versions_in_flight": 4,
             "parameters": 100,
+            **more,
         }
         updates = pd.DataFrame({"client": [0], "dispatched_at": [0.0], "arrived_at": [1.0], "staleness": [0]})
         flight = pd.DataFrame(columns=["client", "dispatched_at", "start_version", "called_off_at"])
@@ -210,8 +211,10 @@ def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, refer
 
 
 def test_verdicts_have_colours_of_their_own():
-    shades = {verdict: tables.background(verdict) for verdict in (HOLDS, UNDECIDED, FAILS, NOT_RUN)}
-    assert len(set(shades.values())) == 4 and all("background-color" in shade for shade in shades.values())
+    shades = {verdict: tables.background(verdict) for verdict in VERDICTS}
+    assert len(set(shades.values())) == len(VERDICTS) == 5 and all(
+        "background-color" in shade for shade in shades.values()
+    )
     table = pd.DataFrame({"ours": ["1", "2"], "verdict": [FAILS, ""]})
     html = tables.listed(table, "ours", by="verdict").to_html()
     assert html.count(tables.COLOURS[FAILS]) == 1
@@ -295,12 +298,44 @@ def test_the_summary_counts_claims_and_cells(tmp_path):
     record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
     table = summary.verdicts(Recorded(SMOKE, tmp_path)).set_index("paper")
     assert list(table.index) == ["FedEcho", "FedRevive", "KUIPER", "FedADT", "all"]
-    assert (table[["holds", "undecided", "fails", "not run"]].sum(axis=1) == table["claims"]).all()
+    assert (table[list(VERDICTS)].sum(axis=1) == table["claims"]).all()
     assert table.loc["FedEcho", "cells recorded"].startswith("1 of ")
     assert table.loc["all", "claims"] == table["claims"].iloc[:-1].sum()
     headlines = summary.headlines(Recorded(SMOKE, tmp_path)).set_index("number")
     assert headlines.loc["FedBuff's there", "ours"].tolist()[0] == "52.00 ± 2.00"
     assert (headlines["ours"] == "not run").sum() == len(headlines) - 1
+
+
+CONSTANT = {"largest_prediction_share": 1.0, "worst_class_accuracy": 0.0}
+
+
+def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
+    for method in ("fedbuff", "fedecho"):
+        record(tmp_path, f"fedecho/table4/{method}", (0.53, 0.53, 0.53), **CONSTANT)
+    record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt", worst_class_accuracy=0.0, largest_prediction_share=0.4)
+    recorded = Recorded(SMOKE, tmp_path)
+    cells = recorded.table().set_index("cell")["accuracy %"]
+    assert cells["fedecho/table4/fedbuff"] == "53.00 ± 0.00 (constant answer)"
+    assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "52.00 ± 2.00"
+    beside = recorded.beside("FedEcho", "Table 4").set_index("method")
+    assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["53.00 ± 0.00 (constant answer)", DID_NOT_TRAIN]
+    claims = recorded.claims("fedecho").set_index("id")
+    assert claims.loc["FE-T4-a", "ours"] == DID_NOT_TRAIN and "1 did not train" in claims.loc["FE-T4-a", "detail"]
+    counts = summary.verdicts(recorded).set_index("paper")[DID_NOT_TRAIN]
+    assert counts.to_dict() == {"FedEcho": 1, "FedRevive": 0, "KUIPER": 0, "FedADT": 0, "all": 1}
+    shown = []
+    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
+    one = page.Page(SMOKE, tmp_path)
+    one.summary()
+    told = texts(shown)[0]
+    assert told.startswith("**2 of 3 cells answer one class") and "fedecho/table4/fedecho" in told
+
+
+def test_the_head_to_head_marks_constant_answers(tmp_path):
+    record(tmp_path, "head_to_head/digits/large/fedbuff", (0.1, 0.1, 0.1), **CONSTANT)
+    record(tmp_path, "head_to_head/digits/large/fedecho")
+    row = head_to_head.table(Recorded(SMOKE, tmp_path)).iloc[0]
+    assert row["FedBuff"].endswith(" (constant answer)") and "constant" not in row["FedEcho"]
 
 
 def test_compute_is_summed_by_paper_and_method(tmp_path):

@@ -17,10 +17,11 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.assembly import schedule
 from asyncfl_lite.atomic import write_atomically
 from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
-from asyncfl_lite.history import class_summary, class_table
+from asyncfl_lite.history import class_summary, class_table, is_constant_answer
 from asyncfl_lite.results import load_complete
 from asyncfl_lite.runner import Run
 from asyncfl_lite.simulator import Outcome
+from asyncfl_lite.tasks import Task
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 8, "eval_every": 2}
 
@@ -73,10 +74,32 @@ def test_the_class_table_by_hand():
     """Client 0 holds classes 0, 0, 1 and reports twice, client 1 holds class 2 and is refused once."""
     updates = pd.DataFrame({"client": [0, 1, 0, 1], "accepted": [True, True, True, False]})
     parts = [np.array([0, 1, 2]), np.array([3])]
-    table = class_table(np.array([0, 0, 1, 2]), parts, updates, np.array([4, 2, 5, 0]), np.array([3.0, 2.0, 1.0, 0.0]))
+    tested, right, predicted = np.array([4, 2, 5, 0]), np.array([3.0, 2.0, 1.0, 0.0]), np.array([4, 6, 1, 0])
+    table = class_table(np.array([0, 0, 1, 2]), parts, updates, tested, right, predicted)
     assert table["train_samples"].tolist() == [2, 1, 1, 0] and table["seen"].tolist() == [4, 2, 1, 0]
     assert table["accuracy"].tolist()[:3] == [0.75, 1.0, 0.2] and np.isnan(table["accuracy"].iloc[3])
-    assert class_summary(table) == {"worst_class_accuracy": 0.2, "least_seen_accuracy": 0.2}
+    assert table["predicted"].tolist() == [4, 6, 1, 0]
+    assert class_summary(table) == {
+        "worst_class_accuracy": 0.2,
+        "least_seen_accuracy": 0.2,
+        "largest_prediction_share": 6 / 11,
+    }
+
+
+def test_a_run_that_answers_one_class_is_marked_and_one_that_misses_a_class_is_not():
+    """Inputs that are all the same get one answer; of inputs that name their class, one class is never trained on."""
+    labels = np.arange(60) % 3
+    same, telling = np.zeros((60, 3)), np.eye(3)[labels]
+    small = Config(clients=3, concurrency=2, buffer_size=1, rounds=30, partition="iid", batch_size=5)
+    blind = run(small, task=Task.from_tensors(same, labels, same, labels))
+    assert blind.summary["largest_prediction_share"] == 1 and blind.summary["worst_class_accuracy"] == 0
+    assert blind.is_constant_answer and "accuracy 0.3333 (constant answer)" in repr(blind)
+    seen = labels != 2
+    partial = run(small, task=Task.from_tensors(telling[seen], labels[seen], telling, labels))
+    assert partial.summary["worst_class_accuracy"] == 0 and partial.summary["largest_prediction_share"] < 1
+    assert not partial.is_constant_answer and "constant" not in repr(partial)
+    assert partial.classes["predicted"].sum() == 60
+    assert not is_constant_answer({"worst_class_accuracy": 0.0})  # recorded before predictions were counted
 
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))

@@ -1,6 +1,7 @@
 """The papers' claims as predicates over recorded results, one file a paper."""
 
 from asyncfl_lite.claims.base import (
+    DID_NOT_TRAIN,
     FAILS,
     HOLDS,
     NOT_RUN,
@@ -26,6 +27,7 @@ CLAIMS: dict[str, list[Claim]] = {
 
 __all__ = [
     "CLAIMS",
+    "DID_NOT_TRAIN",
     "FAILS",
     "HOLDS",
     "NOT_RUN",

@@ -1,8 +1,9 @@
 """How the questions across the papers are answered, from the cells of ``experiments/head_to_head.yaml``.
 
 A difference counts as in :mod:`asyncfl_lite.claims.base`: beyond one pooled standard deviation over at least three
-seeds. An answer is ``answered`` if at least one of its comparisons is clear, ``undecided`` if none is, ``not run``
-without cells; its text holds the numbers, and names what cannot be asked of the package.
+seeds, between cells that trained. An answer is ``answered`` if at least one of its comparisons is clear, ``undecided``
+if none is, ``did not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its
+text holds the numbers, and names what cannot be asked of the package.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy import stats
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.claims.base import (
+    DID_NOT_TRAIN,
     FAILS,
     FEWEST_SEEDS,
     HOLDS,
@@ -30,7 +32,7 @@ from asyncfl_lite.config import Config
 from asyncfl_lite.methods import claimed
 
 ANSWERED = "answered"
-STATES = (ANSWERED, UNDECIDED, NOT_RUN)
+STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
 
 FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
 OTHERS = ("fedasync", "fedfa", "afl_dw", "dd_fedrevive", "ca2fl", "fadas", "fedac", "fedavg", "fedavgm", "oort")
@@ -44,7 +46,7 @@ TARGET_SHARE = 0.85
 
 
 class Answer(NamedTuple):
-    """``answered``, ``undecided`` or ``not run``, and the numbers or the reason."""
+    """One of :data:`STATES`, and the numbers or the reason."""
 
     state: str
     text: str
@@ -64,32 +66,39 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
     if not ran:
         return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
     text = "; ".join(f"{finding.detail} ({_in_words(finding.verdict)})" for finding in ran)
-    state = ANSWERED if any(finding.verdict != UNDECIDED for finding in ran) else UNDECIDED
-    return Answer(state, f"{text}; {besides}" if besides else text)
+    return Answer(_state([finding.verdict for finding in ran]), f"{text}; {besides}" if besides else text)
+
+
+def _state(verdicts: Sequence[str]) -> str:
+    """Return the state of an answer whose comparisons came out so."""
+    if {HOLDS, FAILS}.intersection(verdicts):
+        return ANSWERED
+    return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
 
 
 def _in_words(verdict: str) -> str:
-    return {HOLDS: "the first is better", FAILS: "the second is better", UNDECIDED: "no clear difference"}[verdict]
+    words = {HOLDS: "the first is better", FAILS: "the second is better", UNDECIDED: "no clear difference"}
+    return words.get(verdict, verdict)
 
 
 def orders(m: Measured) -> Answer:
     """Rank the five methods in every workload and regime; ≈ joins neighbours without a clear difference."""
-    texts, clear = [], False
+    texts, verdicts = [], []
     for workload, regime in _places():
         there = [method for method in FIVE if m.values(_cell(workload, regime, method)) is not None]
         if len(there) < 2:
             continue
         mean = {method: m.values(_cell(workload, regime, method)).mean() for method in there}
         ranked = sorted(there, key=mean.get, reverse=True)
-        text = f"{ranked[0]} {mean[ranked[0]]:.1f}"
+        number = {method: f"{mean[method]:.1f}{m.mark(_cell(workload, regime, method))}" for method in there}
+        text = f"{ranked[0]} {number[ranked[0]]}"
         for one, two in itertools.pairwise(ranked):
-            verdict = m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict
-            clear |= verdict == HOLDS
-            text += f" {'>' if verdict == HOLDS else '≈'} {two} {mean[two]:.1f}"
+            verdicts.append(m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict)
+            text += f" {'>' if verdicts[-1] == HOLDS else '≈'} {two} {number[two]}"
         texts.append(f"{workload}, {regime}: {text}")
     if not texts:
         return Answer(NOT_RUN, "no two of the five methods have cells in one workload and regime")
-    return Answer(ANSWERED if clear else UNDECIDED, "; ".join(texts))
+    return Answer(_state(verdicts), "; ".join(texts))
 
 
 def reversals(m: Measured) -> Answer:
@@ -104,7 +113,7 @@ def reversals(m: Measured) -> Answer:
             first, second = ([r for r, v in ran.items() if v == wanted] for wanted in (HOLDS, FAILS))
             if first and second:
                 turned.append(f"{workload}: {one} above {two} in {', '.join(first)}, below in {', '.join(second)}")
-            elif UNDECIDED in ran.values():
+            elif not {HOLDS, FAILS}.issuperset(ran.values()):
                 unclear += 1
             else:
                 kept += 1
@@ -144,7 +153,9 @@ def gain_without_staleness(m: Measured) -> Answer:
             f"x4/{name}, {where}": pd.DataFrame({"final_accuracy": (one - two) / 100})
             for where, (one, two) in zip(("large delay", "no staleness"), values, strict=True)
         }
-        findings.append(Measured(frames).above(*frames))
+        finding, cells = Measured(frames).above(*frames), [cell for pair in places for cell in pair]
+        trained = not any(map(m.is_constant, cells))
+        findings.append(finding if trained else Finding(DID_NOT_TRAIN, finding.detail + m.mark(*cells)))
     return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
 
 
@@ -219,9 +230,9 @@ def server_memory(m: Measured) -> Answer:
     for row in server_storage(m).itertuples():
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
         more += f", and {row.logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(row.logits_kilobytes)
-        texts.append(
-            f"{row.Index} {row.accuracy:.1f}%, {row.models} model{'s' * (row.models > 1)}, {row.kilobytes:.0f} kB{more}"
-        )
+        accuracy = f"{row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
+        models = f"{row.models} model{'s' * (row.models > 1)}"
+        texts.append(f"{row.Index} {accuracy}, {models}, {row.kilobytes:.0f} kB{more}")
     if not texts:
         return Answer(NOT_RUN, "no cell of digits at large delay was run")
     return Answer(ANSWERED, "; ".join(texts) + "; generators, pools and labelled sets are not counted")
@@ -239,8 +250,9 @@ def paired_tests(m: Measured) -> Answer:
             differences = values - base
             p = stats.ttest_1samp(differences, 0).pvalue if deviation(differences) > 0 else float(not differences.any())
             tested, clear = tested + 1, clear + (p < 0.05)
-            texts.append(f"{workload}, {regime}: {method} {differences.mean():+.1f} ± {deviation(differences):.1f}, "
-                         f"p = {p:.3f}")  # fmt: skip
+            mark = m.mark(_cell(workload, regime, method), _cell(workload, regime, "fedbuff"))
+            text = f"{differences.mean():+.1f} ± {deviation(differences):.1f}{mark}, p = {p:.3f}"
+            texts.append(f"{workload}, {regime}: {method} {text}")
     if not tested:
         return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
     text = f"{clear} of {tested} differences from FedBuff have p < 0.05, about {0.05 * tested:.1f} would by chance"

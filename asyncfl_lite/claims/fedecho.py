@@ -16,6 +16,7 @@ from scipy import stats
 
 from asyncfl_lite.assembly import load_task
 from asyncfl_lite.claims.base import (
+    DID_NOT_TRAIN,
     FAILS,
     FEWEST_SEEDS,
     HOLDS,
@@ -66,7 +67,7 @@ def each(findings: Iterable[Finding]) -> Finding:
         return Finding(NOT_RUN, f"{len(findings)} comparisons, none run")
     counts = ", ".join(
         f"{count} {words}"
-        for verdict, words in ((HOLDS, "hold"), (UNDECIDED, "undecided"), (FAILS, "fail"))
+        for verdict, words in ((HOLDS, "hold"), (UNDECIDED, "undecided"), (FAILS, "fail"), (DID_NOT_TRAIN,) * 2)
         if (count := sum(finding.verdict == verdict for finding in ran))
     )
     verdict = all_of(*ran).verdict
@@ -222,7 +223,7 @@ FEDECHO = [
     Claim("FE-T4-a", "Table 4", "FedEcho > FedAC > CA2FL > FedBuff > FADAS on MRPC", "holds",
           _above(combinations(TABLE4, 2))),
     Claim("FE-T4-b", "Table 4", "FADAS on MRPC scores the share of the larger class, with every seed", "holds",
-          _fadas_says_the_majority),
+          _fadas_says_the_majority, of_constant_answers=True),
     Claim("FE-T5-a", "Table 5", "FedEcho > FedAC > FedBuff > CA2FL > FADAS > start on GSM8K",
           "holds, by 6 of 1,319 problems at the top", _table_5_in_order),
     Claim("FE-T5-b", "Table 5", "every federated run above its own start on GSM8K", "holds",

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite.claims.base import (
+    DID_NOT_TRAIN,
     FAILS,
     FEWEST_SEEDS,
     HOLDS,
@@ -78,7 +79,7 @@ def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
 def no_difference(m: Measured, left: str, right: str) -> Finding:
     """Whether two cells' accuracies differ by no more than one pooled deviation."""
     finding, values = m.above(left, right), [m.values(name) for name in (left, right)]
-    if finding.verdict == NOT_RUN or min(map(len, values)) < FEWEST_SEEDS:
+    if finding.verdict in (NOT_RUN, DID_NOT_TRAIN) or min(map(len, values)) < FEWEST_SEEDS:
         return finding
     return Finding(HOLDS if finding.verdict == UNDECIDED else FAILS, finding.detail)
 

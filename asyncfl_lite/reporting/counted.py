@@ -63,8 +63,8 @@ def compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -
 
 def compute_in_all(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """Count those of all iterations that the row prints."""
-    values, source = compute_an_iteration(recorded, row, cell)
-    return _ours(None if values is None else values * int(row["horizon"].split()[0]), source)
+    one = compute_an_iteration(recorded, row, cell)
+    return _ours(None if one.values is None else one.values * int(row["horizon"].split()[0]), one.source)
 
 
 def _law(dataset: str) -> type:

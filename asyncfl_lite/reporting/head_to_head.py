@@ -46,11 +46,17 @@ def places(recorded: Recorded) -> dict[str, dict[str, np.ndarray]]:
     found = {}
     for workload in WORKLOADS:
         for regime in REGIMES:
-            cells = {m: recorded.measured.values(f"head_to_head/{workload}/{regime}/{m}") for m in (*FIVE, *OTHERS)}
+            place = f"{workload}, {regime}"
+            cells = {m: recorded.measured.values(cell_of(place, m)) for m in (*FIVE, *OTHERS)}
             ran = {method: values for method, values in cells.items() if values is not None}
             if len(ran) > 1:
-                found[f"{workload}, {regime}"] = ran
+                found[place] = ran
     return found
+
+
+def cell_of(place: str, method: str) -> str:
+    """Return the name of a method's cell at a place of :func:`places`."""
+    return "/".join(("head_to_head", *place.split(", "), method))
 
 
 def ranking(there: dict[str, dict[str, np.ndarray]]) -> Ranking | None:
@@ -103,7 +109,8 @@ def table(recorded: Recorded) -> pd.DataFrame:
     rows = []
     for place, ran in there.items():
         good = not_told_from_best(ran)
-        texts = {m: f"{ran[m].mean():.1f} ± {deviation(ran[m]):.1f}{' *' * (m in good)}" for m in ran}
+        marks = {m: recorded.measured.mark(cell_of(place, m)) for m in ran}
+        texts = {m: f"{ran[m].mean():.1f} ± {deviation(ran[m]):.1f}{' *' * (m in good)}{marks[m]}" for m in ran}
         rows.append({"workload, regime": place, **{plots.title(m): texts.get(m, MISSING) for m in methods}})
     return pd.DataFrame(rows)
 

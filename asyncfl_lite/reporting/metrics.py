@@ -7,6 +7,7 @@ evaluation at the target, FedRevive's the running average at 85% of FedBuff's be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -52,7 +53,9 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
     kind, take = MEASURES[row["paper"], row["metric"]]
     if row["unit"] not in UNITS[kind]:
         raise ValueError(f"{row['paper']}, {row['metric']}: {kind} cannot stand beside {row['unit']}")
-    return take(recorded, row, recorded.cell_of(row))
+    ours, measured = take(recorded, row, recorded.cell_of(row)), recorded.measured
+    cells = re.split(" - | against ", ours.source)
+    return ours._replace(mark=measured.mark(*cells), trained=not any(map(measured.is_constant, cells)))
 
 
 def _summary(number: str) -> Take:

@@ -60,11 +60,13 @@ class Page:
         self.recorded = Recorded(tier_file, runs, kept)
 
     def summary(self) -> None:
-        """Show how many claims hold, are undecided, fail, were not run; and the headline numbers."""
+        """Show how many claims have each verdict, and the headline numbers."""
         table = summary.verdicts(self.recorded)
         verdicts = list(table.columns[3:])
         style = listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts)
         display(style, listed(summary.headlines(self.recorded), "ours", by="verdict"))
+        if told := summary.constant_answers(self.recorded):
+            display(Markdown(told))
 
     def stand_ins(self) -> None:
         """Show what the tier's data and models are."""

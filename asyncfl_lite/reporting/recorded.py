@@ -28,10 +28,14 @@ class Ours(NamedTuple):
         values: ``(seeds,)`` numbers in the printed unit, infinite where a target was not reached; None without any.
         source: the cells, or "simulated", "counted", "delay law" with more; "not measured" with the reason where
             nothing in the package could be.
+        mark: " (constant answer)", with how many seeds, where runs behind it answer one class for everything.
+        trained: False where most runs of a cell behind it do.
     """
 
     values: np.ndarray | None
     source: str = ""
+    mark: str = ""
+    trained: bool = True
 
 
 class Recorded:
@@ -78,7 +82,7 @@ class Recorded:
         return np.array([100 * result.summary["final_accuracy"] for result in self.results.get(cell, [])])
 
     def table(self) -> pd.DataFrame:
-        """Return a row a cell: accuracy over seeds, virtual time, updates, staleness, seconds."""
+        """Return one row per cell: accuracy over seeds, virtual time, updates, staleness, seconds."""
         rows = []
         for name, cell in self.cells.items():
             results = self.results.get(name)
@@ -90,7 +94,7 @@ class Recorded:
             rows.append(
                 {
                     "cell": name,
-                    "accuracy %": mean_and_deviation(self.accuracies(name)),
+                    "accuracy %": mean_and_deviation(self.accuracies(name)) + self.measured.mark(name),
                     "seeds": len(results)
                     if len(results) == len(cell.seeds)
                     else f"{len(results)} of {len(cell.seeds)}",
@@ -139,7 +143,7 @@ class Recorded:
         return self._claims[paper]
 
     def verdicts(self, paper: str) -> pd.Series:
-        """Return how many claims hold, are undecided, fail, were not run."""
+        """Return how many claims have each verdict."""
         return self.claims(paper)["ours"].value_counts().reindex(VERDICTS, fill_value=0)
 
     @cached_property

@@ -122,6 +122,17 @@ def not_run(recorded: Recorded) -> str:
     return f"{len(missing)} of {len(recorded.cells)} cells were {MISSING}: {named}." + _outdated(recorded)
 
 
+def constant_answers(recorded: Recorded) -> str:
+    """Name the cells of which runs answer one class for everything; empty if there are none."""
+    marked = [f"{name}{mark}" for name in recorded.results if (mark := recorded.measured.mark(name))]
+    if not marked:
+        return ""
+    return (
+        f"**{len(marked)} of {len(recorded.results)} cells answer one class for everything, with some seeds or all:** "
+        f"{', '.join(marked)}. Claims that rest on such a cell are not decided: most of its runs did not train."
+    )
+
+
 def _outdated(recorded: Recorded) -> str:
     """Name cells whose recorded runs do not count, and why."""
     reasons = {"stale": "run with code whose meaning has changed since", "changed": "run with other settings"}

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from asyncfl_lite.claims.base import FAILS, FEWEST_SEEDS, HOLDS, UNDECIDED, deviation, pooled_deviation
+from asyncfl_lite.claims.base import (
+    DID_NOT_TRAIN,
+    FAILS,
+    FEWEST_SEEDS,
+    HOLDS,
+    UNDECIDED,
+    deviation,
+    pooled_deviation,
+)
 from asyncfl_lite.published import FOLDER, published
 from asyncfl_lite.reporting.metrics import MEASURES, measure
 from asyncfl_lite.reporting.recorded import MISSING, NOT_MEASURED, Ours, Recorded
@@ -19,6 +27,7 @@ COLOURS = {
     "answered": "#c7ecd9",
     "undecided": "#fdf0bf",
     "fails": "#f9d0cf",
+    "did not train": "#e3d5f3",
     "not run": "#eceef1",
 }
 """Background by verdict or state."""
@@ -113,14 +122,14 @@ def printed_text(row: pd.Series) -> str:
 
 
 def ours_text(row: pd.Series, ours: Ours) -> str:
-    """Return ours in words: a mean and deviation, "not reached", "not run" or "not measured"."""
+    """Return ours in words: a mean and deviation, "not reached", "not run" or "not measured"; marked if constant."""
     if ours.values is None:
         return NOT_MEASURED if ours.source.startswith(NOT_MEASURED) else MISSING
     never, seeds = int(np.isinf(ours.values).sum()), len(ours.values)
     if never:
-        return "not reached" + (f" with {never} of {seeds} seeds" if never < seeds else "")
+        return "not reached" + (f" with {never} of {seeds} seeds" if never < seeds else "") + ours.mark
     spread = f" ± {_number(deviation(ours.values), row, 2)}" if seeds > 1 else ""
-    return _number(ours.values.mean(), row) + spread
+    return _number(ours.values.mean(), row) + spread + ours.mark
 
 
 def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours]) -> list[str]:
@@ -153,6 +162,7 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
 def _same_side(printed: float, ours: Ours, printed_reference: float, reference: Ours) -> str:
     """Say whether ours lies on the printed side of the reference by more than one pooled deviation.
 
+    Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
     A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
     """
     if ours.values is None or reference.values is None:
@@ -160,6 +170,8 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
     expected = np.nan_to_num(printed, nan=np.inf) - np.nan_to_num(printed_reference, nan=np.inf)
     if np.isnan(expected) or expected == 0:
         return ""
+    if not (ours.trained and reference.trained):
+        return DID_NOT_TRAIN
     means = ours.values.mean(), reference.values.mean()
     exact = any(one.source.startswith("simulated") for one in (ours, reference))
     few = min(len(ours.values), len(reference.values)) < FEWEST_SEEDS and not exact
