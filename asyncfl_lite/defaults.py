@@ -131,7 +131,14 @@ TASKS: dict[str, dict[str, Any]] = {
 # of 3e-6, which moves a ResNet-18 by a hundredth in a round, is too small for models of this size. FedRevive's over
 # 60 runs of one change at a time from rates of clients, server, distillation, generator and latents; AFL-DW has its
 # own best, not FedRevive's (with those, 0.4 and s_max 30, it is 9 points worse).
-_QUICK_SYNTHESIS = {"s_max": 30.0, "freeze_rounds": 20, "synthesis_only_rounds": 50, "nz": 32, "ngf": 16}
+_QUICK_SYNTHESIS = {
+    "s_max": 30.0,
+    "freeze_rounds": 20,
+    "synthesis_only_rounds": 50,
+    "adversarial_from": 4,
+    "nz": 32,
+    "ngf": 16,
+}
 _OURS: dict[tuple[str, str], dict[str, Any]] = {
     ("fedavg", "digits"): {"client_lr": 0.5},
     ("fedavgm", "digits"): {"client_lr": 0.2, "server_lr": 0.3},

@@ -67,7 +67,7 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
     def moved(tau: int) -> float:
         server.start(torch.zeros(1, dtype=torch.float64))
         unit = torch.ones_like(server.x)
-        server.on_receive(Update(0, unit, 0, start=torch.zeros_like(unit), train_accuracy=0.0, staleness=tau))
+        server.on_receive(Update(0, unit, 0, start=torch.zeros_like(unit), received_accuracy=0.0, staleness=tau))
         return float(server.x)
 
     return moved
