@@ -93,8 +93,7 @@ class Result:
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
         """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
-        now = meaning(self.config)
-        return {kind: (then, now[kind]) for kind in now if (then := self.meaning.get(kind, 1)) != now[kind]}
+        return revised(self.meaning, self.config)
 
     def save(self, folder: str | Path) -> Path:
         """Write the result into ``folder`` and return that.
@@ -228,8 +227,12 @@ def standing(folder: str | Path, config: Config) -> Standing:
         return "changed"
     if recorded.hash != config.hash or record.get("own_task") is not None:
         return "changed"
-    then, now = record.get("meaning", {}), meaning(config)
-    return "complete" if all(then.get(kind, 1) == now[kind] for kind in now) else "stale"
+    return "stale" if revised(record.get("meaning", {}), config) else "complete"
+
+
+def revised(then: dict[str, int], config: Config) -> dict[str, tuple[int, int]]:
+    """Return what has changed in meaning since ``then``, the :func:`meaning` of a run of ``config``: (then, now)."""
+    return {kind: (then.get(kind, 1), now) for kind, now in meaning(config).items() if then.get(kind, 1) != now}
 
 
 def meaning(config: Config) -> dict[str, int]:

@@ -19,7 +19,7 @@ from asyncfl_lite.cells import Cell
 from asyncfl_lite.errors import ResultError
 from asyncfl_lite.history import CLIENTS, IN_FLIGHT
 from asyncfl_lite.jobs import Arrival
-from asyncfl_lite.results import Result, versions
+from asyncfl_lite.results import Result, Standing, revised, versions
 
 RUNS, CURVES = "runs.csv", "curves.csv"
 DIGITS = 6
@@ -80,6 +80,26 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
     except (OSError, KeyError, ValueError) as error:
         raise ResultError(f"{folder}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
     return {name: results for name, results in found.items() if results}
+
+
+def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
+    """Return those cells of which a folder's tables hold runs that :func:`read_tidy` leaves out, and why.
+
+    Returns:
+        cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).
+    """
+    path, found = Path(folder) / RUNS, {}
+    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["cell"])
+    recorded = dict(iter(rows.groupby("cell")))
+    for cell in cells:
+        configs = {config.seed: config for config in cell.configs}
+        for row in recorded.get(cell.name, rows[:0]).itertuples():
+            config = configs.get(row.seed)
+            if config is None or config.hash != row.config_hash:
+                found[cell.name] = "changed"
+            elif revised(json.loads(row.meaning), config):
+                found[cell.name] = "stale"
+    return found
 
 
 def _results(cell: Cell, rows: pd.DataFrame, curves: dict[tuple[str, int], pd.DataFrame]) -> list[Result]:

@@ -356,6 +356,15 @@ def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path)
     assert re.search(r"1 run with code whose meaning has changed .*fedbuff\.$", summary.not_run(recorded))
 
 
+def test_recorded_tables_of_another_meaning_are_flagged_too(monkeypatch, tmp_path):
+    cell = record(tmp_path / "runs", "fedecho/table2/large-dir0.1/fedbuff")
+    write_tidy([cell], tmp_path / "runs", tmp_path / "results" / "smoke")
+    assert Recorded(SMOKE, tmp_path / "none", tmp_path / "results").outdated == {}
+    monkeypatch.setattr("asyncfl_lite.results.MEANING", 99)
+    recorded = Recorded(SMOKE, tmp_path / "none", tmp_path / "results")
+    assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
+
+
 def test_a_cell_with_a_seed_missing_says_so(tmp_path):
     cell = record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
     (cell.folder(tmp_path) / "seed-1/result.json").unlink()

@@ -12,7 +12,7 @@ import yaml
 from asyncfl_lite import Config, run
 from asyncfl_lite.cells import Cell, expand_grid
 from asyncfl_lite.errors import ResultError
-from asyncfl_lite.tidy import CURVES, RUNS, read_tidy, write_tidy
+from asyncfl_lite.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "eval_every": 2, "partition": "iid"}
 
@@ -45,10 +45,13 @@ def test_what_goes_in_comes_out(runs, tmp_path):
 def test_another_configuration_or_meaning_is_left_out(runs, tmp_path):
     write_tidy([cell("p/a")], runs, tmp_path)
     assert read_tidy([cell("p/a", client_lr=0.5)], tmp_path) == {}
+    assert outdated_tidy([cell("p/a", client_lr=0.5), cell("p/b")], tmp_path) == {"p/a": "changed"}
+    assert outdated_tidy([cell("p/a")], tmp_path) == {} == outdated_tidy([cell("p/a")], tmp_path / "nothing")
     rows = pd.read_csv(tmp_path / RUNS)
     rows["meaning"] = rows["meaning"].str.replace("1", "0")
     rows.to_csv(tmp_path / RUNS, index=False)
     assert read_tidy([cell("p/a")], tmp_path) == {}
+    assert outdated_tidy([cell("p/a")], tmp_path) == {"p/a": "stale"}
 
 
 def test_what_is_not_recorded_here_stays(runs, tmp_path):

@@ -15,7 +15,7 @@ from asyncfl_lite.claims import CLAIMS, VERDICTS, Measured, check_claims
 from asyncfl_lite.claims.base import deviation
 from asyncfl_lite.claims.questions import answer_questions
 from asyncfl_lite.results import Result
-from asyncfl_lite.tidy import read_tidy
+from asyncfl_lite.tidy import outdated_tidy, read_tidy
 
 MISSING = "not run"
 NOT_MEASURED = "not measured"
@@ -64,6 +64,9 @@ class Recorded:
         self.results: dict[str, list[Result]] = {name: results for name, results in loaded.items() if results}
         standings = {name: cell.state(Path(runs)) for name, cell in self.cells.items() if name not in self.from_kept}
         self.outdated = {name: state for name, state in standings.items() if state in ("stale", "changed")}
+        if kept is not None:
+            of_tables = outdated_tidy(self.cells.values(), Path(kept) / self.tier)
+            self.outdated |= {name: state for name, state in of_tables.items() if name not in self.results}
         self._beside: dict[tuple[str, str], pd.DataFrame] = {}
 
     @property
