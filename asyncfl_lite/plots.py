@@ -5,9 +5,8 @@ Each function draws on the axes that it is given, or on new ones, and returns th
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,37 +51,6 @@ def use_style() -> None:
     )
 
 
-class _Described:
-    """A figure as a notebook keeps it: the picture, and in words what it shows."""
-
-    def __init__(self, figure: Figure, text: str) -> None:
-        figure.savefig(buffer := io.BytesIO(), format="png", dpi=figure.dpi, bbox_inches="tight")
-        self.picture, self.text = buffer.getvalue(), text
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {"image/png": self.picture, "text/plain": self.text}, {"image/png": {"alt": self.text}}
-
-
-def show(text: str, figure: Figure | None = None) -> None:
-    """Show a figure in a notebook, with a text alternative for those who do not see it.
-
-    The text stands in the output's metadata (``alt``), from where nbconvert's classic template takes it into HTML,
-    and as the output's plain text, for everything that shows no pictures.
-
-    Args:
-        text: what the picture shows, in one to three sentences: the kind of picture, and what is to be seen in it.
-        figure: the current one by default; it is closed.
-    """
-    from IPython.display import display  # which comes with ipywidgets, and only notebooks need
-
-    figure = figure or plt.gcf()
-    display(_Described(figure, text))
-    plt.close(figure)
-
-
 def colour(method: str) -> str:
     """Return the colour of a method, ``fedecho`` or a variant such as ``fedecho-natural``."""
     name = method.split("-")[0].lower()
@@ -118,11 +86,13 @@ def staleness_scale(most: int) -> ScalarMappable:
     return ScalarMappable(FuncNorm((np.log1p, np.expm1), 0, max(1, most)), "viridis_r")
 
 
-def staleness_bar(scale: ScalarMappable, axes: Axes) -> None:
-    """Draw the scale's colour bar beside a timeline, marked in whole versions."""
+def staleness_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes]) -> None:
+    """Draw the scale's colour bar beside a timeline, or several, marked in whole versions."""
     most = int(scale.norm.vmax)
     ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
-    axes.figure.colorbar(scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d")
+    np.atleast_1d(axes)[0].figure.colorbar(
+        scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d"
+    )
 
 
 def _axes(axes: Axes | None) -> Axes:

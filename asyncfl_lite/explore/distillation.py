@@ -224,7 +224,7 @@ def _draw_gradient(terms: Terms, shade: str, axes: Axes) -> None:
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xticks(range(len(terms.pull)))
     most = max(0.1, *(float(values.abs().max()) for _, values, _ in parts))
-    axes.set(xlabel="class", ylabel="gradient in the student's logit", ylim=(-1.2 * most, 1.9 * most))
+    axes.set(xlabel="class", ylabel="gradient, by logit", ylim=(-1.2 * most, 1.9 * most))
     axes.set_title("a step goes against it")
     axes.legend(loc="upper right", fontsize=8)
 
