@@ -48,6 +48,18 @@ def test_the_figure_draws_these_numbers():
     assert figure.get_suptitle() == f"FedADT's loss, fixed weight; T = 3\n{told}"
 
 
+@pytest.mark.parametrize("rule", ["fixed", "fedadt", "fedecho"])
+@pytest.mark.parametrize("picture", [{}, FOUR], ids=["three classes", "four classes"])
+def test_no_label_is_longer_than_what_it_stands_at(rule, picture):
+    figure = distillation_figure(**picture, rule=rule)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        panel, label = axes.get_window_extent(), axes.yaxis.label.get_window_extent()
+        assert panel.y0 <= label.y0
+        assert label.y1 <= panel.y1
+        assert label.x0 >= 0
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 1.0}, {"direction": "reverse"}, {"times_t2": True, "weight": 0.6}, {"weight": 0.0}],
