@@ -149,7 +149,10 @@ def order_of_times_flips(m: Measured) -> Finding:
 
 
 def parts_help(m: Measured) -> Finding:
-    """Whether each part helps at bias 0.8, and the error reward makes no difference at bias 0."""
+    """Whether each part helps at bias 0.8, and the error reward makes no difference at bias 0.
+
+    The full method's reward is by the received model's accuracy; ``kuiper/accuracy`` has the other readings.
+    """
     parts = [f"fig9a/bias0.8/{part}" for part in ("no-burst", "no-staleness", "no-error")]
     full = cell("fig3b", "bias0.8", "kuiper")
     same = no_difference(m, cell("fig3b", "bias0", "kuiper"), cell("fig9a", "bias0", "no-error"))

@@ -203,7 +203,7 @@ def one_version(name: str, deltas: Tensor, starts: Tensor, accuracy: float, **se
 
 
 def fixed_point(accuracies: tuple[float, float]) -> float:
-    """Return where KUIPER settles with optima -1 and 1 and these training accuracies, always fresh."""
+    """Return where KUIPER settles with optima -1 and 1, always fresh, if clients keep on reporting these accuracies."""
     server, centres = started("kuiper", vector(0.0), buffer_size=2), (vector(-1.0), vector(1.0))
     for _ in range(250):
         deltas = [train(server.x, lambda x, _, c=c: x - c, 0.1, 1) for c in centres]
