@@ -45,6 +45,7 @@ SMOKE: dict[str, Any] = {
         "s_max": 15.0,
         "freeze_rounds": 10,
         "synthesis_only_rounds": 30,
+        "adversarial_from": 3,
         "k_synth": 2,
         "num_teachers": 4,
         "k_kd": 3,
