@@ -134,13 +134,13 @@ class Config(Settings):
         base.setdefault("redispatch", method.redispatch)
         if not method.buffered:
             base["buffer_size"] = 1
-        for group, (name, _) in GROUPS.items():
-            kept = name in ("task", "algorithm") or given.get(name, base.get(name)) == base.get(name)
-            base[group] = base.get(group, {}) if kept else {}  # they belonged to another model or law
         merged = {**base, **given}
-        for group in GROUPS:
-            if isinstance(given.get(group), dict):
-                merged[group] = {**base[group], **given[group]}
+        for group, (name, _) in GROUPS.items():
+            own, belongs = given.get(group, {}), name in ("task", "algorithm")  # to which the defaults belong
+            theirs = base.get(group, {}) if belongs or merged.get(name) == base.get(name) else {}
+            # settings that come with the name of a model or law are complete, those without are added to the defaults'
+            alone = name in given and group in given and not belongs
+            merged[group] = {**({} if alone else theirs), **own} if isinstance(own, dict) else own
         _share_tokenizer(merged)
         if merged["redispatch"] == "rounds" and "buffer_size" not in given:
             merged["buffer_size"] = merged["concurrency"]

@@ -90,6 +90,9 @@ def test_alpha_has_one_home():
 def test_what_belongs_to_another_model_or_law_goes_with_it():
     """A set-up's group of settings is filled in, name by name, only where its model or law is kept."""
     assert Config(task="cifar10", model_settings={"norm": "group"}).model_settings.width == 64
+    assert Config(task="cifar10", model="resnet").model_settings.width == 64
+    alone = Config(task="cifar10", model="resnet", model_settings={"norm": "group"})
+    assert alone.model_settings.width == Config(model="resnet").model_settings.width != 64
     assert Config(task="cifar10", model="cnn").model_settings == Config(model="cnn").model_settings
     femnist = Config(task="femnist", partition="dirichlet_wrap", alpha=1)
     assert femnist.partition_settings.samples_per_client == 350

@@ -40,7 +40,7 @@ SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
         {"algorithm": "fedasync", "buffer_size": 1},
         {"algorithm": "fedavg", "buffer_size": 5},
         {"algorithm": "fedavg", "buffer_size": 3},
-        {"algorithm": "kuiper"},
+        {"algorithm": "kuiper", "settings": {"t0": 0}},  # without asking for accuracies
         {"redispatch": "after_agg", "rounds": None, "horizon": 30.0},
     ],
 )

@@ -303,7 +303,7 @@ def test_a_run_on_video_files(tmp_path):
     """In half precision too: the network takes clips of any."""
     ucf(tmp_path)
     given = {"folder": str(tmp_path), "side": 16, "frames": 4, "precision": "float16"}
-    config = Config(task="ucf101", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
+    config = Config(task="ucf101", setup="ours", task_settings=given, model="resnet3d", model_settings={"blocks": (1,)}, clients=2,
                     concurrency=1, buffer_size=1, rounds=2, partition="iid", batch_size=2)  # fmt: skip
     result = run(config)
     assert result.summary["client_updates"] == 2 and torch.isfinite(result.x).all()
