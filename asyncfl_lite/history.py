@@ -38,7 +38,7 @@ def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedul
     still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
     in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)
     sizes = [len(part) for part in parts]
-    categories = simulation.delays.categories or [""] * len(sizes)
+    categories = getattr(simulation.delays, "categories", None) or [""] * len(sizes)  # a law need not have them
     clients = pd.DataFrame(dict(zip(CLIENTS, (range(len(sizes)), sizes, categories), strict=True)))
     return Schedule(updates, in_flight, clients)
 

@@ -7,9 +7,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from test_flash import profile
 
+from asyncfl_lite import Config, load_result, run
+from asyncfl_lite.assembly import schedule
+from asyncfl_lite.cli import main
 from asyncfl_lite.delays import DELAYS, ClientDelays, DelayLaw
 from asyncfl_lite.delays.fedecho import LONG, size_rank
 from asyncfl_lite.errors import ConfigError, DataError
+from asyncfl_lite.results import load_complete
+from asyncfl_lite.runner import run_in
 from asyncfl_lite.streams import stream
 
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
@@ -301,6 +306,49 @@ def test_simple_laws():
     assert stats.kstest(exponential, stats.expon(scale=4).cdf).pvalue > 0.01
     uniform = draws(prepared("uniform", np.ones(2), low=2, high=3), 1, 5000)
     assert stats.kstest(uniform, stats.uniform(2, 1).cdf).pvalue > 0.01
+
+
+# --- a law of one's own ---------------------------------------------------------------------------
+
+
+class Doubling:
+    """All that the simulator asks for: client i takes between i + 1 and 2 (i + 1)."""
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        return (client + 1) * (1 + rng.random())
+
+
+@pytest.fixture
+def own_law():
+    @DELAYS.register("doubling")
+    class DoublingLaw(DelayLaw):
+        """Slower with each client."""
+
+        def prepare(self, num_samples, rng):
+            return Doubling()
+
+    yield "doubling"
+    DELAYS.remove("doubling")
+
+
+@pytest.mark.parametrize("trouble", [{}, {"duplicate": 0.3, "crash": 0.2}])
+def test_a_law_that_can_only_draw_runs_to_the_end(own_law, tmp_path, capsys, trouble):
+    config = Config(delay=own_law, clients=6, concurrency=3, buffer_size=2, rounds=6, trouble=trouble)
+    result = run(config)
+    assert set(result.clients["category"]) == {""}
+    if not trouble:
+        drawn = result.updates["arrived_at"] - result.updates["dispatched_at"]
+        assert (drawn / (result.updates["client"] + 1)).between(1, 2).all()
+        assert schedule(config).updates["arrived_at"].equals(result.updates["arrived_at"])
+    result.save(tmp_path / "run")
+    again = load_result(tmp_path / "run")
+    assert again.summary == result.summary and set(again.clients["category"]) == {""}
+    assert result.plot().axes[0].get_xlabel() == "virtual time"
+    assert load_complete(tmp_path / "run", config) is not None
+    assert run_in(tmp_path / "other", config).summary == result.summary
+    command = ["run", "--delay", own_law, "--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--rounds", "6"]
+    assert main([*command, "--out", str(tmp_path / "cli")]) == 0 and "final_accuracy" in capsys.readouterr().out
+    assert main(["list"]) == 0 and "Slower with each client." in capsys.readouterr().out
 
 
 # --- traces --------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Delay laws: how long one job of a client takes on the virtual clock.
 
-A law's ``prepare`` draws once what stays with a client (its category, its mean); the
-:class:`ClientDelays` that it returns draws the duration of each job. The two use separate random
-streams, so that neither moves when the other draws more.
+A law's ``prepare`` draws once what stays with a client (its category, its mean); what it returns draws the duration of
+each job. The two use separate random streams, so that neither moves when the other draws more. The simulator asks for
+``draw`` alone (:class:`asyncfl_lite.simulator.Delays`); :class:`ClientDelays` adds categories, which tables show.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from asyncfl_lite.registry import Registry, Settings
+
+if TYPE_CHECKING:
+    from asyncfl_lite.simulator import Delays
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,21 +91,26 @@ class TraceDelays(ClientDelays):
 
 
 class DelayLaw(Settings):
-    """How long jobs take; abstract. A new law defines ``unit`` and ``prepare`` and is registered."""
+    """How long jobs take; abstract. A new law defines ``prepare``, and ``unit`` where it has one, and is registered."""
 
     revision: ClassVar[int] = 1
     """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
 
-    unit: ClassVar[str]
+    unit: ClassVar[str] = "time units"
     """What one unit of virtual time means under this law, such as ``"s"``."""
 
     @abstractmethod
-    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ClientDelays:
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
         """Draw what stays with each client for the whole run.
 
         Args:
             num_samples: (N,) number of training samples of each client.
             rng: the run's stream ``delays setup``.
+
+        Returns:
+            An object with ``draw(client, rng)`` as :meth:`ClientDelays.draw`; it need not be a :class:`ClientDelays`.
+            Without ``categories``, tables leave them empty. It must not change from draw to draw: a checkpoint saves
+            the states of generators alone.
         """
 
 
