@@ -29,19 +29,29 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the command line into options, of which ``command`` is the subcommand.
 
+    Options may be written with ``-`` or, as settings are in Python and in files, with ``_``.
+
     Raises:
         ConfigError: a line on what is wrong and what is allowed.
     """
     parser = _parser()
     if not arguments or arguments[0] not in (*parser.commands, "-h", "--help"):
         parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
-    options, left = parser.parse_known_args(arguments)
+    written = {_with_dashes(text): text for text in arguments}
+    options, left = parser.parse_known_args([_with_dashes(text) for text in arguments])
     if left:
+        left = [written.get(text, text) for text in left]
         wrong = next((text for text in left if text.startswith("-")), left[0]).partition("=")[0]
         kind = "option" if wrong.startswith("-") else "argument"
         allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in ("command", "file")]
         parser.error(unknown_name(f"{arguments[0]}: {kind}", wrong, allowed))
     return options
+
+
+def _with_dashes(text: str) -> str:
+    """Return an option's name with dashes for underscores; its value, and what is no option, stay as they are."""
+    name, equals, value = text.partition("=")
+    return name.replace("_", "-") + equals + value if name.startswith("--") else text
 
 
 def _folder(name: str) -> str:
