@@ -73,7 +73,7 @@ SWITCHES = {
                 "distill_unit": "epochs", "distill_q": 5, "distill_bn": "frozen"},
     "fedrevive": {"beta_family": "cosine", "s_max": 75, "proxy": "estimated", "label_draw": "uniform", "t_gen": 10,
                   "warmup_mode": "authors", "meta": "sgd", "spike_guard": False},
-    "kuiper": {"kuiper_norm": "renorm", "t0_mode": "iteration", "t0": None, "staleness_offset": 0, "acc": "last_epoch"},
+    "kuiper": {"kuiper_norm": "renorm", "t0_mode": "iteration", "t0": None, "staleness_offset": 0, "acc": "received"},
     "fedadt": {"kl_dir": "forward", "kd_t2": False, "tau_kd": 1},
 }  # fmt: skip
 """Specification §18, defaults first."""

@@ -6,6 +6,7 @@ import itertools
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
@@ -76,3 +77,44 @@ def test_commands_that_it_names_exist():
     makefile = (Path(__file__).parent.parent / "Makefile").read_text()
     for target in set(re.findall(r"make ([a-z]+)", README)):
         assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+ROOT = Path(__file__).parent.parent
+TITLES = {"FedAvg with Oort": "fedavg-oort", "FedEcho (cross)": "fedecho", "KUIPER, Eq. 2 as printed": "kuiper-literal"}
+"""Cells that the README calls by another name than their method's title."""
+
+
+def rows_below(heading: str) -> list[list[str]]:
+    """The rows of the first table below a line of the README that contains ``heading``, without its head."""
+    lines = README[README.index(heading) :].splitlines()
+    table = list(itertools.takewhile(lambda line: line.startswith("|"), itertools.dropwhile(
+        lambda line: not line.startswith("|"), lines)))  # fmt: skip
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+def recorded(tier: str, prefix: str) -> dict[str, str]:
+    """Cell -> its final accuracies as mean ± standard deviation."""
+    runs = pd.read_csv(ROOT / "results" / tier / "runs.csv")
+    runs = runs[runs["cell"].str.startswith(prefix)]
+    values = 100 * runs.groupby("cell")["final_accuracy"].agg(["mean", "std"])
+    return {row.Index.split("/")[-1]: f"{row.mean:.2f} ± {row.std:.2f}" for row in
+            values.rename(columns=str).itertuples()}  # fmt: skip
+
+
+def test_the_table_of_methods_is_what_was_recorded():
+    ours, titles = recorded("smoke", "methods/"), {ALGORITHMS.get(name).title: name for name in ALGORITHMS}
+    shown = {}
+    for row in rows_below("### Every method, one setting"):
+        shown |= {title: number for title, number in zip(row[::2], row[1::2], strict=True) if title}
+    assert {(titles | TITLES)[title]: number for title, number in shown.items()} == ours
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("tier", "heading"), [("smoke", "At smoke scale"), ("core", "core set, claims of")])
+def test_the_tables_of_claims_are_what_was_recorded(tier, heading):
+    from asyncfl_lite.reporting import Recorded
+
+    found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
+    for paper, *counts in rows_below(heading):
+        verdicts = [str(count) for count in found.verdicts(paper.lower())]
+        assert counts[-len(verdicts) :] == verdicts, paper
