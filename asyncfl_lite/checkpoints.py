@@ -1,4 +1,4 @@
-"""A run's whole state in a file, so that an interrupted run goes on bit for bit.
+"""A run's whole state in a file, so that an interrupted run goes on, on the same machine and build bit for bit.
 
 What the configuration decides (data, partition, delays, initial weights) is made anew; what time has changed
 is saved: the method's state, jobs in flight with what is trained of them, the clock, every random stream,

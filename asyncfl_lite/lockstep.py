@@ -2,7 +2,8 @@
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's. Every run has its own clock, server and random streams, so its schedule is exactly
-that of the run alone, and its numbers are the same within rounding.
+that of the run alone. So are its numbers where a product of matrices has the same bits in any company, as tests demand;
+where a library computes it otherwise, they differ as between two machines (:func:`asyncfl_lite.runner.run`).
 """
 
 from __future__ import annotations

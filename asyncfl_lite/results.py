@@ -52,7 +52,8 @@ class Result:
 
     Attributes:
         config: what was run.
-        summary: final accuracy and loss, virtual time, counts, staleness; the same on every repeat.
+        summary: final accuracy and loss, virtual time, counts, staleness; the same on every repeat on one machine, and
+            elsewhere as :func:`asyncfl_lite.runner.run` says.
         curve: a row an evaluation: version, time (virtual), updates, accuracy, loss.
         updates: a row an arrival: client, dispatched_at, arrived_at, start_version, staleness,
             num_samples, train_loss, train_accuracy, accepted, version, refused (why it was, empty if it was not),
