@@ -16,7 +16,15 @@ from nbconvert import HTMLExporter
 from asyncfl_lite.explore import distillation_figure, staleness_figure
 
 ROOT = Path(__file__).parent.parent
-DESCRIBED = ["00_start_here", "01_virtual_time", "03_baselines", "05_fedadt", "11_theory"]
+DESCRIBED = [
+    "00_start_here",
+    "01_virtual_time",
+    "03_baselines",
+    "05_fedadt",
+    "07_fedecho",
+    "11_theory",
+    "12_head_to_head",
+]
 """Lessons whose figures all have one."""
 
 
