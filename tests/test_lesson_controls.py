@@ -24,7 +24,7 @@ LESSON = Path(__file__).parent.parent / "notebooks/07_fedecho.ipynb"
 UNLABELLED = 60
 SHORT = {
     "task": "digits", "algorithm": "fedecho", "delay": "fedecho_mild", "alpha": 0.1, "rounds": 40, "clients": 20,
-    "concurrency": 15, "buffer_size": 4, "client_lr": 0.2, "eval_every": 40,
+    "concurrency": 15, "buffer_size": 4, "client_lr": 0.2, "local_epochs": 1, "eval_every": 40,
     # a single batch, so that the weight of the last batch is that of the whole teacher
     "settings": {"distill_samples": UNLABELLED, "distill_batch_size": UNLABELLED, "distill_q": 3, "distill_lr": 1e-3},
 }  # fmt: skip
