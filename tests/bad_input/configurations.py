@@ -40,7 +40,7 @@ CONFIGURATIONS: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("alpha-a-word", {"alpha": "much"}, ("alpha: must be a valid number", "got 'much'")),
     ("alpha-true", {"alpha": True}, ("alpha: must be a number, not true or false, got True",)),
     ("alpha-endless", {"alpha": HUGE}, ("alpha: must be", "got a number of thousands of digits")),
-    ("alpha-in-the-wrong-place", {"partition_settings": {"alpha": 3}}, ("partition_settings.alpha: must be given as alpha, got 3",)),
+    ("alpha-of-the-partition", {"partition_settings": {"alpha": -3}}, ("alpha: must be greater than 0, got -3",)),
     ("clients-zero", {"clients": 0}, ("clients: must be greater than or equal to 1, got 0",)),
     ("clients-negative", {"clients": -4}, ("clients: must be greater than or equal to 1, got -4",)),
     ("clients-half", {"clients": 2.5}, ("clients: must be a valid integer", "fractional part", "got 2.5")),
