@@ -351,7 +351,10 @@ def test_who_moves_by_itself_stays_finite_all_the_same():
         ({"state_names": ("x", "version", "filled")}, "they are not saved; ['buffers'] are left out"),
         ({"state_names": (*FedBuff.state_names, "moment")}, "it is saved; ['moment'] are not"),
         ({"on_clients": ("controls",)}, "on_clients: must be one of x, version, buffers, _sum"),
-        ({"client_reports": frozenset({"name"})}, "client_reports: must be one of received_accuracy, trained_accuracy, "),
+        (
+            {"client_reports": frozenset({"name"})},
+            "client_reports: must be one of received_accuracy, trained_accuracy, ",
+        ),
         ({"Settings": dict}, "Settings must derive from asyncfl_lite.registry.Settings"),
     ],
 )
