@@ -26,7 +26,7 @@ from asyncfl_lite.simulator import Simulation
 if TYPE_CHECKING:
     from asyncfl_lite.runner import Run
 
-FORMAT = 6
+FORMAT = 7
 PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row")
 """Attributes of a simulation that are saved as they are."""
 DIGEST = hashlib.sha256().digest_size
