@@ -48,11 +48,12 @@ def test_start_here_runs_and_its_slider_moves_the_picture(page_and_address, tmp_
     page, address = page_and_address
     thrown: list[str] = []
     page.on("pageerror", lambda error: thrown.append(str(error)))
+    page.on("console", lambda said: thrown.append(said.text) if "Could not create a view" in said.text else None)
     with browser.reported(page, tmp_path):
         browser.open_notebook(page, address, "00_start_here.ipynb")
         before = page.evaluate(browser.STATE)
         assert len(before["counts"]) >= 25 and not any(before["counts"]), "the copy must not have been run"
-        assert browser.run_all(page) == []
+        assert browser.run_all(page) == [] == thrown
         assert page.evaluate(browser.STATE)["counts"] == list(range(1, len(before["counts"]) + 1))
 
         explorer = page.locator(".jp-OutputArea-output .jupyter-widgets", has=page.get_by_role("slider")).first
@@ -62,6 +63,7 @@ def test_start_here_runs_and_its_slider_moves_the_picture(page_and_address, tmp_
         for key in ("ArrowRight", "End"):
             seen.append(after_key(key, slider, picture))
             values.append(slider.get_attribute("aria-valuenow"))
+            assert "arrivals: version" in picture.get_attribute("alt")
         assert len(set(seen)) == len(set(values)) == 3
         assert page.evaluate(browser.STATE)["errors"] == [] and thrown == []
 
@@ -75,11 +77,14 @@ def drawn(picture: Locator) -> bytes:
 
 def after_key(key: str, slider: Locator, picture: Locator) -> bytes:
     """Press a key on a slider; return the PNG that is there once another picture has come."""
-    before = picture.get_attribute("src")
+    before, place = picture.get_attribute("src"), picture.locator("..").element_handle()  # a new element comes there
     slider.press(key)
-    came = "([picture, old]) => picture.src !== old && picture.complete && picture.naturalWidth > 300"
+    came = """([place, old]) => {
+        const picture = place.querySelector('img');
+        return picture && picture.src !== old && picture.complete && picture.naturalWidth > 300;
+    }"""
     try:
-        picture.page.wait_for_function(came, arg=[picture.element_handle(), before], polling=100)
+        picture.page.wait_for_function(came, arg=[place, before], polling=100)
     except TimeoutError:
         raise AssertionError(f"{key} on the slider: no other picture came") from None
     return drawn(picture)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
+import re
 
 import matplotlib.image
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from asyncfl_lite import Config, Task
 from asyncfl_lite.assembly import deal_out
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.explore import explore_partitions, partition_figure
+from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.partitions import PARTITIONS, label_counts, total_variation
 from asyncfl_lite.streams import stream
 
@@ -22,11 +27,6 @@ LABELS = torch.arange(600) % 5
 def a_task(**more) -> Task:
     inputs = torch.zeros(len(LABELS), 2)
     return Task.from_tensors(inputs, LABELS, inputs, LABELS, owners=np.arange(len(LABELS)) // 40, **more)
-
-
-def as_png(figure) -> bytes:
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize("law", list(PARTITIONS))
@@ -74,17 +74,25 @@ def explorer():
 
 def test_controls_draw_the_figure_anew(explorer):
     controls, picture = explorer
-    assert picture.value == as_png(partition_figure(a_task(), "dirichlet_class", alpha=0.1))
-    assert matplotlib.image.imread(io.BytesIO(picture.value)).shape[2] == 4
+    assert picture.value == as_image(partition_figure(a_task(), "dirichlet_class", alpha=0.1))
     controls["law"].value, controls["bias"].value, controls["clients"].value = "noniid_bias", 0.15, 9
     controls["seed"].value = 2
-    assert picture.value == as_png(partition_figure(a_task(), "noniid_bias", bias=0.15, clients=9, seed=2))
+    assert picture.value == as_image(partition_figure(a_task(), "noniid_bias", bias=0.15, clients=9, seed=2))
 
 
 def test_a_picture_under_controls_has_its_titles_for_a_text_alternative(explorer):
     controls, picture = explorer
     controls["clients"].value = 9
-    assert picture.tooltip == partition_figure(a_task(), alpha=0.1, clients=9).axes[0].get_title("left") != ""
+    title = partition_figure(a_task(), alpha=0.1, clients=9).axes[0].get_title("left")
+    png, alt = re.fullmatch(r'<img src="data:image/png;base64,(.+)" alt="(.+)">', picture.value, re.S).groups()
+    assert html.unescape(alt) == title
+    assert matplotlib.image.imread(io.BytesIO(base64.b64decode(png))).shape[2] == 4
+
+
+def test_a_text_alternative_may_hold_quotes():
+    figure = Figure()
+    figure.suptitle('"α" < 1')
+    assert 'alt="&quot;α&quot; &lt; 1"' in as_image(figure)
 
 
 def test_controls_that_a_law_does_not_use_are_greyed_out(explorer):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 import torch
@@ -12,14 +10,10 @@ from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.distillation import labelled_distillation_loss, uncertainty_aware_loss
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.explore import distillation_figure, distillation_terms, explore_distillation
+from asyncfl_lite.explore.controls import as_image
 
 TEACHER, STUDENT = (2.0, 0.0, -1.0), (0.0, 1.0, 0.0)  # specification §13 (g)
 FOUR = {"teacher": (3.0, 0.0, -1.0, 1.0), "student": (0.0, 2.0, 0.5, -1.0), "label": 3}
-
-
-def as_png(figure) -> bytes:
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    return buffer.getvalue()
 
 
 def heights(axes) -> np.ndarray:
@@ -124,20 +118,20 @@ def explorer():
 
 def test_controls_draw_the_figure_anew(explorer):
     controls, picture = explorer
-    assert picture.value == as_png(distillation_figure())
+    assert picture.value == as_image(distillation_figure())
     controls["classes"].value, controls["label"].value = 4, 3
     for c in range(4):
         controls[f"teacher {c}"].value, controls[f"student {c}"].value = FOUR["teacher"][c], FOUR["student"][c]
     controls["weight α"].value, controls["T"].value = 0.6, 2.0
     controls["KL times T²"].value = controls["KL reversed"].value = True
     options = {"temperature": 2.0, "times_t2": True, "direction": "reverse"}
-    assert picture.value == as_png(distillation_figure(**FOUR, weight=0.6, **options))
+    assert picture.value == as_image(distillation_figure(**FOUR, weight=0.6, **options))
     controls["rule"].value, controls["version"].value = "fedadt", 800
-    assert picture.value == as_png(distillation_figure(**FOUR, rule="fedadt", version=800, **options))
+    assert picture.value == as_image(distillation_figure(**FOUR, rule="fedadt", version=800, **options))
     controls["classes"].value = 3
     assert controls["label"].value == 0 and controls["teacher 3"].disabled
     three = {"teacher": FOUR["teacher"][:3], "student": FOUR["student"][:3]}
-    assert picture.value == as_png(distillation_figure(**three, rule="fedadt", version=800, **options))
+    assert picture.value == as_image(distillation_figure(**three, rule="fedadt", version=800, **options))
 
 
 def test_controls_that_a_rule_does_not_use_are_greyed_out(explorer):

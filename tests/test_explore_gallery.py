@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 import torch
@@ -12,6 +10,7 @@ from matplotlib.colors import to_hex
 from asyncfl_lite import Config, Run, Task
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
+from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.explore.gallery import RIGHT
 from asyncfl_lite.plots import ACCENT
 
@@ -20,11 +19,6 @@ SMALL = {
     "clients": 8, "concurrency": 4, "rounds": 14, "eval_every": 7, "alpha": 1.0, "seed": 3,
     "settings": {**SWITCHES, "nz": 8, "ngf": 2, "k_kd": 2, "pool_size": 30},
 }  # fmt: skip
-
-
-def as_png(figure) -> bytes:
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    return buffer.getvalue()
 
 
 def small_run(**more) -> Run:
@@ -110,8 +104,8 @@ def test_the_slider_goes_from_snapshot_to_snapshot(watched):
     box = explore_gallery(snapshots)
     slider, _, picture = box.children[1].children
     assert slider.options == tuple(one.version for one in snapshots) and box.children[0].max == len(snapshots) - 1
-    assert picture.value == as_png(gallery_figure(snapshots, snapshots[-1].version))
+    assert picture.value == as_image(gallery_figure(snapshots, snapshots[-1].version))
     slider.index = 0
-    assert picture.value == as_png(gallery_figure(snapshots, 6))
+    assert picture.value == as_image(gallery_figure(snapshots, 6))
     with pytest.raises(ConfigError, match="snapshots: must hold at least one"):
         explore_gallery([])

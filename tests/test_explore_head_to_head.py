@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +12,7 @@ from asyncfl_lite.claims import Measured
 from asyncfl_lite.config import Config
 from asyncfl_lite.errors import ConfigError, ResultError
 from asyncfl_lite.explore import explore_head_to_head, head_to_head_figure
+from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.explore.head_to_head import MEASURES, seeds_of, target
 from asyncfl_lite.plots import colour
 
@@ -52,11 +52,6 @@ def drawn(figure):
     labels = [tick.get_text().split("\n")[0] for tick in left.get_yticklabels()]
     dots = [line for line in left.lines if line.get_marker() == "o"]
     return {label: sorted(line.get_xdata()) for label, line in zip(labels, dots, strict=True)}
-
-
-def as_png(figure) -> bytes:
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -138,14 +133,14 @@ def test_the_explorer_draws_what_the_controls_say(recorded):
     workload, regime, measure, methods, message, picture = box.children
     assert workload.options == ("digits", "pairdigits") and regime.options == ("large", "uniform")
     assert measure.options == MEASURES
-    assert picture.value == as_png(head_to_head_figure(recorded))
+    assert picture.value == as_image(head_to_head_figure(recorded))
     measure.value, methods.value = "time to target", ("fedbuff", "fedadt")
     expected = head_to_head_figure(recorded, measure="time to target", methods=("fedbuff", "fedadt"))
-    assert picture.value == as_png(expected)
+    assert picture.value == as_image(expected)
     regime.value = "uniform"  # digits were not run there
     assert picture.layout.display == "none" and "must be among" in message.value
     workload.value, methods.value = "pairdigits", ("fedecho", "kuiper")  # the second was not run there
-    assert picture.value == as_png(
+    assert picture.value == as_image(
         head_to_head_figure(recorded, "pairdigits", "uniform", "time to target", ["fedecho"])
     )
     methods.value = ("kuiper",)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 
 import numpy as np
 import pandas as pd
@@ -15,15 +14,11 @@ from asyncfl_lite.algorithms import make_algorithm, staleness
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.errors import ConfigError
 from asyncfl_lite.explore import LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
+from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.explore.schedules import MEANING
 from conftest import update, vector
 
 UPDATES = pd.DataFrame({"staleness": [0, 1, 1, 2, 4, 4, 4, 8, 30, 150], "version": range(1, 11)})
-
-
-def as_png(figure) -> bytes:
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -119,5 +114,5 @@ def test_the_explorer_draws_anew_and_greys_out():
     beta = {"beta_family": "constant", "s_max": 75, "beta_constant": 0.35}
     others = {"fedasync": {"staleness_function": "hinge", "poly_a": 1.0}, "kuiper": {"poly_a": 1.0}, "fedadt": {}}
     expected = schedule_figure(clock.updates, {"fedrevive": beta, "afl_dw": beta, **others})
-    assert picture.value == as_png(expected) != first
+    assert picture.value == as_image(expected) != first
     assert controls["s_max"].disabled and not controls["constant β"].disabled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 
 import matplotlib.pyplot as plt
@@ -25,13 +24,9 @@ from asyncfl_lite.explore import (
     run_clock,
     staleness_figure,
 )
+from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.plots import UNFINISHED, plot_gantt
 from asyncfl_lite.scheduling import SCHEDULING
-
-
-def as_png(figure) -> bytes:
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    return buffer.getvalue()
 
 
 def test_the_clock_is_that_of_a_run():
@@ -106,11 +101,11 @@ def test_laws_with_settings_and_impossible_ones():
 def test_the_laboratory_draws_anew():
     box = explore_staleness()
     controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]
-    assert picture.value == as_png(staleness_figure())
+    assert picture.value == as_image(staleness_figure())
     controls["redispatch"].value, controls["in flight"].value, controls["buffer M"].value = "after_agg", 12, 4
     controls["versions"].value, controls["delay law"].value = 100, "fadas"
     sizes = {"concurrency": 12, "buffer_size": 4, "versions": 100}
-    assert picture.value == as_png(staleness_figure("fadas", redispatch="after_agg", **sizes))
+    assert picture.value == as_image(staleness_figure("fadas", redispatch="after_agg", **sizes))
     controls["clients"].value = 11
     assert "12 clients at a time" in box.children[7].value and picture.layout.display == "none"
 
@@ -243,6 +238,6 @@ def test_the_time_machine_counts_arrivals(by_hand):
     assert box.children[0].max == len(slider.options) - 1 == by_hand.updates["arrived_at"].nunique()
     assert slider.index == box.children[0].value == box.children[0].max // 2  # something is to be seen at once
     slider.value = 0
-    assert picture.value == as_png(moment_figure(by_hand, 0.0))
+    assert picture.value == as_image(moment_figure(by_hand, 0.0))
     slider.value = 6
-    assert picture.value == as_png(moment_figure(by_hand, 4.0))
+    assert picture.value == as_image(moment_figure(by_hand, 4.0))

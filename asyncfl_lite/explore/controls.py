@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +20,13 @@ def described(figure: Figure) -> str:
     return "\n".join(filter(None, [figure.get_suptitle(), *titles]))
 
 
+def as_image(figure: Figure) -> str:
+    """Return a figure as an HTML image, with its titles as the text alternative."""
+    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
+    png = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img src="data:image/png;base64,{png}" alt="{html.escape(described(figure))}">'
+
+
 def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure]) -> widgets.VBox:
     """Return controls above the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
 
@@ -27,7 +36,7 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
         controls: widgets with a ``value``, which ``draw`` reads.
         draw: what makes the figure.
     """
-    picture = widgets.Image(format="png", layout=widgets.Layout(align_self="flex-start"))  # else stretched, and blurred
+    picture = widgets.HTML()  # an Image has no text alternative, and with a tooltip JupyterLab does not show it
     message = widgets.Label()
 
     def redraw(change: Any = None) -> None:
@@ -36,9 +45,7 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
         except AsyncFLError as error:
             picture.layout.display, message.layout.display, message.value = "none", None, str(error)
             return
-        figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-        picture.value, picture.layout.display = buffer.getvalue(), None
-        picture.tooltip = described(figure)
+        picture.value, picture.layout.display = as_image(figure), None
         message.layout.display, message.value = "none", ""
 
     for control in controls:
