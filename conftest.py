@@ -2,7 +2,7 @@
 
 import os
 
-from asyncfl_lite.kernels import quiet_kernels
+from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 quiet_kernels()

@@ -6,16 +6,15 @@
 50
 """
 
-__version__ = "0.1.0"
-
 from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
-from asyncfl_lite.assembly import schedule
-from asyncfl_lite.config import Config
-from asyncfl_lite.errors import AsyncFLError
-from asyncfl_lite.lockstep import run_many
-from asyncfl_lite.results import Result, load_result
-from asyncfl_lite.runner import Run, run
-from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.version import __version__
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import run_many
+from asyncfl_lite.runs.results import Result, load_result
+from asyncfl_lite.runs.run import Run, run
+from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
 
 __all__ = [
@@ -28,6 +27,7 @@ __all__ = [
     "Simulation",
     "Task",
     "Update",
+    "__version__",
     "load_result",
     "make_algorithm",
     "run",

@@ -1,4 +1,4 @@
-"""The command line's arguments. The options of ``run`` are :class:`~asyncfl_lite.config.Config`'s fields."""
+"""The command line's arguments. The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import NoReturn
 
-from asyncfl_lite.errors import ConfigError, shown, unknown_name
+from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
 
 GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
 BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
@@ -73,7 +73,7 @@ def _workers(text: str) -> int:
 
 
 def _parser() -> _Parser:
-    from asyncfl_lite.config import GROUPS, Config
+    from asyncfl_lite.runs.config import GROUPS, Config
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")

@@ -1,6 +1,6 @@
 """The command line: ``asyncfl-lite run | grid | report | record | list``, or ``python -m asyncfl_lite`` with the same.
 
-The options of ``run`` are :class:`~asyncfl_lite.config.Config`'s fields, so a new setting is an option at
+The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so a new setting is an option at
 once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
 """
 
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.arguments import BACKENDS, parse
-from asyncfl_lite.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
-from asyncfl_lite.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
+from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +55,9 @@ def _told(error: Exception) -> str | None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.config import GROUPS, Config
-    from asyncfl_lite.results import check_writable
-    from asyncfl_lite.runner import run, run_in
+    from asyncfl_lite.runs.config import GROUPS, Config
+    from asyncfl_lite.runs.results import check_writable
+    from asyncfl_lite.runs.run import run, run_in
 
     given: dict[str, Any] = {}
     for name in Config.model_fields:
@@ -95,10 +95,10 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _grid(options: argparse.Namespace) -> int:
-    from asyncfl_lite.cells import expand_grid
-    from asyncfl_lite.cost import HOURS_UNASKED, estimate
-    from asyncfl_lite.grid import run_grid
-    from asyncfl_lite.workers import count_workers
+    from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED, estimate
+    from asyncfl_lite.reproduction.grid.run import run_grid
+    from asyncfl_lite.reproduction.grid.workers import count_workers
 
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
@@ -124,8 +124,8 @@ def _report(options: argparse.Namespace) -> int:
     import pandas as pd
     from papermill.exceptions import PapermillExecutionError
 
-    from asyncfl_lite.cells import expand_grid
-    from asyncfl_lite.report import make_report
+    from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.report.notebook import make_report
 
     tier_file = Path(f"experiments/{options.tier}.yaml")
     if tier_file.exists():  # else that is what is reported
@@ -143,8 +143,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from asyncfl_lite.cells import expand_grid
-    from asyncfl_lite.tidy import write_tidy
+    from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.grid.tidy import write_tidy
 
     cells = expand_grid(f"experiments/{options.tier}.yaml")
     folder = Path(options.results) / cells[0].tier
@@ -157,16 +157,16 @@ def _record(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     from asyncfl_lite.algorithms import ALGORITHMS
-    from asyncfl_lite.delays import DELAYS
-    from asyncfl_lite.initial import INITIALISERS
     from asyncfl_lite.models import MODELS
-    from asyncfl_lite.partitions import PARTITIONS
-    from asyncfl_lite.scheduling import SCHEDULING
-    from asyncfl_lite.selection import SELECTIONS
+    from asyncfl_lite.runs.initial import INITIALISERS
+    from asyncfl_lite.simulator.delays import DELAYS
+    from asyncfl_lite.simulator.scheduling import SCHEDULING
+    from asyncfl_lite.simulator.selection import SELECTIONS
     from asyncfl_lite.tasks import TASKS
+    from asyncfl_lite.tasks.partitions import PARTITIONS
 
     if options.methods:
-        from asyncfl_lite.methods import method_table
+        from asyncfl_lite.algorithms.table import method_table
 
         print(_wrapped(method_table(), shutil.get_terminal_size((160, 24)).columns))
         return 0

@@ -18,37 +18,16 @@ from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.style import ACCENT, NEUTRAL, use_style
 
 if TYPE_CHECKING:
-    from asyncfl_lite.results import Result
+    from asyncfl_lite.runs.results import Result
 
-NEUTRAL = "#6b7280"
-ACCENT = "#c2410c"
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
 """What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
 
 UNFINISHED = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
 """How a timeline draws a job that does not arrive within the run, and so has no staleness."""
-
-
-def use_style() -> None:
-    """Set matplotlib up as all figures of the project want it."""
-    sns.set_theme(style="ticks", context="notebook", palette="colorblind")
-    plt.rcParams.update(
-        {
-            "figure.figsize": (7.0, 4.0),
-            "figure.dpi": 90,
-            "savefig.dpi": 120,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-            "legend.frameon": False,
-            "font.size": 10,
-            "axes.titlesize": 11,
-            "axes.titlelocation": "left",
-        }
-    )
 
 
 def colour(method: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import torch
 
 from asyncfl_lite import Config
-from asyncfl_lite.assembly import schedule
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.run import Run
 
 
 def bare_loop(config: Config, *, evaluate: bool = False) -> Callable[[], None]:

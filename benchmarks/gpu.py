@@ -28,8 +28,8 @@ sys.path[:0] = [str(Path(__file__).parent.parent)]
 
 from asyncfl_lite import Config  # noqa: E402
 from asyncfl_lite.models.base import forward_flop  # noqa: E402
-from asyncfl_lite.results import Result  # noqa: E402
-from asyncfl_lite.runner import Run  # noqa: E402
+from asyncfl_lite.runs.results import Result  # noqa: E402
+from asyncfl_lite.runs.run import Run  # noqa: E402
 from asyncfl_lite.tasks import Task  # noqa: E402
 
 PRECISIONS = {

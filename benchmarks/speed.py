@@ -26,10 +26,10 @@ import torch
 from bare import bare_loop, ratio
 
 from asyncfl_lite import Config, run, run_many
-from asyncfl_lite.clock_only import ClockOnly, VersionCounter
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.results import versions
-from asyncfl_lite.scheduling import Continuous
+from asyncfl_lite.runs.results import versions
+from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.scheduling import Continuous
 
 RESULTS = Path(__file__).parent / "results"
 FEDECHO = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "client_lr": 0.1, "eval_every": 10}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from asyncfl_lite.algorithms import ServerContext, Update
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel
 
 torch.set_num_threads(1)
 

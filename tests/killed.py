@@ -18,9 +18,10 @@ import time
 import warnings
 from pathlib import Path
 
-from asyncfl_lite import Config, checkpoints
-from asyncfl_lite.results import load_complete
-from asyncfl_lite.runner import run_in
+from asyncfl_lite import Config
+from asyncfl_lite.runs import checkpoints
+from asyncfl_lite.runs.results import load_complete
+from asyncfl_lite.runs.run import run_in
 
 EMPTY = hashlib.sha256().digest()
 

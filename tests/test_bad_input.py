@@ -21,11 +21,11 @@ from bad_input.data import DATA, Bomb
 from bad_input.grids import GRIDS, PAPER, TIER
 
 from asyncfl_lite import Config, Task, load_result, run
-from asyncfl_lite.checkpoints import load_checkpoint
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.errors import AsyncFLError, ConfigError, DataError, ResultError
-from asyncfl_lite.results import load_complete, standing
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.checkpoints import load_checkpoint
+from asyncfl_lite.runs.results import load_complete, standing
+from asyncfl_lite.runs.run import Run
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from asyncfl_lite.cells import expand_grid
-from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.claims.base import time_to
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.reproduction.claims.base import time_to
+from asyncfl_lite.reproduction.grid.cells import expand_grid
 
 ROOT = Path(__file__).parent.parent
 FAMILY = {

@@ -14,8 +14,8 @@ from test_readme import fedmedian  # noqa: F401 - a fixture
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm
 from asyncfl_lite.testing.candidate import RuleBroken, registered
 from asyncfl_lite.testing.values import Kept, copied, difference
@@ -355,7 +355,7 @@ def test_who_moves_by_itself_stays_finite_all_the_same():
             {"client_reports": frozenset({"name"})},
             "client_reports: must be one of received_accuracy, trained_accuracy, ",
         ),
-        ({"Settings": dict}, "Settings must derive from asyncfl_lite.registry.Settings"),
+        ({"Settings": dict}, "Settings must derive from asyncfl_lite.base.registry.Settings"),
     ],
 )
 def test_what_a_class_has_to_declare(change, words):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.checkpoints import previous
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.runner import Run
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.checkpoints import previous
+from asyncfl_lite.runs.run import Run
 
 SMALL = {"clients": 8, "concurrency": 4, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 
@@ -160,7 +160,7 @@ def test_another_runs_checkpoint_is_not_used(other, tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     with monkeypatch.context() as before:
         if other == "format":
-            before.setattr("asyncfl_lite.checkpoints.FORMAT", 3)
+            before.setattr("asyncfl_lite.runs.checkpoints.FORMAT", 3)
         elif other == "revision of the code":
             before.setattr(type(config.make_algorithm()), "revision", 0)
         interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
@@ -198,8 +198,10 @@ def test_loading_executes_nothing(tmp_path):
 
 def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     seconds, saved = iter(range(10**6)), []
-    monkeypatch.setattr("asyncfl_lite.runner.time.monotonic", lambda: float(next(seconds)))
-    monkeypatch.setattr("asyncfl_lite.runner.save_checkpoint", lambda run, path: saved.append(run.simulation.received))
+    monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(
+        "asyncfl_lite.runs.run.save_checkpoint", lambda run, path: saved.append(run.simulation.received)
+    )
     config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 5.0})
     run(config, checkpoint=tmp_path / "run.pt")
     assert len(saved) >= 3 and any(count % config.buffer_size for count in saved)

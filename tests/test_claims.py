@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from asyncfl_lite.claims import (
+from asyncfl_lite.reproduction.claims import (
     CLAIMS,
     DID_NOT_TRAIN,
     FAILS,
@@ -16,8 +16,8 @@ from asyncfl_lite.claims import (
     check_claims,
     pooled_deviation,
 )
-from asyncfl_lite.claims.base import Claim, Finding, all_of, check_claim, not_run
-from asyncfl_lite.published import hyperparameters, published
+from asyncfl_lite.reproduction.claims.base import Claim, Finding, all_of, check_claim, not_run
+from asyncfl_lite.reproduction.published import hyperparameters, published
 
 
 def measured(**cells) -> Measured:

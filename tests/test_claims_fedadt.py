@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.claims import fedadt as claims
-from asyncfl_lite.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHODS, TARGETS
-from asyncfl_lite.published import published
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.reproduction.claims import fedadt as claims
+from asyncfl_lite.reproduction.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHODS, TARGETS
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.published import published
 
 GRID = Path(__file__).parent.parent / "experiments" / "fedadt.yaml"
 IDS = ["T1-a", "T1-b", "T1-c", "T1-d", "T1-e", "T2-a", "T2-b", "T2-c", "T2-d", "F1-a", "F3-a", "T3-a", "T4-a", "T4-b",

@@ -10,12 +10,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.claims import fedecho_simulated as simulated
-from asyncfl_lite.claims.fedecho import BASELINES, DEFAULT, FEDECHO, LARGE, MRPC_MAJORITIES, SETS, TABLE2, TABLE3
-from asyncfl_lite.history import Schedule
-from asyncfl_lite.published import hyperparameters, published
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.reproduction.claims import fedecho_simulated as simulated
+from asyncfl_lite.reproduction.claims.fedecho import (
+    BASELINES,
+    DEFAULT,
+    FEDECHO,
+    LARGE,
+    MRPC_MAJORITIES,
+    SETS,
+    TABLE2,
+    TABLE3,
+)
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.published import hyperparameters, published
+from asyncfl_lite.simulator.tables import Schedule
 
 PAPER = Path(__file__).parent.parent / "experiments" / "fedecho.yaml"
 IDS = [

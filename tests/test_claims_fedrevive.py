@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
-from asyncfl_lite.published import published
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.reproduction.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.published import published
 from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
 
 GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"

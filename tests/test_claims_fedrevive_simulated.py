@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.claims import FAILS, HOLDS, NOT_RUN, Finding, Measured
-from asyncfl_lite.claims import fedrevive_probes as probes
-from asyncfl_lite.claims import fedrevive_simulated as simulated
-from asyncfl_lite.published import published
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, Finding, Measured
+from asyncfl_lite.reproduction.claims import fedrevive_probes as probes
+from asyncfl_lite.reproduction.claims import fedrevive_simulated as simulated
+from asyncfl_lite.reproduction.published import published
 
 BY_ID = {claim.id: claim for claim in simulated.SIMULATED}
 

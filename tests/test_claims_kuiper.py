@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import asyncfl_lite.partitions.part
+import asyncfl_lite.tasks.partitions.part
 import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
-from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.claims.base import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.claims.kuiper import KUIPER
-from asyncfl_lite.claims.kuiper_comparisons import below, no_difference, sooner_in_order, unimodal, unmoved
-from asyncfl_lite.claims.kuiper_figures import METHODS
-from asyncfl_lite.published import published
+from asyncfl_lite.reproduction.claims.base import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.reproduction.claims.kuiper import KUIPER
+from asyncfl_lite.reproduction.claims.kuiper_comparisons import below, no_difference, sooner_in_order, unimodal, unmoved
+from asyncfl_lite.reproduction.claims.kuiper_figures import METHODS
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.published import published
 
 GRID = Path(__file__).parent.parent / "experiments" / "kuiper.yaml"
 CHECKS = {claim.id: claim.check for claim in KUIPER}

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from asyncfl_lite.claims import kuiper_simulated
-from asyncfl_lite.claims.base import FAILS, HOLDS, Measured
-from asyncfl_lite.published import published
+from asyncfl_lite.reproduction.claims import kuiper_simulated
+from asyncfl_lite.reproduction.claims.base import FAILS, HOLDS, Measured
+from asyncfl_lite.reproduction.published import published
 
 CHECKS = {claim.id: claim.check for claim in kuiper_simulated.SIMULATED}
 

@@ -14,11 +14,11 @@ from asyncfl_lite import Config, Run, arguments, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.arguments import parse
 from asyncfl_lite.cli import main
-from asyncfl_lite.config import GROUPS
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.grid import Report
-from asyncfl_lite.partitions import PARTITIONS
+from asyncfl_lite.reproduction.grid.run import Report
+from asyncfl_lite.runs.config import GROUPS
+from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--rounds", "3"]
@@ -106,7 +106,9 @@ def toy(tmp_path, monkeypatch):
     (tmp_path / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": {"toy/a": {}}}))
     (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
     started = []
-    monkeypatch.setattr("asyncfl_lite.grid.run_grid", lambda cells, *_, **__: started.extend(cells) or Report())
+    monkeypatch.setattr(
+        "asyncfl_lite.reproduction.grid.run.run_grid", lambda cells, *_, **__: started.extend(cells) or Report()
+    )
     return ["grid", str(tmp_path / "smoke.yaml"), "--runs", str(tmp_path / "runs")], started
 
 
@@ -121,7 +123,7 @@ def test_a_grid_says_what_it_costs_and_starts_if_that_is_little(toy, capsys):
 
 def test_above_two_hours_it_wants_a_yes(toy, capsys, monkeypatch):
     command, started = toy
-    monkeypatch.setattr("asyncfl_lite.cost.STARTING", 7201)
+    monkeypatch.setattr("asyncfl_lite.reproduction.grid.cost.STARTING", 7201)
     assert main(command) == 2
     told = capsys.readouterr()
     assert "2.0 hours" in told.out and told.err.startswith("asyncfl-lite: yes: needed above 2 hours")

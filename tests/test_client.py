@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.func import vmap
 
-from asyncfl_lite.client import Trainer
-from asyncfl_lite.cohort import Cohort
-from asyncfl_lite.jobs import REPORTS, Job, Midway
-from asyncfl_lite.local_training import ClientData, LocalTraining
+from asyncfl_lite.clients.cohort import Cohort
+from asyncfl_lite.clients.local_training import ClientData, LocalTraining
+from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP
-from asyncfl_lite.optimisers import Adam, make_optimiser
-from asyncfl_lite.stacked import chain_of, outputs_of_all, stacked_forward
+from asyncfl_lite.models.stacked import chain_of, outputs_of_all, stacked_forward
+from asyncfl_lite.models.steps import Adam, make_optimiser
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.simulator.jobs import REPORTS, Job, Midway
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.vectors import VectorModel
 
 OPTIMISERS = {
     "sgd": lambda p, lr, wd: torch.optim.SGD(p, lr=lr, weight_decay=wd),
@@ -165,7 +165,7 @@ def test_against_a_plain_loop():
 
 def test_long_lists_are_cut_into_cohorts(monkeypatch):
     model, (cohort, single) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), MLP(), [10] * 7)
-    monkeypatch.setattr("asyncfl_lite.client.LARGEST_COHORT", 3)
+    monkeypatch.setattr("asyncfl_lite.clients.trainer.LARGEST_COHORT", 3)
     x, _ = model.flatten()
     jobs = [job(client, x) for client in range(7)]
     for left, right in zip(cohort(jobs), single(jobs), strict=True):
@@ -353,7 +353,7 @@ def test_large_cohorts_of_images_are_cut(monkeypatch):
             sizes.append(len(works))
             super().__init__(model, data, training, works)
 
-    monkeypatch.setattr("asyncfl_lite.client.Cohort", Watched)
+    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
     for spec, expected in ((CNN(), [8, 3]), (MLP(), [11])):
         sizes.clear()
         model, (cohort, _) = trainers(LocalTraining(lr=0.1, batch_size=8, epochs=1), spec, [9] * 11)

@@ -10,8 +10,8 @@ import yaml
 
 from asyncfl_lite import Config, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.config import GROUPS
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.config import GROUPS
 
 
 def test_the_papers_defaults_are_filled_in():

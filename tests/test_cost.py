@@ -13,19 +13,19 @@ import pytest
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import multi_teacher
-from asyncfl_lite.cells import expand_grid
-from asyncfl_lite.cost import Estimate, duration, estimate, measured_seconds, recorded_speeds
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.causal_lm import CausalLM
 from asyncfl_lite.models.lstm import LSTM
-from asyncfl_lite.results import read_record
-from asyncfl_lite.runner import Run
-from asyncfl_lite.sizes import SIZES, forward_of, size_of
-from asyncfl_lite.stacked import outputs_of_all
+from asyncfl_lite.models.stacked import outputs_of_all
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.grid.cost import Estimate, duration, estimate, measured_seconds, recorded_speeds
+from asyncfl_lite.reproduction.grid.sizes import SIZES, forward_of, size_of
+from asyncfl_lite.reproduction.grid.workload import TRAINED, workload
+from asyncfl_lite.runs.results import read_record
+from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import TASKS
-from asyncfl_lite.vectors import VectorModel
-from asyncfl_lite.workload import TRAINED, workload
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
@@ -60,7 +60,7 @@ def test_client_updates_are_those_of_the_clock(settings):
 
 
 def outcome_of(delta):
-    from asyncfl_lite.jobs import Outcome
+    from asyncfl_lite.simulator.jobs import Outcome
 
     return Outcome(delta, 10, train_loss=1.0, train_accuracy=0.5)
 

@@ -8,14 +8,14 @@ from scipy import stats
 from test_flash import profile
 
 from asyncfl_lite import Config, load_result, run
-from asyncfl_lite.assembly import schedule
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.cli import main
-from asyncfl_lite.delays import DELAYS, ClientDelays, DelayLaw
-from asyncfl_lite.delays.fedecho import LONG, size_rank
-from asyncfl_lite.errors import ConfigError, DataError
-from asyncfl_lite.results import load_complete
-from asyncfl_lite.runner import run_in
-from asyncfl_lite.streams import stream
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.results import load_complete
+from asyncfl_lite.runs.run import run_in
+from asyncfl_lite.simulator.delays import DELAYS, ClientDelays, DelayLaw
+from asyncfl_lite.simulator.delays.fedecho import LONG, size_rank
 
 REQUIRED = {"uniform": {"low": 0.5, "high": 2}, "per_client": {"durations": (1, 2, 5)}}
 FEDECHO = ["fedecho_large", "fedecho_mild"]

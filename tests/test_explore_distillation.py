@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.distillation import labelled_distillation_loss, uncertainty_aware_loss
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss, uncertainty_aware_loss
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.controls import as_image
 

@@ -8,7 +8,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from asyncfl_lite import Config, Run, Task
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.explore.gallery import RIGHT

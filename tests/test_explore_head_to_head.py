@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.claims import Measured
-from asyncfl_lite.config import Config
-from asyncfl_lite.errors import ConfigError, ResultError
+from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.explore import explore_head_to_head, head_to_head_figure
 from asyncfl_lite.explore.controls import as_image
-from asyncfl_lite.explore.head_to_head import MEASURES, seeds_of, target
 from asyncfl_lite.plots import colour
+from asyncfl_lite.reproduction.claims import Measured
+from asyncfl_lite.reproduction.report.explorer import MEASURES, seeds_of, target
+from asyncfl_lite.runs.config import Config
 
 FINALS = {
     "digits/large/fedbuff": (0.70, 0.72, 0.74),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import make_algorithm, staleness
 from asyncfl_lite.algorithms.afl_dw import AFLDW
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore import LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
 from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.explore.schedules import MEANING

@@ -12,7 +12,7 @@ import torch
 from matplotlib.colors import to_hex
 
 from asyncfl_lite import Config, Task, run, schedule
-from asyncfl_lite.errors import ConfigError, SimulationError
+from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.explore import (
     READY_LAWS,
     explore_run,
@@ -26,7 +26,7 @@ from asyncfl_lite.explore import (
 )
 from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.plots import UNFINISHED, plot_gantt
-from asyncfl_lite.scheduling import SCHEDULING
+from asyncfl_lite.simulator.scheduling import SCHEDULING
 
 
 def test_the_clock_is_that_of_a_run():

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from torch import nn
 
 from asyncfl_lite import Config
-from asyncfl_lite.features import feature_statistics, keeps_statistics, outputs_and_statistics, stored_statistics
-from asyncfl_lite.jobs import Job
-from asyncfl_lite.local_training import LocalTraining
+from asyncfl_lite.clients.local_training import LocalTraining
 from asyncfl_lite.models import CNN, MLP, ResNet
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.features import feature_statistics, keeps_statistics, outputs_and_statistics, stored_statistics
 from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.models.transformers import T5, Bert
-from asyncfl_lite.runner import Run
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Job
 
 IMAGES = torch.randn(7, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 TOKENS = torch.randint(0, 50, (7, 6), generator=torch.Generator().manual_seed(1))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import FedAC, ServerContext, make_algorithm
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.run import Run
 from conftest import update, vector
 
 exactly = {"rtol": 1e-7, "atol": 0}

@@ -10,9 +10,9 @@ import torch
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import FedAsync, ServerContext, make_algorithm
-from asyncfl_lite.assembly import deal_out, load_task, servers_own
-from asyncfl_lite.distillation import labelled_distillation_loss
-from asyncfl_lite.runner import Run
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss
+from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
+from asyncfl_lite.runs.run import Run
 from conftest import linear_model, update, vector
 
 exactly = {"rtol": 1e-7, "atol": 0}

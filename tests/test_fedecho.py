@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.base import ServerContext
-from asyncfl_lite.distillation import (
+from asyncfl_lite.algorithms.losses import (
     entropy,
     kl_divergence,
     mean_teacher,
     uncertainty_aware_loss,
     uncertainty_weight,
 )
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.runner import Run
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs.run import Run
 from conftest import linear_model, update, vector
 
 TEACHERS = torch.tensor([[[2.0, 0.0, -1.0]], [[0.0, 1.0, 0.0]]], dtype=torch.float64)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import asyncfl_lite.partitions.part
+import asyncfl_lite.tasks.partitions.part
 import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.partitions import PARTITIONS
-from asyncfl_lite.streams import stream
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
 
 LABELS = np.arange(1200) % 40
 

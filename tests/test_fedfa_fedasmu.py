@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.run import Run
 from conftest import update, vector
 
 

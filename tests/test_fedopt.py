@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.client import Trainer
-from asyncfl_lite.jobs import Job
-from asyncfl_lite.local_training import ClientData, LocalTraining
-from asyncfl_lite.runner import Run
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.clients.local_training import ClientData, LocalTraining
+from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Job
 from conftest import update, vector
 
 exactly = {"rtol": 1e-7, "atol": 0}

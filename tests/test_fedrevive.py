@@ -18,19 +18,19 @@ from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.dd_fedrevive import DDFedRevive
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.algorithms.multi_teacher import Teacher
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.features import stored_statistics
-from asyncfl_lite.jobs import Outcome
+from asyncfl_lite.algorithms.synthesis import cropped_and_mirrored, synthesis_loss
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import CNN
 from asyncfl_lite.models.base import MODELS, InputSpec
+from asyncfl_lite.models.features import stored_statistics
 from asyncfl_lite.models.text import TextTransformer
-from asyncfl_lite.runner import Run
-from asyncfl_lite.scheduling import SCHEDULING
-from asyncfl_lite.simulator import Simulation
-from asyncfl_lite.synthesis import cropped_and_mirrored, synthesis_loss
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.jobs import Outcome
+from asyncfl_lite.simulator.scheduling import SCHEDULING
+from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.vectors import VectorModel
 from conftest import linear_model, update, vector
 
 exactly = {"rtol": 1e-7, "atol": 1e-12}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from asyncfl_lite.errors import DataError
-from asyncfl_lite.partitions import PARTITIONS
+from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks.images.femnist import FEMNIST
+from asyncfl_lite.tasks.partitions import PARTITIONS
 
 RNG = np.random.default_rng
 BYTES = RNG(7)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from asyncfl_lite import Config, schedule
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.delays.flash import NETWORKS, PHONES, SCORES, FlashLaw
-from asyncfl_lite.errors import ConfigError, DataError
-from asyncfl_lite.streams import stream
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.delays.flash import NETWORKS, PHONES, SCORES, FlashLaw
 
 SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[1] / "../shared/data").resolve()
 STEADY = {"down_u": 100.0, "down_sigma": 0.0, "up_u": 50.0, "up_sigma": 0.0}

@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config, load_result, run
-from asyncfl_lite.cells import expand_grid
-from asyncfl_lite.checkpoints import load_checkpoint
-from asyncfl_lite.errors import ConfigError, ResultError
-from asyncfl_lite.results import load_complete
-from asyncfl_lite.runner import Run
+from asyncfl_lite.base.errors import ConfigError, ResultError
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.runs.checkpoints import load_checkpoint
+from asyncfl_lite.runs.results import load_complete
+from asyncfl_lite.runs.run import Run
 
 BOUNDED = {
     "derandomize": True, "deadline": None, "database": None,

@@ -17,12 +17,12 @@ import pytest
 import yaml
 
 from asyncfl_lite.algorithms.fedecho import FedEcho
-from asyncfl_lite.cells import expand_grid
-from asyncfl_lite.cost import estimate
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.grid import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
-from asyncfl_lite.reporting import Recorded
-from asyncfl_lite.results import load_result
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.grid.cost import estimate
+from asyncfl_lite.reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
+from asyncfl_lite.reproduction.report import Recorded
+from asyncfl_lite.runs.results import load_result
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
@@ -188,8 +188,8 @@ def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, 
 def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
     change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
     cells, ran = expand_grid(experiments / "smoke.yaml"), []
-    monkeypatch.setattr("asyncfl_lite.grid._execute", lambda cell, folder, _: ran.append(cell.name))
-    monkeypatch.setattr("asyncfl_lite.grid.summarise_cell", lambda *_: None)
+    monkeypatch.setattr("asyncfl_lite.reproduction.grid.run._execute", lambda cell, folder, _: ran.append(cell.name))
+    monkeypatch.setattr("asyncfl_lite.reproduction.grid.run.summarise_cell", lambda *_: None)
     report = run_grid(cells, recorded, notebook=TEMPLATE)
     assert ran == report.done == ["toy/one/fedbuff"] and report.skipped == ["toy/two/fedecho"]
 
@@ -204,7 +204,7 @@ def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorde
     record_without_a_kernel(echo, recorded)
     assert states(experiments, recorded) == ["complete", "complete"]
     assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2
-    monkeypatch.setattr("asyncfl_lite.results.MEANING", 2)
+    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 2)
     assert states(experiments, recorded) == ["stale", "stale"]
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from asyncfl_lite.errors import DataError
+from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks import Digits, MNIST5k
 from asyncfl_lite.tasks.images import unlabelled
-from asyncfl_lite.tasks.images.image_task import balanced
 from asyncfl_lite.tasks.images.packaged import PairDigits100, Writers, digits_images, mnist_images, thickened
+from asyncfl_lite.tasks.subsets import balanced
 
 RNG = np.random.default_rng
 

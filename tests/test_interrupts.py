@@ -9,11 +9,11 @@ import sys
 import psutil
 import pytest
 
-from asyncfl_lite.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
+from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 SWALLOWS = """
 import subprocess, sys, time
-from asyncfl_lite.interrupts import ends_when_interrupted
+from asyncfl_lite.reproduction.grid.interrupts import ends_when_interrupted
 with ends_when_interrupted(patience=1.0):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     try:

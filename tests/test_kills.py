@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config, load_result, run
-from asyncfl_lite.results import TABLES
+from asyncfl_lite.runs.results import TABLES
 
 KILLS = 20
 SCRIPT = Path(__file__).with_name("killed.py")

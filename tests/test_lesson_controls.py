@@ -18,7 +18,7 @@ import torch
 from asyncfl_lite import Config, Run
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.fedecho import FedEcho
-from asyncfl_lite.distillation import mean_teacher, uncertainty_weight
+from asyncfl_lite.algorithms.losses import mean_teacher, uncertainty_weight
 
 LESSON = Path(__file__).parent.parent / "notebooks/07_fedecho.ipynb"
 UNLABELLED = 60

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run, run_many
-from asyncfl_lite.client import Trainer
-from asyncfl_lite.cohort import Cohort
-from asyncfl_lite.results import TABLES
+from asyncfl_lite.clients.cohort import Cohort
+from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.runs.results import TABLES
 
 SMALL = {"task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "eval_every": 2, "client_lr": 0.1}
 MIXED = [
@@ -50,7 +50,7 @@ def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
             shapes.append((len(works), model.num_parameters, training.proximal, works[0].job.correction is None))
             super().__init__(model, data, training, works)
 
-    monkeypatch.setattr("asyncfl_lite.client.Cohort", Watched)
+    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
     run_many([Config(**{**SMALL, **more}) for more in MIXED[:9]])
     assert max(size for size, *_ in shapes) > 15  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
     assert len({shape[1:] for shape in shapes}) == 4  # those, FedAC with corrections, FedProx, the CNN

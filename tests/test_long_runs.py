@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from asyncfl_lite import Config
-from asyncfl_lite.cells import Cell
-from asyncfl_lite.grid import run_grid
+from asyncfl_lite.reproduction.grid.cells import Cell
+from asyncfl_lite.reproduction.grid.run import run_grid
 
 pytestmark = pytest.mark.long
 
@@ -45,7 +45,7 @@ RUNS = {
 MEASURE = """
 import json, resource
 from asyncfl_lite import Config
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.run import Run
 
 page, seen = resource.getpagesize(), {}
 one = Run(Config(**json.loads(CONFIG)))

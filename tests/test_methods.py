@@ -6,10 +6,10 @@ import pytest
 
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.algorithms.table import claimed, measured, method_table
 from asyncfl_lite.cli import main
-from asyncfl_lite.methods import claimed, measured, method_table
-from asyncfl_lite.runner import Run
-from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.simulation import Simulation
 
 FEW = {
     "fedecho": {"distill_samples": 40, "distill_q": 1},

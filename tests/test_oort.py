@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from test_checkpoints import equal, interrupt_after
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.assembly import schedule
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.selection import IdleClients
-from asyncfl_lite.selection.oort import (
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.simulator.selection import IdleClients
+from asyncfl_lite.simulator.selection.oort import (
     Oort,
     drawn,
     paced,

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from asyncfl_lite.errors import ConfigError, DataError
-from asyncfl_lite.partitions import PARTITIONS, label_counts, total_variation
-from asyncfl_lite.partitions.dirichlet import deal, donations
-from asyncfl_lite.streams import stream
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
+from asyncfl_lite.tasks.partitions.dirichlet import deal, donations
 
 LABEL_PARTITIONS = sorted(set(PARTITIONS) - {"natural"})
 ONCE = sorted(set(LABEL_PARTITIONS) - {"dirichlet_wrap"})

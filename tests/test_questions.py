@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.claims.answers import ANSWERED, FIVE, LARGE, OTHERS, REGIMES, STATES, WORKLOADS
-from asyncfl_lite.claims.questions import QUESTIONS, answer_questions
+from asyncfl_lite.reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
+from asyncfl_lite.reproduction.claims.answers import ANSWERED, FIVE, LARGE, OTHERS, REGIMES, STATES, WORKLOADS
+from asyncfl_lite.reproduction.claims.questions import QUESTIONS, answer_questions
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 
 GRID = Path(__file__).parent.parent / "experiments" / "head_to_head.yaml"
 COUNTS = {"smoke": (20, 26), "laptop": (360, 40)}

@@ -112,7 +112,7 @@ def test_the_table_of_methods_is_what_was_recorded():
 @pytest.mark.long
 @pytest.mark.parametrize(("tier", "heading"), [("smoke", "At smoke scale"), ("core", "core set, claims of")])
 def test_the_tables_of_claims_are_what_was_recorded(tier, heading):
-    from asyncfl_lite.reporting import Recorded
+    from asyncfl_lite.reproduction.report import Recorded
 
     found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
     for paper, *counts in rows_below(heading):

@@ -14,9 +14,9 @@ from nbclient import NotebookClient
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.cells import Cell
-from asyncfl_lite.grid import run_grid
-from asyncfl_lite.results import read_record
+from asyncfl_lite.reproduction.grid.cells import Cell
+from asyncfl_lite.reproduction.grid.run import run_grid
+from asyncfl_lite.runs.results import read_record
 
 pytestmark = pytest.mark.long
 

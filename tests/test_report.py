@@ -14,16 +14,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
-from asyncfl_lite.cells import expand_grid
-from asyncfl_lite.claims import CLAIMS
-from asyncfl_lite.claims.base import DID_NOT_TRAIN, FAILS, HOLDS, UNDECIDED, VERDICTS
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.published import FOLDER, published
-from asyncfl_lite.report import make_report
-from asyncfl_lite.reporting import Recorded, counted, export, head_to_head, metrics, page, summary, tables
-from asyncfl_lite.reporting.recorded import Ours
-from asyncfl_lite.results import Result
-from asyncfl_lite.tidy import write_tidy
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.reproduction.claims import CLAIMS
+from asyncfl_lite.reproduction.claims.base import DID_NOT_TRAIN, FAILS, HOLDS, UNDECIDED, VERDICTS
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.grid.tidy import write_tidy
+from asyncfl_lite.reproduction.published import FOLDER, published
+from asyncfl_lite.reproduction.report import Recorded, counted, export, head_to_head, metrics, page, summary, tables
+from asyncfl_lite.reproduction.report.notebook import make_report
+from asyncfl_lite.reproduction.report.recorded import Ours
+from asyncfl_lite.runs.results import Result
 
 ROOT = Path(__file__).parent.parent
 SMOKE = ROOT / "experiments/smoke.yaml"
@@ -41,15 +41,15 @@ DRAWN = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Leave out what trains: claims that run probes, and the probes; read the grid once."""
-    monkeypatch.setattr("asyncfl_lite.reporting.recorded.expand_grid", GRID)
+    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", GRID)
     claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
-    monkeypatch.setattr("asyncfl_lite.reporting.recorded.CLAIMS", claims)
+    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.CLAIMS", claims)
     probed = pd.DataFrame({"proxy": [0.2, 0.3, 0.4], "uniform": [0.6, 0.6, 0.7]})
     monkeypatch.setattr(counted, "short_run_divergences", lambda dataset: probed)
     monkeypatch.setattr(counted, "_forward_gmac", lambda: 0.5)  # a ResNet-18 takes seconds to build
     parts = pd.DataFrame({"stale": [0.1, 0.2], "distilled": [0.1, 0.1], "both": [0.2, 0.3]})
-    monkeypatch.setattr("asyncfl_lite.reporting.figures_fedrevive.short_run_parts", lambda: parts)
+    monkeypatch.setattr("asyncfl_lite.reproduction.report.figures_fedrevive.short_run_parts", lambda: parts)
 
 
 def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, version=500, **more):
@@ -348,7 +348,7 @@ def test_compute_is_summed_by_paper_and_method(tmp_path):
 
 def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path):
     cell = record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
-    monkeypatch.setattr("asyncfl_lite.results.MEANING", 99)
+    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 99)
     recorded = Recorded(SMOKE, tmp_path)
     assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
     table = recorded.table().set_index("cell")["accuracy %"]
@@ -360,7 +360,7 @@ def test_recorded_tables_of_another_meaning_are_flagged_too(monkeypatch, tmp_pat
     cell = record(tmp_path / "runs", "fedecho/table2/large-dir0.1/fedbuff")
     write_tidy([cell], tmp_path / "runs", tmp_path / "results" / "smoke")
     assert Recorded(SMOKE, tmp_path / "none", tmp_path / "results").outdated == {}
-    monkeypatch.setattr("asyncfl_lite.results.MEANING", 99)
+    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 99)
     recorded = Recorded(SMOKE, tmp_path / "none", tmp_path / "results")
     assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
 

@@ -14,13 +14,13 @@ import torch
 
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.assembly import schedule
-from asyncfl_lite.atomic import write_atomically
-from asyncfl_lite.errors import AsyncFLError, ConfigError, ResultError, SimulationError
-from asyncfl_lite.history import class_summary, class_table, is_constant_answer
-from asyncfl_lite.results import load_complete
-from asyncfl_lite.runner import Run
-from asyncfl_lite.simulator import Outcome
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.results import load_complete
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.simulation import Outcome
+from asyncfl_lite.simulator.tables import class_summary, class_table, is_constant_answer
 from asyncfl_lite.tasks import Task
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 8, "eval_every": 2}

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config
-from asyncfl_lite.cells import expand_grid
 from asyncfl_lite.models import MODELS
-from asyncfl_lite.optimisers import BETAS, EPS
-from asyncfl_lite.published import hyperparameters
-from asyncfl_lite.setups import SETUPS, setup_of
+from asyncfl_lite.models.steps import BETAS, EPS
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.published import hyperparameters
+from asyncfl_lite.runs.setups import SETUPS, setup_of
 
 PAPERS = {"FedEcho": "fedecho", "FedRevive": "fedrevive", "KUIPER": "kuiper", "FedADT": "fedadt"}
 TASKS = {

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import Algorithm, make_algorithm
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.errors import SimulationError
-from asyncfl_lite.jobs import Midway
-from asyncfl_lite.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
-from asyncfl_lite.selection import IdleClients, SameClient, Uniform
-from asyncfl_lite.simulator import Outcome, Simulation
+from asyncfl_lite.base.errors import SimulationError
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.simulator.scheduling import SCHEDULING, Burst, Continuous, Refill, Rounds
+from asyncfl_lite.simulator.selection import IdleClients, SameClient, Uniform
+from asyncfl_lite.simulator.simulation import Outcome, Simulation
 from conftest import Fixed
 
 NOTHING = Outcome(torch.zeros(1))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from asyncfl_lite.errors import DataError
+from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.text import snippets
 

@@ -12,12 +12,12 @@ import pytest
 from solutions import Lesson, Solution, lesson, names_of, needed
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.initial import INITIALISERS
 from asyncfl_lite.models import MODELS
-from asyncfl_lite.partitions import PARTITIONS
-from asyncfl_lite.selection import SELECTIONS
+from asyncfl_lite.runs.initial import INITIALISERS
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.selection import SELECTIONS
 from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 LESSONS: dict[str, Lesson] = {path.stem: lesson(path) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}

@@ -8,12 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncfl_lite.distillation import kl_divergence, multi_teacher_loss
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.models import MLP
-from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.text import TextTransformer
-from asyncfl_lite.synthesis import (
+from asyncfl_lite.algorithms.losses import kl_divergence, multi_teacher_loss
+from asyncfl_lite.algorithms.synthesis import (
     ClassProxies,
     GeneratedInputs,
     Pool,
@@ -29,7 +25,11 @@ from asyncfl_lite.synthesis import (
     target_loss,
     teacher_weights,
 )
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models import MLP
+from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.text import TextTransformer
+from asyncfl_lite.models.vectors import VectorModel
 from conftest import vector
 
 PROXIES = torch.stack([vector(0.7, 0.2, 0.1), vector(0.1, 0.3, 0.6)])

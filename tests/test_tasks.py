@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models import MODELS
-from asyncfl_lite.results import load_complete, load_result
+from asyncfl_lite.runs.results import load_complete, load_result
 from asyncfl_lite.tasks import Digits, MNIST5k, Task
 from asyncfl_lite.tasks.images import packaged as images
 from asyncfl_lite.tasks.images.unlabelled import sample, strokes, warped

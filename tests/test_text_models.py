@@ -11,12 +11,12 @@ from torch.func import grad, vmap
 from torch.nn import functional
 
 from asyncfl_lite import Config
-from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.lstm import LSTM
 from asyncfl_lite.models.transformers import T5, Bert
-from asyncfl_lite.runner import Run
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs.run import Run
 
 TEXTS = InputSpec((10,), 4, vocabulary=30)
 SMALL = {"width": 16, "heads": 2}

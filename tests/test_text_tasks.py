@@ -24,9 +24,9 @@ from torch.func import grad, vmap
 from torch.nn import functional
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.distillation import labelled_distillation_loss
-from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
-from asyncfl_lite.tasks import files
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss
+from asyncfl_lite.base import files
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import trained_tokeniser
 from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of

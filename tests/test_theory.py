@@ -11,18 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff, Update
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.theory import CHECKS, CONDITION, FALSE, HOLDS, STATES, Case, Check, as_table, cases_table, check_all
-from asyncfl_lite.theory import fedecho_buffer as t3
-from asyncfl_lite.theory import fedecho_gradients as t1
-from asyncfl_lite.theory import fedecho_lemmas as t5
-from asyncfl_lite.theory import fedecho_rate as t6
-from asyncfl_lite.theory import fedrevive as t11
-from asyncfl_lite.theory import invariants as t12
-from asyncfl_lite.theory import kuiper as t8
-from asyncfl_lite.theory.beds import Bumps, race, spread, started, train
-from asyncfl_lite.theory.pictures import bound_figure, explore_bound
-from asyncfl_lite.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.reproduction.theory import (
+    CHECKS,
+    CONDITION,
+    FALSE,
+    HOLDS,
+    STATES,
+    Case,
+    Check,
+    as_table,
+    cases_table,
+    check_all,
+)
+from asyncfl_lite.reproduction.theory import fedecho_buffer as t3
+from asyncfl_lite.reproduction.theory import fedecho_gradients as t1
+from asyncfl_lite.reproduction.theory import fedecho_lemmas as t5
+from asyncfl_lite.reproduction.theory import fedecho_rate as t6
+from asyncfl_lite.reproduction.theory import fedrevive as t11
+from asyncfl_lite.reproduction.theory import invariants as t12
+from asyncfl_lite.reproduction.theory import kuiper as t8
+from asyncfl_lite.reproduction.theory.beds import Bumps, race, spread, started, train
+from asyncfl_lite.reproduction.theory.pictures import bound_figure, explore_bound
+from asyncfl_lite.reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED
 from conftest import vector
 
 VERDICTS = {

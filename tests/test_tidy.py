@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.cells import Cell, expand_grid
-from asyncfl_lite.errors import ResultError
-from asyncfl_lite.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "eval_every": 2, "partition": "iid"}
 

@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
-from asyncfl_lite.assembly import schedule
+from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
 from asyncfl_lite.cli import main
-from asyncfl_lite.clock_only import VersionCounter
-from asyncfl_lite.config import GROUPS
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.errors import ConfigError, DataError, SimulationError
 from asyncfl_lite.explore.time_machine import moment_figure
-from asyncfl_lite.jobs import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Fate, Outcome
 from asyncfl_lite.plots import plot_gantt
-from asyncfl_lite.results import TABLES, load_result
-from asyncfl_lite.runner import Run
-from asyncfl_lite.scheduling import SCHEDULING, Continuous, Rounds
-from asyncfl_lite.selection import SameClient
-from asyncfl_lite.simulator import Simulation
-from asyncfl_lite.trouble import Trouble, TroubledClock, TroubledSimulation
-from asyncfl_lite.trouble.fates import KINDS, Fates
-from asyncfl_lite.trouble.presence import Presence, read_spells
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.config import GROUPS
+from asyncfl_lite.runs.results import TABLES, load_result
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.clock_only import VersionCounter
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.jobs import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Fate, Outcome
+from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, Rounds
+from asyncfl_lite.simulator.selection import SameClient
+from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.simulator.trouble import Trouble, TroubledClock, TroubledSimulation
+from asyncfl_lite.simulator.trouble.fates import KINDS, Fates
+from asyncfl_lite.simulator.trouble.presence import Presence, read_spells
 from conftest import Fixed
 
 STRIKING = {

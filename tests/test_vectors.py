@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from asyncfl_lite.models import CNN, MLP, ResNet
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.models.vectors import VectorModel
 
 SPECS = [MLP(), CNN(), CNN(norm="group"), CNN(norm="batch"), ResNet(width=4), ResNet(width=4, norm="batch")]
 

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.base import InputSpec, initial_model
 from asyncfl_lite.models.frozen import Frozen
+from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.video import ResNet3d
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks.video import clips as decoding
 from asyncfl_lite.tasks.video import motion
 from asyncfl_lite.tasks.video.clips import KINETICS_MEAN, KINETICS_STD, decode_clip
 from asyncfl_lite.tasks.video.videos import HMDB51, UCF101, Kinetics, MovingDigits
-from asyncfl_lite.vectors import VectorModel
 
 RNG = np.random.default_rng
 SMALL = {"task": "movingdigits", "model": "resnet3d", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec, forward_flop, initial_model
 from asyncfl_lite.models.resnet import ResNet
+from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.vision import CNN, FEMNISTCNN, MLP, FLGoCNN, LeNet
-from asyncfl_lite.vectors import VectorModel
 
 GREY, COLOUR = (1, 28, 28), (3, 32, 32)
 

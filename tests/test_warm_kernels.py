@@ -15,10 +15,11 @@ import psutil
 import pytest
 from nbclient import NotebookClient
 
-from asyncfl_lite import Config, run, warm_kernels
-from asyncfl_lite.cells import Cell
-from asyncfl_lite.grid import run_cell
-from asyncfl_lite.kernels import quiet_kernels
+from asyncfl_lite import Config, run
+from asyncfl_lite.reproduction.grid import warm_kernels
+from asyncfl_lite.reproduction.grid.cells import Cell
+from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
+from asyncfl_lite.reproduction.grid.run import run_cell
 
 TEMPLATE = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
 
@@ -109,7 +110,7 @@ def test_a_process_that_died_is_an_error_once(tmp_path):
 
 OWNER = """
 import os, time
-from asyncfl_lite import warm_kernels
+from asyncfl_lite.reproduction.grid import warm_kernels
 warm = warm_kernels.Preloaded()
 from jupyter_client.manager import AsyncKernelManager
 manager = AsyncKernelManager(kernel_name="python3")

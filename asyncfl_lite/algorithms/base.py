@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms.messages import Rejection, ServerContext, Update
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.jobs import Midway
-from asyncfl_lite.registry import Registry, Settings
+from asyncfl_lite.algorithms.context import Rejection, ServerContext, Update
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.simulator.jobs import Midway
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm")
 
@@ -48,7 +48,7 @@ class Algorithm(ABC):
     """
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+    """Raised when its numbers change in meaning, so that older results count as stale."""
 
     redispatch: ClassVar[str] = "before_agg"
     """Name of the scheduling policy that the method's paper uses."""
@@ -61,7 +61,7 @@ class Algorithm(ABC):
     correction_once: bool = False
     """Whether clients apply their correction once, after training, in place of at every step."""
     client_reports: frozenset[str] = frozenset()
-    """What clients report beyond the usual: some of :data:`~asyncfl_lite.jobs.REPORTS`."""
+    """What clients report beyond the usual: some of :data:`~asyncfl_lite.simulator.jobs.REPORTS`."""
     held_out: float = 0.0
     """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
     midway: float | None = None

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.synthesis import ClassProxies, Pool
+from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool
+from asyncfl_lite.base.errors import ConfigError
 
 
 @ALGORITHMS.register("dd_fedrevive")

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.distillation import labelled_distillation_loss
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.registry import Settings
 
 
 @ALGORITHMS.register("fedadt")

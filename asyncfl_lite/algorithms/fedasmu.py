@@ -13,8 +13,8 @@ from pydantic import Field
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Update
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.jobs import Midway
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.jobs import Midway
 
 
 @ALGORITHMS.register("fedasmu")

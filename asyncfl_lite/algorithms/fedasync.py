@@ -13,7 +13,7 @@ from pydantic import Field
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Update
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.registry import Settings
 
 
 @ALGORITHMS.register("fedasync")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.registry import Settings
 
 
 @ALGORITHMS.register("fedbuff")

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.distillation import uncertainty_aware_loss, uncertainty_weight
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.optimisers import Adam, Step, clipped_to, sgd
+from asyncfl_lite.algorithms.losses import uncertainty_aware_loss, uncertainty_weight
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 
 
 @ALGORITHMS.register("fedecho")

@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.registry import Settings
 
 
 @ALGORITHMS.register("fedfa")

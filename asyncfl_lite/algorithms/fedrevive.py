@@ -3,7 +3,7 @@
 "Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning", §2, Eqs. 3 and 4,
 Appendices B and I. What the paper leaves open (λ, probes, latents, s_max, warm-up) is a switch, with the values
 of its authors' code, mostly those for CIFAR-10, as defaults. The made-up data is the work of
-:mod:`asyncfl_lite.synthesis`.
+:mod:`asyncfl_lite.algorithms.synthesis`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Update
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher, Teacher
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.features import keeps_statistics, outputs_and_statistics, stored_statistics
-from asyncfl_lite.synthesis import (
+from asyncfl_lite.algorithms.synthesis import (
     ClassProxies,
     GeneratedInputs,
     InputMaker,
@@ -33,6 +31,8 @@ from asyncfl_lite.synthesis import (
     synthesis_loss,
     teacher_weights,
 )
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
 
 
 @ALGORITHMS.register("fedrevive")

@@ -3,7 +3,7 @@
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
 Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
 are renormalised, T₀, how staleness counts) is a switch. Its teacher chain is an initialiser
-(:mod:`asyncfl_lite.initial.teacher_chain`).
+(:mod:`asyncfl_lite.runs.initial.teacher_chain`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.registry import Settings
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Settings
 
 
 @ALGORITHMS.register("kuiper")

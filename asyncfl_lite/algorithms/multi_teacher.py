@@ -16,13 +16,13 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.base import ServerContext, Update
-from asyncfl_lite.distillation import multi_teacher_loss
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.algorithms.losses import multi_teacher_loss
+from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool, cropped_and_mirrored
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.optimisers import Adam, Step, sgd
-from asyncfl_lite.stacked import outputs_of_all
-from asyncfl_lite.streams import stream
-from asyncfl_lite.synthesis import ClassProxies, Pool, cropped_and_mirrored
+from asyncfl_lite.models.stacked import outputs_of_all
+from asyncfl_lite.models.steps import Adam, Step, sgd
 
 SPIKE, WINDOW, ENOUGH = 3.0, 20, 10
 """A distillation loss of 3 times the mean of the latest 20, once there are 10, is a spike (the authors' code)."""

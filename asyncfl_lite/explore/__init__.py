@@ -7,7 +7,6 @@ shows everywhere; the second puts ipywidgets around it, which need a running ker
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
-from asyncfl_lite.explore.head_to_head import explore_head_to_head, head_to_head_figure
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
 from asyncfl_lite.explore.schedules import LINES, explore_schedules, schedule_figure, staleness_weight
 from asyncfl_lite.explore.staleness import (
@@ -19,6 +18,7 @@ from asyncfl_lite.explore.staleness import (
     staleness_figure,
 )
 from asyncfl_lite.explore.time_machine import Moment, explore_run, moment, moment_figure
+from asyncfl_lite.reproduction.report.explorer import explore_head_to_head, head_to_head_figure
 
 __all__ = [
     "LINES",

@@ -11,7 +11,7 @@ from typing import Any
 import ipywidgets as widgets
 from matplotlib.figure import Figure
 
-from asyncfl_lite.errors import AsyncFLError
+from asyncfl_lite.base.errors import AsyncFLError
 
 
 def described(figure: Figure) -> str:

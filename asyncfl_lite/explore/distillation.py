@@ -19,8 +19,13 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.distillation import entropy, labelled_distillation_loss, uncertainty_aware_loss, uncertainty_weight
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.algorithms.losses import (
+    entropy,
+    labelled_distillation_loss,
+    uncertainty_aware_loss,
+    uncertainty_weight,
+)
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 
@@ -72,7 +77,7 @@ def distillation_terms(
     direction: Literal["forward", "reverse"] = "forward",
     times_t2: bool = False,
 ) -> Terms:
-    """Return the mixed loss of one input, taken apart, as :mod:`asyncfl_lite.distillation` computes it.
+    """Return the mixed loss of one input, taken apart, as :mod:`asyncfl_lite.algorithms.losses` computes it.
 
     Args:
         teacher, student: C logits each.
@@ -82,7 +87,7 @@ def distillation_terms(
         weight: used by ``fixed``.
         version: of the server, used by ``fedadt``.
         temperature, direction, times_t2: as
-            :func:`~asyncfl_lite.distillation.labelled_distillation_loss` takes them; not used by ``fedecho``.
+            :func:`~asyncfl_lite.algorithms.losses.labelled_distillation_loss` takes them; not used by ``fedecho``.
 
     Raises:
         ConfigError: if the logits do not match, or a setting is out of its range.

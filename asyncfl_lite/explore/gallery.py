@@ -15,12 +15,12 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from asyncfl_lite.algorithms.fedrevive import FedRevive
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore.controls import played
-from asyncfl_lite.jobs import Arrival
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
-from asyncfl_lite.runner import Run
-from asyncfl_lite.simulator import Simulation
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.simulation import Simulation
 
 RIGHT = "#0f766e"
 """Frame of an image that is named as was asked for."""

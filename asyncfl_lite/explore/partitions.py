@@ -11,11 +11,11 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.explore.controls import under_controls
-from asyncfl_lite.partitions import PARTITIONS, label_counts, total_variation
 from asyncfl_lite.plots import NEUTRAL, use_style
-from asyncfl_lite.streams import stream
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Stops of the slider for Dirichlet's α."""
@@ -28,7 +28,7 @@ def partition_figure(
 
     Samples are dealt out as a run with this seed does it, if its method keeps none of them on the server. The title
     says what the law's settings are, and the clients' mean total variation distance from the label shares of all
-    (:func:`~asyncfl_lite.partitions.total_variation`).
+    (:func:`~asyncfl_lite.tasks.partitions.total_variation`).
 
     Args:
         task: whose training samples are dealt out, by their labels, or by their kinds where it has such.

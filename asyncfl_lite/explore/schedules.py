@@ -22,7 +22,7 @@ from asyncfl_lite.algorithms import Update, make_algorithm
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.explore.staleness import READY_LAWS, run_clock
 from asyncfl_lite.plots import ACCENT, NEUTRAL, shade, title, use_style

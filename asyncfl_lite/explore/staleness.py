@@ -17,14 +17,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from asyncfl_lite.clock_only import ClockOnly, VersionCounter
-from asyncfl_lite.delays import DELAYS
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.explore.controls import under_controls
-from asyncfl_lite.history import Schedule, who_did_what
 from asyncfl_lite.plots import ACCENT, NEUTRAL, plot_staleness, use_style
-from asyncfl_lite.scheduling import SCHEDULING
-from asyncfl_lite.streams import stream
+from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.scheduling import SCHEDULING
+from asyncfl_lite.simulator.tables import Schedule, who_did_what
 
 READY_LAWS = tuple(
     name

@@ -24,7 +24,7 @@ from asyncfl_lite.plots import (
     time_label,
     use_style,
 )
-from asyncfl_lite.results import Result
+from asyncfl_lite.runs.results import Result
 
 
 class Moment(NamedTuple):

@@ -11,9 +11,9 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.registry import Registry, Settings
-from asyncfl_lite.vectors import VectorModel
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.models.vectors import VectorModel
 
 MODELS: Registry[ModelSpec] = Registry("model")
 
@@ -40,7 +40,7 @@ class ModelSpec(Settings):
     """A model's settings."""
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale (:mod:`asyncfl_lite.results`)."""
+    """Raised when its numbers change in meaning, so that older results count as stale."""
 
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained as one computation (``torch.func.vmap``)."""

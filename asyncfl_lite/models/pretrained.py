@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from asyncfl_lite.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.models.frozen import hide_frozen
 
 

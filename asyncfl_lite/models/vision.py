@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 from torch import nn
 
-from asyncfl_lite.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import MODELS, ModelSpec
 
 Norm = Literal["none", "group", "batch"]

@@ -4,7 +4,8 @@ A kind of data has a folder, a task or a family of tasks a file in it.
 """
 
 from asyncfl_lite.tasks import generation, images, text, video  # noqa: F401 - they register
-from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.images.packaged import Digits, MNIST5k
+from asyncfl_lite.tasks.registry import TASKS, TaskSource
+from asyncfl_lite.tasks.task import Task
 
 __all__ = ["TASKS", "Digits", "MNIST5k", "Task", "TaskSource"]

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import ConfigError, DataError, reason
-from asyncfl_lite.tasks.base import UnlabelledSet
+from asyncfl_lite.base.errors import ConfigError, DataError, reason
+from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 Pair = tuple[Tensor | np.ndarray, Tensor | np.ndarray]
 

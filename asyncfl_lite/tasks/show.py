@@ -14,11 +14,10 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from asyncfl_lite.defaults import COMMON
-from asyncfl_lite.defaults import TASKS as DEFAULTS
-from asyncfl_lite.plots import NEUTRAL, use_style
-from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.images.image_task import balanced
+from asyncfl_lite.base.style import NEUTRAL, use_style
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.subsets import balanced
+from asyncfl_lite.tasks.task import Task
 
 Parts = Sequence[np.ndarray]
 """Client -> ``(n_i,)`` places of its samples in the task's training set."""
@@ -34,7 +33,7 @@ def title(task: Task) -> str:
 
 
 def describe(task: Task, parts: Parts | None = None) -> str:
-    """Return what a task is, a line a fact: sizes, shapes, classes, metric, source, licence, default model.
+    """Return what a task is, a line a fact: sizes, shapes, classes, metric, source, licence.
 
     Args:
         task: the task.
@@ -57,7 +56,6 @@ def describe(task: Task, parts: Parts | None = None) -> str:
         "clients": _clients_in_words(task, parts) if parts is not None else "",
         "source": task.source,
         "licence": task.licence,
-        "model": f"{DEFAULTS.get(task.name, {}).get('model', COMMON['model'])} by default",
     }
     told = [(key, textwrap.wrap(value, 96)) for key, value in facts.items() if value]
     lines = [f"  {key if not more else '':<11} {line}" for key, value in told for more, line in enumerate(value)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import traceback
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.hardware import torch_threads
+from asyncfl_lite.base.devices import torch_threads
 from asyncfl_lite.testing.candidate import Candidate, Check, RuleBroken, registered, untouched_generators
 from asyncfl_lite.testing.checks import CHECKS
 

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
-from asyncfl_lite.config import Config
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.runner import Run
-from asyncfl_lite.simulator import Train
-from asyncfl_lite.streams import stream
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.base import UnlabelledSet
+from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 
 from asyncfl_lite.algorithms.base import Algorithm
-from asyncfl_lite.errors import ConfigError
-from asyncfl_lite.jobs import REPORTS
-from asyncfl_lite.registry import Settings
-from asyncfl_lite.scheduling import SCHEDULING
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.jobs import REPORTS
+from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.testing.candidate import Candidate, expect
 
 FAMILIES = ("synchronous", "asynchronous", "buffered", "distilling")
@@ -31,7 +31,7 @@ def check_declarations(make: Candidate) -> None:
     _expect_known("redispatch", cls.redispatch, tuple(SCHEDULING), "it names the scheduling policy")
     expect(
         isinstance(cls.Settings, type) and issubclass(cls.Settings, Settings),
-        "Settings must derive from asyncfl_lite.registry.Settings, since that refuses what is misspelt; it is "
+        "Settings must derive from asyncfl_lite.base.registry.Settings, since that refuses what is misspelt; it is "
         f"{cls.Settings}",
     )
     _expect_sound_state(make.run().algorithm)

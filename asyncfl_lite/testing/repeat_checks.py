@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from asyncfl_lite.algorithms.base import Algorithm, Update
-from asyncfl_lite.checkpoints import load_checkpoint, save_checkpoint
-from asyncfl_lite.history import who_did_what
-from asyncfl_lite.runner import Run
+from asyncfl_lite.runs.checkpoints import load_checkpoint, save_checkpoint
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.testing.candidate import Candidate, expect, simulate, untouched_generators
 from asyncfl_lite.testing.values import copied, difference
 

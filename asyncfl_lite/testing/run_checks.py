@@ -10,11 +10,11 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.base import Update
-from asyncfl_lite.assembly import make_simulation
-from asyncfl_lite.history import who_did_what
-from asyncfl_lite.jobs import Job, Outcome
-from asyncfl_lite.runner import Run
-from asyncfl_lite.simulator import Train
+from asyncfl_lite.runs.assembly import make_simulation
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.simulation import Train
+from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.testing.candidate import Candidate, expect, simulate
 from asyncfl_lite.testing.values import Kept, difference
 

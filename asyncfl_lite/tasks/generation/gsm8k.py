@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.errors import ConfigError, DataError, reason
-from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
-from asyncfl_lite.tasks.files import data_file, data_folder, text_of
+from asyncfl_lite.base.errors import ConfigError, DataError, reason
+from asyncfl_lite.base.files import data_file, data_folder, text_of
 from asyncfl_lite.tasks.generation.base import generation_task
 from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.generation.modmath import every_problem
+from asyncfl_lite.tasks.registry import TASKS, TaskSource
+from asyncfl_lite.tasks.task import Task
 
 CALCULATOR = re.compile(r"<<.*?>>")
 """Notes in GSM8K's answers for a calculator."""

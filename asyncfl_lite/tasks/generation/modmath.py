@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.tasks.base import TASKS, Task, TaskSource
 from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task
+from asyncfl_lite.tasks.registry import TASKS, TaskSource
+from asyncfl_lite.tasks.task import Task
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="

@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from asyncfl_lite.errors import DataError, MissingLibraryError
-from asyncfl_lite.tasks.base import TASKS
-from asyncfl_lite.tasks.files import DAMAGE, check_labels, data_folder, reading, text_of
+from asyncfl_lite.base.errors import DataError, MissingLibraryError
+from asyncfl_lite.base.files import DAMAGE, data_folder, reading, text_of
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
-from asyncfl_lite.tasks.images.image_task import Labelled, balanced
+from asyncfl_lite.tasks.images.image_task import Labelled
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.subsets import balanced, check_labels
 
 NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 """Class names in LEAF's order, which the parquet copy keeps."""

@@ -10,14 +10,16 @@ import numpy as np
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks.base import Task, TaskSource, UnlabelledSet
-from asyncfl_lite.tasks.files import at_home, data_root
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import at_home, data_root
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.augment import CropAndFlip
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
 from asyncfl_lite.tasks.images.torchvision_files import read_files
+from asyncfl_lite.tasks.registry import TaskSource
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import Task
 
 Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
 """Images of another kind that the server may hold; ``photographs`` are crops of the two that scikit-learn ships."""

@@ -4,41 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks.base import Task, UnlabelledSet
 from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.subsets import UnlabelledSet, balanced
+from asyncfl_lite.tasks.task import Task
 
 Labelled = tuple[Tensor, Tensor]
 """``(n, C, height, width)`` images, float in [0, 1] or bytes, and ``(n,)`` int64 labels."""
-
-
-def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
-    """Return the sorted places of ``count`` samples with as many of each class as can be, always the same ones.
-
-    Samples of a smaller count are among those of a larger one. Where a class runs out the others fill up.
-
-    Args:
-        labels: ``(n,)``.
-        count: how many; None for all.
-        what: the setting that ``count`` comes from, for the error.
-
-    Raises:
-        DataError: when there are fewer.
-    """
-    if count is None:
-        return np.arange(len(labels))
-    if count > len(labels):
-        raise DataError(f"{what}: must be at most {len(labels)}, got {count}")
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    turn = np.empty(len(labels), dtype=np.int64)  # a sample's number among those of its class
-    for label in np.unique(labels):
-        own = shuffled[labels[shuffled] == label]
-        turn[own] = np.arange(len(own))
-    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")[:count]])
 
 
 def taken(images: Tensor, labels: Tensor, count: int | None, what: str) -> Labelled:

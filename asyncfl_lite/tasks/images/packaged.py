@@ -13,11 +13,13 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.errors import MissingLibraryError
-from asyncfl_lite.tasks.base import TASKS, Task, TaskSource, UnlabelledSet
+from asyncfl_lite.base.errors import MissingLibraryError
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.unlabelled import moved, resize
+from asyncfl_lite.tasks.registry import TASKS, TaskSource
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import Task
 
 DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
 DIGITS_LICENCE = "CC BY 4.0"

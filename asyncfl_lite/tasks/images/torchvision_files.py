@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import DataError, reason
-from asyncfl_lite.tasks.files import DAMAGE, check_labels, data_folder
+from asyncfl_lite.base.errors import DataError, reason
+from asyncfl_lite.base.files import DAMAGE, data_folder
 from asyncfl_lite.tasks.images.image_task import Labelled
+from asyncfl_lite.tasks.subsets import check_labels
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from asyncfl_lite.tasks.base import TASKS
-from asyncfl_lite.tasks.files import data_root
+from asyncfl_lite.base.files import data_root
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled, taken
 from asyncfl_lite.tasks.images.packaged import MNIST_LICENCE
 from asyncfl_lite.tasks.images.torchvision_files import read_files
+from asyncfl_lite.tasks.registry import TASKS
 
 KRIZHEVSKY = "Krizhevsky, Nair, Hinton, Learning Multiple Layers of Features from Tiny Images, 2009"
 CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.errors import DataError
+from asyncfl_lite.base.errors import DataError
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
 """What counts as an image in a folder."""

@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks.base import TASKS, Task
-from asyncfl_lite.tasks.files import data_file, data_folder, reading
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import data_file, data_folder, reading
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from asyncfl_lite.errors import DataError
-from asyncfl_lite.tasks.base import Task
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.tasks.task import Task
 
 IGNORED = -100
 """Label of a position at which nothing is predicted."""

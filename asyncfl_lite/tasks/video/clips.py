@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from asyncfl_lite.errors import DataError, MissingLibraryError
+from asyncfl_lite.base.errors import DataError, MissingLibraryError
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Of Kinetics-400's red, green and blue in [0, 1], as torchvision's video models take them."""
@@ -168,7 +168,7 @@ def _decode_all(
     finally:
         with suppress(OSError):
             part.unlink()
-    from asyncfl_lite.atomic import write_atomically
+    from asyncfl_lite.base.files import write_atomically
 
     write_atomically(notes, json.dumps(skipped, indent=1) + "\n")
     _tell(skipped, videos, notes)

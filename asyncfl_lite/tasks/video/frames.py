@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.tasks.base import TASKS, Task
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.video.motion import MovingDigits
 
 RECORDED = 8

@@ -1,0 +1,121 @@
+"""Generators G_θ of real-valued inputs (FedRevive §3.1; after Fang et al., AAAI 2022).
+
+A latent plus a fifth of its class's embedding goes through a linear layer and, for images, two upsampling
+convolution blocks. The last layer is a sigmoid, mapped to the range of the task's inputs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.vectors import VectorModel
+
+
+class ImageGenerator(nn.Module):
+    """Images of ``shape`` from latents.
+
+    Linear, then BatchNorm, upsampling, 3×3 convolution, BatchNorm, leaky ReLU, upsampling, convolution,
+    BatchNorm, leaky ReLU, convolution, sigmoid, with 2 × width, 2 × width and width channels. The first image
+    has a quarter of the sides, rounded up; the last upsampling meets them exactly, whatever they are.
+
+    Args:
+        shape: (channels, height, width).
+        nz: length of a latent.
+        width: ngf.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], nz: int, width: int) -> None:
+        super().__init__()
+        channels, *sides = shape
+        self.quarter = (2 * width, *(math.ceil(side / 4) for side in sides))
+        self.linear = nn.Linear(nz, math.prod(self.quarter))
+        self.convolutions = nn.Sequential(
+            _norm(nn.BatchNorm2d, 2 * width),
+            nn.Upsample(scale_factor=2),
+            nn.Conv2d(2 * width, 2 * width, 3, padding=1, bias=False),
+            _norm(nn.BatchNorm2d, 2 * width),
+            nn.LeakyReLU(0.2),
+            nn.Upsample(size=tuple(sides)),
+            nn.Conv2d(2 * width, width, 3, padding=1, bias=False),
+            _norm(nn.BatchNorm2d, width),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(width, channels, 3, padding=1),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """Return ``(B, *shape)`` in [0, 1] for ``(B, nz)``."""
+        return self.convolutions(self.linear(latents).unflatten(1, self.quarter))
+
+
+class VectorGenerator(nn.Module):
+    """Inputs of any shape from latents, by two linear layers: for what is not an image. Ours, not the paper's.
+
+    Args:
+        shape: of one input.
+        nz: length of a latent.
+        width: ngf; the hidden layer has twice as many.
+    """
+
+    def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(nz, 2 * width),
+            _norm(nn.BatchNorm1d, 2 * width),
+            nn.LeakyReLU(0.2),
+            nn.Linear(2 * width, math.prod(shape)),
+            nn.Sigmoid(),
+            nn.Unflatten(1, shape),
+        )
+
+    def forward(self, latents: Tensor) -> Tensor:
+        """Return ``(B, *shape)`` in [0, 1] for ``(B, nz)``."""
+        return self.layers(latents)
+
+
+def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
+    """Return BatchNorm by the batch's own statistics: nothing is kept from one synthesis to the next."""
+    return kind(channels, track_running_stats=False)
+
+
+class GeneratedInputs:
+    """The maker that is a generator (see :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`).
+
+    Its latents are ``(B, nz)`` noise and ``(C, nz)`` class embeddings, both drawn anew and trained in every
+    synthesis, as in the authors' code.
+
+    Args:
+        spec: shape and range of the task's inputs.
+        nz: length of a latent.
+        width: ngf.
+        class_weight: of a class's embedding beside the noise.
+        seed: of the initial weights.
+        like: a tensor of the dtype and device to work in.
+    """
+
+    def __init__(self, spec: InputSpec, nz: int, width: int, class_weight: float, seed: int, like: Tensor) -> None:
+        build = ImageGenerator if len(spec.shape) == 3 else VectorGenerator
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.generator = VectorModel(build(spec.shape, nz, width).to(like))
+        self.spec, self.nz, self.class_weight, self.like = spec, nz, class_weight, like
+
+    def initial(self) -> Tensor:
+        """Return the ``(g,)`` initial weights."""
+        return self.generator.flatten()[0]
+
+    def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
+        """Return ``(B, nz)`` noise and ``(C, nz)`` class embeddings, standard normal."""
+        sizes = [(len(labels), self.nz), (self.spec.num_classes, self.nz)]
+        return [torch.from_numpy(rng.standard_normal(size)).to(self.like) for size in sizes]
+
+    def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
+        """Return ``(B, *shape)`` inputs within the task's range."""
+        noise, embeddings = latents
+        conditioned = noise + self.class_weight * embeddings[labels]
+        return self.spec.low + (self.spec.high - self.spec.low) * self.generator(theta, conditioned)

@@ -1,0 +1,76 @@
+"""Soft prompts, which make text up as embeddings (FedRevive §3.2, text task).
+
+A few vectors that are meta-learned, θ, stand right behind the model's prediction token; the embeddings of a
+snippet of text follow and are the latents. The paper's snippets come from a language model of a billion
+parameters; here they are rows of tokens that the caller has, or random tokens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.vectors import VectorModel
+
+
+class SoftPrompts:
+    """The maker of embedded text (see :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`).
+
+    Args:
+        spec: length of a text and number of tokens.
+        model: the clients' model; its first embedding layer is the one for tokens, and it takes ``(n, length,
+            width)`` embeddings in place of ``(n, length)`` tokens.
+        length: how many prompt vectors.
+        seed: of the initial vectors, standard normal.
+        like: a tensor of the dtype and device to work in.
+        snippets: ``(S, text length)`` rows of tokens that a text starts from; random tokens without any.
+
+    Raises:
+        ConfigError: when prompts leave no room for text, or the model has no embedding layer.
+    """
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        model: VectorModel,
+        length: int,
+        seed: int,
+        like: Tensor,
+        snippets: Tensor | None = None,
+    ) -> None:
+        (text_length,) = spec.shape
+        if length >= text_length:
+            raise ConfigError(f"prompt_length: must be less than the texts' length {text_length}, got {length}")
+        layers = [name for name, part in model._module.named_modules() if isinstance(part, nn.Embedding)]
+        if not layers:
+            raise ConfigError("model: made-up text needs a model with an embedding layer, such as text_transformer")
+        self._table = f"{layers[0]}.weight"
+        self.spec, self.model, self.length, self.snippets = spec, model, length, snippets
+        self._initial = torch.randn(length * self.table(like).shape[-1], generator=torch.Generator().manual_seed(seed))
+        self._initial = self._initial.to(like)
+
+    def table(self, x: Tensor) -> Tensor:
+        """Return the ``(vocabulary, width)`` token embeddings of the model with parameters ``x``."""
+        return self.model.unflatten(x)[self._table]
+
+    def initial(self) -> Tensor:
+        """Return the ``(length · width,)`` initial prompt vectors, one after another."""
+        return self._initial
+
+    def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
+        """Return the ``(B, text length - length, width)`` embeddings of snippets, in the model ``x``."""
+        shape = (len(labels), self.spec.shape[0])
+        if self.snippets is None:
+            tokens = torch.from_numpy(rng.integers(self.spec.vocabulary, size=shape))
+        else:
+            tokens = self.snippets[torch.from_numpy(rng.integers(len(self.snippets), size=len(labels)))]
+        return [self.table(x)[tokens[:, self.length :].to(x.device)].detach()]
+
+    def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
+        """Return ``(B, text length, width)`` embeddings: the prompts, then the latents."""
+        (text,) = latents
+        prompts = theta.view(self.length, -1).expand(len(text), -1, -1)
+        return torch.cat([prompts, text], dim=1)

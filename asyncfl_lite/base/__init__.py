@@ -1,0 +1,1 @@
+"""What everything stands on: errors, registries of named parts, random streams, files, devices."""

@@ -1,0 +1,192 @@
+"""Names of methods, tasks, models, delay laws and partitions, and their typed settings.
+
+Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
+frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
+package knows the names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import typing
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Generic, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
+
+T = TypeVar("T")
+
+SMALLER_THAN = 2**63
+"""Whole numbers beyond have no place in tensors and tables."""
+
+
+class Settings(BaseModel):
+    """A frozen group of typed settings; a misspelt or impossible one is a one-line error.
+
+    Raises:
+        ConfigError: naming the field, what was given and what is allowed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ConfigError(one_line(error, type(self))) from None
+
+    @classmethod
+    def from_mapping(cls, content: Any) -> Self:
+        """Return the settings that ``content`` holds, which may be anything, as it comes from a file.
+
+        Raises:
+            ConfigError: when it is no mapping, or as the class.
+        """
+        if not isinstance(content, dict):
+            allowed = ", ".join(cls.model_fields) or "nothing"
+            raise ConfigError(f"must be a mapping of {allowed}, got {shown(content)}")
+        cls._refuse_odd_names(content)
+        return cls(**content)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Settings inside others are made as by :meth:`from_mapping`."""
+        if isinstance(content, dict):
+            cls._refuse_odd_names(content)
+        return handler(content)
+
+    @classmethod
+    def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
+        """Refuse what Python cannot pass by name, such as YAML's numbers and dates."""
+        for key in content:
+            if not isinstance(key, str):
+                raise ConfigError(unknown_name("setting", key, cls.model_fields))
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse true and false where a number is wanted: Python would count them as 1 and 0."""
+        values = value if isinstance(value, list | tuple) else (value,)
+        if any(isinstance(part, bool) for part in values) and _wants_number(cls, info.field_name):
+            raise ValueError("must be a number, not true or false")
+        return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _bounded(cls, value: Any) -> Any:
+        """Refuse infinity, what is no number, and whole numbers that no tensor holds."""
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, float) and not math.isfinite(part):
+                raise ValueError("must be a finite number")
+            if isinstance(part, int) and abs(part) >= SMALLER_THAN:
+                raise ValueError("must be less than 2**63")
+        return value
+
+
+@cache
+def _wants_number(cls: type[BaseModel], name: str) -> bool:
+    """Whether a field takes numbers and no truth values."""
+    kinds, left = set(), [cls.model_fields[name].annotation]
+    while left:
+        kind = left.pop()
+        kinds.add(kind)
+        left += typing.get_args(kind) if typing.get_origin(kind) is not typing.Literal else ()
+    return bool(kinds & {int, float}) and not kinds & {bool, Any}
+
+
+def one_line(error: ValidationError, model: type[BaseModel]) -> str:
+    """Turn pydantic's report into one line: the field, what is allowed, what was given."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return unknown_name("setting", where, model.model_fields)
+    reason = first["msg"].removeprefix("Value error, ")
+    if not where:
+        return reason
+    if isinstance(first.get("ctx", {}).get("error"), ConfigError):  # a message of this kind already
+        return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
+    for told, better in WORDS:
+        reason = re.sub(told, better, reason, count=1)
+    return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(first['input'])}")
+
+
+WORDS = (
+    (r"^Field required$", "must be given"),
+    (r"^(Input|Tuple|List|Dictionary|String|Value) should (be|have)", r"must \2"),
+    (r" after validation, not \d+$", ""),
+    (r"^Input is not a valid path.*", "must be a path"),
+    (r"^Unable to parse input string as an integer, exceeded maximum size$", "must be a whole number below 2**63"),
+    (r"^Keys should be strings$", "must have names as keys"),
+)
+"""Pydantic's words, and ours."""
+
+
+def nested(where: str, message: str) -> str:
+    """Return a one-line message about a group's setting as one that names the group, ``where``, too."""
+    if message.startswith("setting:"):
+        return where + message.removeprefix("setting")
+    if message.startswith("must be"):
+        return f"{where}: {message}"
+    return f"{where}.{message}"
+
+
+class Registry(Generic[T]):
+    """Named classes of one kind, each with a line of description.
+
+    Args:
+        kind: what the names stand for, as errors call it (``"delay"``).
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, type[T]] = {}
+
+    def register(self, name: str) -> Callable[[type[T]], type[T]]:
+        """Class decorator that files a class under ``name``."""
+
+        def file(cls: type[T]) -> type[T]:
+            known = self._entries.get(name)
+            # a notebook's cell that is run again defines its class anew
+            if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise ConfigError(f"{self.kind}: {name!r} is registered twice")
+            self._entries[name] = cls
+            return cls
+
+        return file
+
+    def remove(self, name: str) -> None:
+        """Forget a name, such as that of a method which a test made up."""
+        del self._entries[name]
+
+    def get(self, name: str) -> type[T]:
+        """Return the class filed under ``name``.
+
+        Raises:
+            ConfigError: if there is none, with the nearest name.
+        """
+        if not isinstance(name, str) or name not in self._entries:
+            raise ConfigError(unknown_name(self.kind, name, self._entries))
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._entries))
+
+    def describe(self) -> dict[str, str]:
+        """Return the first docstring line of every entry, by name."""
+        return {name: (self._entries[name].__doc__ or "").strip().split("\n")[0] for name in self}

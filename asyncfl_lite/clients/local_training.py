@@ -1,0 +1,154 @@
+"""What clients train on and how: their data, and the settings of their local training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.simulator.jobs import Job
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """How a client trains (specification §0.5).
+
+    Attributes:
+        epochs, steps: passes over its samples or minibatch steps; exactly one is given.
+        clip: largest L2 norm of a step's gradient, or None.
+        lr_decay: factor on the learning rate a server version.
+        proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
+        correction_once: apply a job's correction once, after the last step, in place of at every step.
+        midway: how far through its steps a job merges the newer model that it was sent.
+        reports: what else its outcome holds, of :data:`~asyncfl_lite.simulator.jobs.REPORTS`.
+        autocast: forward passes in bfloat16 where torch holds that safe; parameters and steps stay as they are.
+        channels_last: images in that memory format when jobs train one by one, whatever the model. One with
+            max-pooling always gets them so (:meth:`~asyncfl_lite.models.vectors.VectorModel.laid_out`).
+    """
+
+    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
+    lr: float = 0.01
+    batch_size: int = 50
+    epochs: int | None = None
+    steps: int | None = None
+    weight_decay: float = 0.0
+    clip: float | None = None
+    lr_decay: float = 1.0
+    proximal: float = 0.0
+    correction_once: bool = False
+    midway: float = 0.5
+    reports: frozenset[str] = frozenset()
+    autocast: bool = False
+    channels_last: bool = False
+
+    def precision(self, device: torch.device) -> AbstractContextManager:
+        """Return the context that forward passes on ``device`` go through."""
+        return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
+
+    @property
+    def means_gradients(self) -> bool:
+        """Whether outcomes hold the mean of a job's gradients; that of plain SGD is in its delta."""
+        return "mean_gradient" in self.reports and self.optimiser != "sgd"
+
+    def lr_at(self, version: int) -> float:
+        """Return the learning rate of a job that starts from ``version``."""
+        return self.lr * self.lr_decay**version
+
+    def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
+        """Return a job's minibatches: ``(steps, batch_size)`` int64 places, -1 where there is none.
+
+        Every epoch is a fresh shuffle cut into batches, the last one shorter. A number of steps cuts
+        as many epochs short as it needs.
+        """
+        a_pass = -(-num_samples // self.batch_size)
+        epochs = self.epochs if self.steps is None else -(-self.steps // a_pass)
+        places = np.full((epochs, a_pass * self.batch_size), -1)
+        for epoch in places:
+            epoch[:num_samples] = rng.permutation(num_samples)
+        return places.reshape(-1, self.batch_size)[: self.steps]
+
+
+@dataclass(frozen=True)
+class ClientData:
+    """All clients' samples as shared tensors; a client is a list of places in them.
+
+    Attributes:
+        inputs: ``(n, …)`` on the device.
+        targets: ``(n, …)`` on the device.
+        parts: client -> ``(n_i,)`` int64 places.
+        losses: ``(outputs, targets) -> (n,)`` loss a sample.
+        hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is right.
+        num_classes: C.
+        augment: ``(inputs, generator) -> inputs`` for a training batch, or None.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    parts: Sequence[np.ndarray]
+    losses: Callable[[Tensor, Tensor], Tensor]
+    hits: Callable[[Tensor, Tensor], Tensor]
+    num_classes: int = 0
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """A job with what it takes to train it.
+
+    Attributes:
+        places: ``(steps, batch_size)`` int64 its minibatches' places in the data, -1 where there is none.
+        counted: first step of its last epoch, over which losses and hits are averaged.
+        midway: step before which it merges a newer model, if it was sent one.
+        lr: its learning rate.
+        generator: what its augmentation draws from, or None.
+    """
+
+    job: Job
+    places: np.ndarray
+    counted: int
+    midway: int
+    lr: float
+    generator: torch.Generator | None = None
+
+    @property
+    def seen(self) -> int:
+        """How many samples its last epoch goes through."""
+        return int((self.places[self.counted :] >= 0).sum())
+
+    def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
+        """Return a training batch as this job sees it."""
+        return inputs if self.generator is None else data.augment(inputs, self.generator)
+
+
+def minibatch_losses(
+    data: ClientData, outputs: Tensor, targets: Tensor, counting: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Return the ``(n,)`` losses of samples, and ``(3, n)`` their losses, hits and squared losses if ``counting``."""
+    losses = data.losses(outputs, targets)
+    if not counting:
+        return losses, None
+    told, hits = losses.detach(), data.hits(outputs.detach(), targets)
+    return losses, torch.stack([told, hits.to(told), told.square()])
+
+
+def complete_gradient(
+    gradient: Tensor, training: LocalTraining, x: Tensor, start: Tensor, correction: Tensor | None
+) -> Tensor:
+    """Add to the gradients of losses, in place, what else is in a client's objective; return them.
+
+    Args:
+        gradient: ``(..., d)`` of the mean loss of a minibatch.
+        training: the weight of the proximal term, and when corrections apply.
+        x, start: ``(..., d)`` parameters now and at dispatch.
+        correction: ``(..., d)`` what a client adds to every gradient, or None.
+    """
+    if training.proximal:
+        gradient.add_(x - start, alpha=training.proximal)
+    if correction is not None and not training.correction_once:
+        gradient += correction
+    return gradient

@@ -1,0 +1,199 @@
+"""Clients' local training: jobs in, outcomes out, one by one or as a cohort.
+
+Which of the two computes a job does not matter beyond rounding: the minibatches come from the same streams, and
+the optimiser is the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.clients.cohort import Cohort
+from asyncfl_lite.clients.local_training import ClientData, LocalTraining, Work, complete_gradient, minibatch_losses
+from asyncfl_lite.models.features import feature_statistics
+from asyncfl_lite.models.stacked import chain_of
+from asyncfl_lite.models.steps import make_optimiser
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.simulator.jobs import Job, Outcome
+
+LARGEST_COHORT = 256
+"""Jobs in one vectorised computation; a longer list is cut, most steps first."""
+LARGEST_MATRIX = 2**24
+"""Numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
+
+LARGEST_OF_IMAGES = 8
+"""Jobs in one on a processor, where models are chains that work on images: more images at once leave its cache."""
+
+
+class Trainer:
+    """Turns jobs into outcomes.
+
+    Args:
+        model: the clients' model.
+        data: the clients' samples.
+        training: how they train.
+        seed: the run's seed, which with client and job number names a job's stream of batches.
+        cohort: train jobs as cohorts, not one by one.
+    """
+
+    def __init__(
+        self, model: VectorModel, data: ClientData, training: LocalTraining, seed: int, *, cohort: bool
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.training = training
+        self.seed = seed
+        self.cohort = cohort
+        self._architecture = repr(model.module), tuple(model.parameter_slots)
+        chain = chain_of(model)
+        self._chain_of_images = bool(chain and chain.images)
+        self._mixes = chain is not None and not chain.images
+        self._alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
+
+    def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Train ``jobs``; outcomes come in their order."""
+        return train_together([(self, job) for job in jobs])
+
+    @property
+    def shared(self) -> Hashable:
+        """What jobs must have in common to be trained in one cohort; None for those trained one by one.
+
+        Jobs of several runs share one only where a row's bits do not depend on its company, which batched products of
+        small matrices keep, and grouped convolutions need not.
+        """
+        if not self.cohort:
+            return None
+        run = None if self._mixes else id(self)
+        return run, self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
+
+    @property
+    def largest_cohort(self) -> int:
+        """How many jobs to train in one computation."""
+        on_processor = self.data.inputs.device.type == "cpu"
+        most = LARGEST_OF_IMAGES if self._chain_of_images and on_processor else LARGEST_COHORT
+        return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
+
+    def plan(self, job: Job) -> Work:
+        """Return a job with its minibatches; what it draws, its client and number alone decide.
+
+        One that is cut short takes the first of its steps, at least one.
+        """
+        part, training = self.data.parts[job.client], self.training
+        places = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
+        if job.fate is not None:
+            places = places[: max(1, math.ceil(job.fate.share * len(places)))]
+        places = np.where(places < 0, -1, part[places])
+        a_pass = -(-len(part) // training.batch_size)
+        generator = None
+        if self.data.augment is not None:
+            seed = int(stream(self.seed, "augment", job.client, job.number).integers(2**63))
+            generator = torch.Generator(self.data.inputs.device).manual_seed(seed)
+        counted, midway = max(0, len(places) - a_pass), int(training.midway * len(places))
+        return Work(job, places, counted, midway, training.lr_at(job.start_version), generator)
+
+    def outcome(
+        self,
+        work: Work,
+        delta: Tensor,
+        sums: Sequence[float],
+        buffers: Tensor | None = None,
+        gradients: Tensor | None = None,
+    ) -> Outcome:
+        """Return what a trained job reports.
+
+        Args:
+            work: the job.
+            delta: ``(d,)`` what training changed.
+            sums: of losses, hits and squared losses over its last epoch.
+            buffers: ``(b,)`` its running statistics.
+            gradients: ``(d,)`` the sum of what its optimiser was given, if that is asked for.
+        """
+        part, seen, (loss, hits, square) = self.data.parts[work.job.client], work.seen, sums
+        outcome = Outcome(delta, len(part), loss / seen, hits / seen, buffers, len(work.places), square / seen)
+        if gradients is not None:
+            outcome.mean_gradient = gradients / len(work.places)
+        if self.training.reports:
+            self._report(work.job, outcome)
+        return outcome
+
+    def _report(self, job: Job, outcome: Outcome) -> None:
+        """Add what the method asks for beyond the usual."""
+        reports = self.training.reports
+        places = torch.from_numpy(self.data.parts[job.client]).to(outcome.delta.device)
+        inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.start + outcome.delta
+        if "received_accuracy" in reports:
+            outputs = self.model.outputs(job.start, inputs, job.start_buffers)
+            outcome.received_accuracy = float(self.data.hits(outputs, targets).mean())
+        if "trained_accuracy" in reports:
+            outputs = self.model.outputs(x, inputs, outcome.buffers)
+            outcome.trained_accuracy = float(self.data.hits(outputs, targets).mean())
+        if "label_counts" in reports:
+            outcome.label_counts = targets.flatten().bincount(minlength=self.data.num_classes).cpu()
+        if "features" in reports:
+            outcome.features = feature_statistics(self.model, x, inputs, outcome.buffers)
+
+    def train_one(self, work: Work) -> Outcome:
+        """Train one job by itself."""
+        job, training = work.job, self.training
+        x = job.start.clone()
+        buffers = None if job.start_buffers is None else job.start_buffers.clone()
+        step = make_optimiser(training, x, work.lr)
+        sums, gradients = x.new_zeros(3), torch.zeros_like(x) if training.means_gradients else None
+        for number, row in enumerate(work.places):
+            if job.midway is not None and number == work.midway:
+                x.lerp_(job.midway.model, job.midway.weight)
+            places = torch.from_numpy(row[row >= 0]).to(x.device)
+            inputs, targets = work.augmented(self.data, self.data.inputs[places]), self.data.targets[places]
+            laid_out = self.model.laid_out(inputs, always=training.channels_last)
+            point, counting = x.detach().requires_grad_(), number >= work.counted
+            with training.precision(x.device):
+                outputs = self.model(point, laid_out, buffers, train=True)
+                losses, tally = minibatch_losses(self.data, outputs, targets, counting)
+            (gradient,) = torch.autograd.grad(losses.mean(), point)
+            gradient = complete_gradient(gradient, training, x, job.start, job.correction)
+            if gradients is not None:
+                gradients += gradient
+            step(x[None], gradient[None])
+            if counting:
+                sums += tally.sum(1)
+        if job.correction is not None and training.correction_once:
+            x = x - work.lr * job.correction
+            gradients = None if gradients is None else gradients + job.correction
+        return self.outcome(work, x - job.start, sums.tolist(), buffers, gradients)
+
+
+def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
+    """Train jobs, perhaps of several runs; those whose clients compute the same thing share cohorts.
+
+    Returns:
+        Outcomes in the order of ``jobs``. Each is what its trainer alone gives, within rounding.
+    """
+    works = [trainer.plan(job) for trainer, job in jobs]
+    outcomes: list[Outcome | None] = [None] * len(jobs)
+    groups: dict[Hashable, list[int]] = {}
+    for place, (trainer, job) in enumerate(jobs):
+        if trainer.shared is None:
+            outcomes[place] = trainer.train_one(works[place])
+        else:
+            groups.setdefault((trainer.shared, job.correction is None), []).append(place)
+    for members in groups.values():
+        trainer = jobs[members[0]][0]
+        largest = trainer.largest_cohort
+        longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
+        for first in range(0, len(members), largest):
+            places = longest_first[first : first + largest]
+            cohort = Cohort(trainer.model, trainer.data, trainer.training, [works[place] for place in places])
+            deltas, sums = cohort.train()
+            for row, place in enumerate(places):
+                # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
+                gradients = None if cohort.gradients is None else cohort.gradients[row].clone()
+                delta, told = deltas[row].clone(), sums[row].tolist()
+                outcomes[place] = jobs[place][0].outcome(works[place], delta, told, gradients=gradients)
+    return outcomes

@@ -1,0 +1,176 @@
+"""Statistics of a model's inner features φ, by which made-up inputs are told from real ones.
+
+FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
+φ is a mean and a variance for every channel of
+
+1. the hidden state of the first token behind each layer of the encoder, in a model that reads its answer off a token of
+   its own before the text, as Appendix I has it for T5 (the authors' code takes means alone, of the second and the
+   fifth of T5-small's six layers, and compares every sample with them);
+2. otherwise the inputs of the BatchNorm layers, where a model has any that keep running statistics: what real data
+   gave is then stored in the model itself;
+3. otherwise the inputs of its other normalisation layers;
+4. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
+
+Embedding layers do not count: made-up text enters a model behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from asyncfl_lite.models.vectors import VectorModel
+
+NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
+WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.RMSNorm)
+
+Look = Callable[[nn.Module, tuple[Any, ...], Any], Tensor]
+"""From a layer, its inputs and its output to ``(…, channels)`` features."""
+
+
+def _statistics_keepers(module: nn.Module) -> dict[str, nn.Module]:
+    """Return the BatchNorm layers that keep running statistics, by name, in the module's order."""
+    named = module.named_modules()
+    return {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and layer.track_running_stats}
+
+
+def _of_first_token(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
+    """Look at a layer's hidden state of the first token; layers of `transformers` may return it among other things."""
+    return (output[0] if isinstance(output, tuple) else output)[:, 0]
+
+
+def _of_input(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
+    return _channels_last(layer, inputs[0])
+
+
+def _of_output(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
+    return _channels_last(layer, output)
+
+
+def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
+    return features if isinstance(layer, CHANNELS_LAST) else features.movedim(1, -1)
+
+
+def _layers(module: nn.Module) -> tuple[list[nn.Module], Look]:
+    """Return the layers that φ looks at, in the module's order, and at what of theirs."""
+    if hasattr(module, "prediction_token"):
+        encoder = next(part for part in module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
+        return list(encoder), _of_first_token
+    if keepers := list(_statistics_keepers(module).values()):
+        return keepers, _of_input
+    if others := [layer for layer in module.modules() if isinstance(layer, NORMALISATIONS)]:
+        return others, _of_input
+    return [layer for layer in module.modules() if isinstance(layer, WEIGHTED)], _of_output
+
+
+def _moments(features: Tensor) -> Tensor:
+    """Return the ``(2, channels)`` means and biased variances over samples and positions."""
+    variance, mean = torch.var_mean(features.flatten(0, -2), dim=0, correction=0)
+    return torch.stack([mean, variance])
+
+
+@contextmanager
+def _watched(module: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
+    """Collect the moments of each layer of φ in a forward pass inside; the hooks are gone afterwards."""
+    layers, look = _layers(module)
+    seen: dict[nn.Module, Tensor] = {}
+
+    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        seen.pop(layer, None)  # a layer that is called again moves to the end
+        seen[layer] = _moments(look(layer, inputs, output))
+
+    handles = [layer.register_forward_hook(note) for layer in layers]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def keeps_statistics(model: VectorModel) -> bool:
+    """Whether the model's own running statistics are its φ̄: it has BatchNorm that keeps some."""
+    return bool(_statistics_keepers(model.module))
+
+
+def outputs_and_statistics(
+    model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None
+) -> tuple[Tensor, list[Tensor]]:
+    """Return a batch's outputs and its φ, both differentiable in ``inputs`` and ``x``; evaluation mode.
+
+    Args:
+        model: the model.
+        x: ``(d,)`` its parameters.
+        inputs: ``(n, …)`` a batch.
+        buffers: ``(b,)`` its running statistics.
+
+    Returns:
+        ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
+    """
+    module = model.module
+    with _watched(module) as seen:
+        outputs = model(x, inputs, buffers)
+    layers, look = _layers(module)
+    if seen and look is _of_output:
+        seen.popitem()  # the layer that was called last gives the logits
+    return outputs, [seen[layer] for layer in layers if layer in seen]
+
+
+def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
+    """Return the running statistics of a model's BatchNorm layers, in the order of its φ.
+
+    Args:
+        model: a model with BatchNorm.
+        buffers: ``(b,)`` its floating buffers.
+
+    Returns:
+        ``(2, F)`` means and variances.
+    """
+    parts = {slot.name: buffers[slot.start : slot.stop] for slot in model.buffer_slots}
+    names = list(_statistics_keepers(model.module))
+    rows = [torch.cat([parts[f"{name}.running_{what}"] for name in names]) for what in ("mean", "var")]
+    return torch.stack(rows)
+
+
+@torch.no_grad()
+def feature_statistics(
+    model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500
+) -> Tensor:
+    """Return φ̄, what a trained model's features are on its client's samples.
+
+    A model with BatchNorm has it in its running statistics, which costs nothing; any other takes one forward
+    pass, batch by batch.
+
+    Args:
+        model: the model.
+        x: ``(d,)`` its trained parameters.
+        inputs: ``(n, …)`` the client's samples.
+        buffers: ``(b,)`` its running statistics after training; needed with BatchNorm.
+        batch_size: samples in one forward pass.
+
+    Returns:
+        ``(2, F)`` means and variances of all channels of all layers, without gradient; F may be 0.
+
+    Raises:
+        ValueError: for a model with BatchNorm without ``buffers``.
+    """
+    if keeps_statistics(model):
+        if buffers is None:
+            raise ValueError("buffers: the features of a model with BatchNorm are its running statistics")
+        return stored_statistics(model, buffers)
+    batches = inputs.split(batch_size)
+    per_batch = [outputs_and_statistics(model, x, batch)[1] for batch in batches]
+    means, variances = torch.stack([_joined(parts, like=x) for parts in per_batch]).unbind(1)
+    share = torch.tensor([len(batch) / len(inputs) for batch in batches]).to(x)[:, None]
+    mean = (share * means).sum(0)
+    return torch.stack([mean, (share * (variances + (means - mean).square())).sum(0)])
+
+
+def _joined(parts: list[Tensor], like: Tensor) -> Tensor:
+    """Return the layers' ``(2, channels)`` as one ``(2, F)``."""
+    return torch.cat(parts, dim=-1) if parts else like.new_zeros(2, 0)

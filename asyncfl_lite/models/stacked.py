@@ -1,0 +1,155 @@
+"""Several models of one architecture as one computation, their layers side by side.
+
+``torch.func.vmap`` does this for any module, at a price for every operation. The usual chain of image layers, a
+flattening and linear layers is therefore written out: G convolutions are one grouped convolution, channels last,
+where pooling and ReLU run over the channels of all models at once; G linear layers are one batched matrix product.
+Both give what vmap gives, within rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
+from torch.func import vmap
+from torch.nn import functional
+
+from asyncfl_lite.models.vectors import VectorModel
+
+Forward = Callable[[Tensor, Tensor], Tensor]
+"""``(x (G, d), inputs (G, B, …)) -> outputs (G, B, …)``, in training mode, differentiable in ``x``."""
+
+ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Identity)
+POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
+
+
+class Chain(NamedTuple):
+    """A model that is a chain: layers on images, a flattening, layers on vectors; either list may be empty."""
+
+    images: list[nn.Module]
+    vectors: list[nn.Module]
+
+
+def stacked_forward(model: VectorModel) -> Forward:
+    """Return the forward pass of several models like ``model``: written out where it is a chain, else by vmap."""
+    chain = chain_of(model)
+    if chain is None:
+        return vmap(lambda x, inputs: model(x, inputs, train=True))
+    return _SideBySide(model, chain)
+
+
+@torch.no_grad()
+def outputs_of_all(
+    model: VectorModel, xs: Sequence[Tensor], buffers: Sequence[Tensor | None], inputs: Tensor
+) -> Sequence[Tensor]:
+    """Return the outputs of G models, each on inputs of its own, in evaluation mode and without gradient.
+
+    Args:
+        model: what they have in common.
+        xs: ``(d,)`` parameters of each.
+        buffers: ``(b,)`` running statistics of each, or None.
+        inputs: ``(G, n, …)``.
+
+    Returns:
+        G tensors ``(n, …)``: at once for chains of layers, one after another for others, which gain nothing by it.
+    """
+    chain = chain_of(model)
+    if chain is None or any(given is not None for given in buffers):
+        return [model.outputs(x, rows, own) for x, rows, own in zip(xs, inputs, buffers, strict=True)]
+    return _SideBySide(model, chain)(torch.stack(list(xs)), inputs).unbind()
+
+
+def chain_of(model: VectorModel) -> Chain | None:
+    """Return the chain that a model is, or None for one that has another structure, or parameters in common."""
+    module = model.module
+    if type(module) is not nn.Sequential:
+        return None
+    layers = list(module)
+    flattenings = [place for place, layer in enumerate(layers) if type(layer) is nn.Flatten]
+    names = [f"{place}.{name}" for place, layer in enumerate(layers) for name, _ in layer.named_parameters()]
+    if len(flattenings) != 1 or names != [slot.name for slot in model.parameter_slots]:
+        return None
+    flatten = layers[flattenings[0]]
+    chain = Chain(layers[: flattenings[0]], layers[flattenings[0] + 1 :])
+    fits = (flatten.start_dim, flatten.end_dim) == (1, -1)
+    fits &= all(_is_of_images(layer) for layer in chain.images)
+    fits &= all(type(layer) in (nn.Linear, *ELEMENTWISE) for layer in chain.vectors)
+    return chain if fits else None
+
+
+def _is_of_images(layer: nn.Module) -> bool:
+    """Whether a layer on ``(n, channels, height, width)`` can keep several models' channels apart."""
+    if type(layer) is nn.Conv2d:
+        return layer.padding_mode == "zeros"
+    if type(layer) is nn.MaxPool2d:
+        return not layer.return_indices
+    return type(layer) in (nn.GroupNorm, *POOLING, *ELEMENTWISE)
+
+
+class _SideBySide:
+    """The forward pass of a chain; see :data:`Forward`."""
+
+    def __init__(self, model: VectorModel, chain: Chain) -> None:
+        self.chain = chain
+        self.sizes = [slot.stop - slot.start for slot in model.parameter_slots]
+        self.shapes = [(-1, *slot.shape) for slot in model.parameter_slots]
+
+    def __call__(self, x: Tensor, inputs: Tensor) -> Tensor:
+        """Return ``(G, B, C)`` outputs."""
+        count = len(x)
+        split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
+        parts = iter([part.view(shape) for part, shape in split])
+        if self.chain.images:
+            h = inputs.transpose(0, 1).flatten(1, 2).to(memory_format=torch.channels_last)
+            for layer in self.chain.images:  # on (B, G · channels, height, width)
+                h = _side_by_side(layer, h, _own(layer, parts), count)
+            inputs = h.unflatten(1, (count, -1)).transpose(0, 1)
+        h = inputs.flatten(2)
+        for layer in self.chain.vectors:  # on (G, B, features)
+            h = _side_by_side(layer, h, _own(layer, parts), count)
+        return h
+
+
+def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tensor | None]:
+    """Take a layer's stacked weight and bias, where it has them, off the parameters that are left."""
+    weight = None if getattr(layer, "weight", None) is None else next(parts)
+    return weight, None if getattr(layer, "bias", None) is None else next(parts)
+
+
+def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], count: int) -> Tensor:
+    """Return what ``count`` layers like ``layer`` make of their activations, each with its own parameters."""
+    weight, bias = own
+    if type(layer) is nn.Linear:
+        if torch.is_autocast_enabled(h.device.type):  # which would cast inside, where the backward pass cannot see it
+            dtype = torch.get_autocast_dtype(h.device.type)
+            h, weight, bias = (None if part is None else part.to(dtype) for part in (h, weight, bias))
+        return _StackedLinear.apply(h, weight, bias)
+    if type(layer) is nn.Conv2d:
+        bias, groups = None if bias is None else bias.flatten(), count * layer.groups
+        return functional.conv2d(h, weight.flatten(0, 1), bias, layer.stride, layer.padding, layer.dilation, groups)
+    if type(layer) is nn.GroupNorm:
+        weight, bias = (None if part is None else part.flatten() for part in own)
+        return functional.group_norm(h, count * layer.num_groups, weight, bias, layer.eps)
+    return layer(h)
+
+
+class _StackedLinear(torch.autograd.Function):
+    """Linear layers side by side, whose weights' gradients come in the weights' layout, with no copy to turn them."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
+        ctx.save_for_backward(h, weight)
+        turned = weight.transpose(1, 2)
+        return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        """Return the gradients in all three, given ``(G, B, out)`` that of the outputs."""
+        h, weight = ctx.saved_tensors
+        wants_h, _, wants_bias = ctx.needs_input_grad
+        of_h = torch.bmm(gradient, weight) if wants_h else None
+        return of_h, torch.bmm(gradient.transpose(1, 2), h), gradient.sum(1) if wants_bias else None

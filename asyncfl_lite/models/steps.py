@@ -1,0 +1,117 @@
+"""Optimisers that step a whole cohort: every row of a ``(G, d)`` matrix is one client's model.
+
+A row is stepped exactly as ``torch.optim`` would step that client alone (held to it by a test), with
+state that starts fresh for every job. Rows may drop out at the end: a later call may pass fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from asyncfl_lite.clients.local_training import LocalTraining
+
+Step = Callable[[Tensor, Tensor], None]
+"""``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may use ``gradient`` up."""
+
+BETAS = (0.9, 0.999)
+EPS = 1e-8
+
+
+def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
+    """Return the step of ``training.optimiser`` for a matrix like ``like``, with fresh state.
+
+    Args:
+        training: optimiser, weight decay, clipping.
+        like: ``(G, d)`` or ``(d,)``.
+        lr: learning rate, or ``(G, 1)`` of them; by default the training's own.
+    """
+    lr = training.lr if lr is None else lr
+    if training.optimiser == "sgd":
+        step = sgd(lr, training.weight_decay)
+    else:
+        like = like[None] if like.dim() == 1 else like
+        step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
+    if training.clip is None:
+        return step
+
+    def clipped(x: Tensor, gradient: Tensor) -> None:
+        step(x, clipped_to(gradient, training.clip))
+
+    return clipped
+
+
+def clipped_to(gradient: Tensor, largest: float) -> Tensor:
+    """Return ``(…, d)`` gradients, scaled down where their L2 norm is above ``largest``, exactly to it."""
+    norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
+    return gradient * (largest / norm).clamp(max=1.0)
+
+
+def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
+    """Return the learning rate of the first ``rows`` clients."""
+    return lr[:rows] if isinstance(lr, Tensor) else lr
+
+
+def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
+    """Return a plain step, with L2 in the gradient."""
+
+    def step(x: Tensor, gradient: Tensor) -> None:
+        if weight_decay:
+            gradient.add_(x, alpha=weight_decay)
+        rate = _rate(lr, len(x))
+        if isinstance(rate, Tensor):
+            x.sub_(gradient.mul_(rate))
+        else:
+            x.add_(gradient, alpha=-rate)
+
+    return step
+
+
+class Adam:
+    """Adam with L2 in the gradient, or AdamW with decay on the weights; a :data:`Step`.
+
+    Args:
+        like: ``(G, d)`` or ``(d,)``, what is stepped.
+        lr: learning rate, or ``(G, 1)`` of them.
+        weight_decay: factor on the weights that is added to the gradient, or shrinks them.
+        decoupled: the latter.
+
+    Attributes:
+        mean, square: like ``like``, the running averages.
+        count: steps so far.
+    """
+
+    def __init__(self, like: Tensor, lr: float | Tensor, weight_decay: float = 0.0, *, decoupled: bool = False) -> None:
+        self.mean, self.square, self.count = torch.zeros_like(like), torch.zeros_like(like), 0
+        self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
+
+    def __call__(self, x: Tensor, gradient: Tensor) -> None:
+        """Step the first rows."""
+        self.count += 1
+        rows = len(x)
+        rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]
+        if self.weight_decay and self.decoupled:
+            x.mul_(1 - rate * self.weight_decay)
+        elif self.weight_decay:
+            gradient.add_(x, alpha=self.weight_decay)
+        mean.lerp_(gradient, 1 - BETAS[0])
+        square.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+        size = square.sqrt().div_((1 - BETAS[1] ** self.count) ** 0.5).add_(EPS)
+        unbias = 1 - BETAS[0] ** self.count
+        if isinstance(rate, Tensor):
+            x.sub_(rate / unbias * mean / size)
+        else:
+            x.addcdiv_(mean, size, value=-rate / unbias)
+
+    def state(self) -> tuple[Tensor, Tensor, int]:
+        """Return copies of what :meth:`restore` needs."""
+        return self.mean.clone(), self.square.clone(), self.count
+
+    def restore(self, state: tuple[Tensor, Tensor, int]) -> None:
+        """Go on from a saved state, which stays as it is."""
+        mean, square, self.count = state
+        self.mean, self.square = mean.clone(), square.clone()

@@ -1,6 +1,0 @@
-"""How samples are dealt out to clients, by name; importing this package registers them all."""
-
-from asyncfl_lite.partitions import bias, dirichlet, part, simple  # noqa: F401 - they register
-from asyncfl_lite.partitions.base import PARTITIONS, Partition, label_counts, total_variation
-
-__all__ = ["PARTITIONS", "Partition", "label_counts", "total_variation"]

@@ -1,0 +1,1 @@
+"""How the papers are reproduced: grids of cells, measurements, claims, theory, and the report."""

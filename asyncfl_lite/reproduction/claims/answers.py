@@ -1,0 +1,271 @@
+"""How the questions across the papers are answered, from the cells of ``experiments/head_to_head.yaml``.
+
+A difference counts as in ``claims/base.py``: beyond one pooled standard deviation over at least three
+seeds, between cells that trained. An answer is ``answered`` if at least one of its comparisons is clear, ``undecided``
+if none is, ``did not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its
+text holds the numbers, and names what cannot be asked of the package.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.algorithms.table import claimed
+from asyncfl_lite.reproduction.claims.base import (
+    DID_NOT_TRAIN,
+    FAILS,
+    FEWEST_SEEDS,
+    HOLDS,
+    NOT_RUN,
+    UNDECIDED,
+    Finding,
+    Measured,
+    deviation,
+)
+from asyncfl_lite.runs.config import Config
+
+ANSWERED = "answered"
+STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
+
+FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
+OTHERS = ("fedasync", "fedfa", "afl_dw", "dd_fedrevive", "ca2fl", "fadas", "fedac", "fedavg", "fedavgm", "oort")
+WORKLOADS = ("digits", "pairdigits", "writers", "topics")
+REGIMES = ("large", "mild", "exponential", "shifted", "devices", "uniform")
+LARGE = "head_to_head/digits/large"
+CLIENTS, CLASSES = 50, 10
+"""Of the cells of digits."""
+TARGET_SHARE = 0.85
+"""Of FedBuff's mean final accuracy, FedRevive's target."""
+
+
+class Answer(NamedTuple):
+    """One of :data:`STATES`, and the numbers or the reason."""
+
+    state: str
+    text: str
+
+
+def _cell(workload: str, regime: str, method: str) -> str:
+    return f"head_to_head/{workload}/{regime}/{method}"
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    return itertools.product(WORKLOADS, REGIMES)
+
+
+def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
+    """Join comparisons: which are clear, and in which direction, is in their text."""
+    ran = [finding for finding in findings if finding.verdict != NOT_RUN]
+    if not ran:
+        return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
+    text = "; ".join(f"{finding.detail} ({_in_words(finding.verdict)})" for finding in ran)
+    return Answer(_state([finding.verdict for finding in ran]), f"{text}; {besides}" if besides else text)
+
+
+def _state(verdicts: Sequence[str]) -> str:
+    """Return the state of an answer whose comparisons came out so."""
+    if {HOLDS, FAILS}.intersection(verdicts):
+        return ANSWERED
+    return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
+
+
+def _in_words(verdict: str) -> str:
+    words = {HOLDS: "the first is better", FAILS: "the second is better", UNDECIDED: "no clear difference"}
+    return words.get(verdict, verdict)
+
+
+def orders(m: Measured) -> Answer:
+    """Rank the five methods in every workload and regime; ≈ joins neighbours without a clear difference."""
+    texts, verdicts = [], []
+    for workload, regime in _places():
+        there = [method for method in FIVE if m.values(_cell(workload, regime, method)) is not None]
+        if len(there) < 2:
+            continue
+        mean = {method: m.values(_cell(workload, regime, method)).mean() for method in there}
+        ranked = sorted(there, key=mean.get, reverse=True)
+        number = {method: f"{mean[method]:.1f}{m.mark(_cell(workload, regime, method))}" for method in there}
+        text = f"{ranked[0]} {number[ranked[0]]}"
+        for one, two in itertools.pairwise(ranked):
+            verdicts.append(m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict)
+            text += f" {'>' if verdicts[-1] == HOLDS else '≈'} {two} {number[two]}"
+        texts.append(f"{workload}, {regime}: {text}")
+    if not texts:
+        return Answer(NOT_RUN, "no two of the five methods have cells in one workload and regime")
+    return Answer(_state(verdicts), "; ".join(texts))
+
+
+def reversals(m: Measured) -> Answer:
+    """Count the pairs of methods whose clear order turns round from one delay law to another."""
+    kept, turned, unclear = 0, [], 0
+    for workload in WORKLOADS:
+        for one, two in itertools.combinations(FIVE, 2):
+            verdicts = {r: m.above(_cell(workload, r, one), _cell(workload, r, two)).verdict for r in REGIMES}
+            ran = {regime: verdict for regime, verdict in verdicts.items() if verdict != NOT_RUN}
+            if len(ran) < 2:
+                continue
+            first, second = ([r for r, v in ran.items() if v == wanted] for wanted in (HOLDS, FAILS))
+            if first and second:
+                turned.append(f"{workload}: {one} above {two} in {', '.join(first)}, below in {', '.join(second)}")
+            elif not {HOLDS, FAILS}.issuperset(ran.values()):
+                unclear += 1
+            else:
+                kept += 1
+    if not kept + len(turned) + unclear:
+        return Answer(NOT_RUN, "no workload has two methods in two regimes")
+    text = f"{kept} pairs of methods keep their order in all laws run, {len(turned)} reverse it, {unclear} are unclear"
+    return Answer(ANSWERED if kept or turned else UNDECIDED, "; ".join([text, *turned]))
+
+
+def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured], Answer]:
+    """Return the answer that compares final accuracies of pairs of cells."""
+    return lambda m: _answer([m.above(one, two) for one, two in pairs], besides)
+
+
+def control(question: int, cell: str) -> str:
+    """Return the name of a question's control."""
+    return f"head_to_head/x{question}/{cell}"
+
+
+def gain_without_staleness(m: Measured) -> Answer:
+    """Compare what distillation gains at large delay with what it gains where every update is fresh."""
+    gains = {
+        "fedecho above fedbuff": (
+            (f"{LARGE}/fedecho", f"{LARGE}/fedbuff"),
+            (control(4, "none/fedecho"), control(4, "none/fedbuff")),
+        ),
+        "fedrevive above afl_dw, β = 1/2": tuple(
+            (control(4, f"{kind}/fedrevive-half"), control(4, f"{kind}/afl_dw-half")) for kind in ("large", "none")
+        ),
+    }  # fmt: skip
+    findings = []
+    for name, places in gains.items():
+        values = [[m.values(cell) for cell in pair] for pair in places]
+        if any(one is None or two is None or len(one) != len(two) for one, two in values):
+            continue
+        frames = {
+            f"x4/{name}, {where}": pd.DataFrame({"final_accuracy": (one - two) / 100})
+            for where, (one, two) in zip(("large delay", "no staleness"), values, strict=True)
+        }
+        finding, cells = Measured(frames).above(*frames), [cell for pair in places for cell in pair]
+        trained = not any(map(m.is_constant, cells))
+        findings.append(finding if trained else Finding(DID_NOT_TRAIN, finding.detail + m.mark(*cells)))
+    return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
+
+
+def target_of(reference: np.ndarray) -> float:
+    """Return the accuracy in percent that times are taken to: FedRevive's share of FedBuff's mean ``(seeds,)``."""
+    return round(TARGET_SHARE * float(reference.mean()), 1)
+
+
+def with_server_time(m: Measured) -> Answer:
+    """Compare times to 85% of FedBuff's accuracy, with the server's time free and charged."""
+    reference = m.values(f"{LARGE}/fedbuff")
+    if reference is None:
+        return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
+    target = target_of(reference)
+    names = [(method, cell) for method in ("fedecho", "fedrevive") for cell in
+             (f"{LARGE}/{method}", control(6, f"{method}-charged"))]  # fmt: skip
+    findings = [m.sooner(cell, f"{LARGE}/fedbuff", target) for _, cell in names]
+    return _answer(findings, "FedADT's server time is printed nowhere, KUIPER's is none")
+
+
+def across_regimes(m: Measured) -> Answer:
+    """Compare momentum, adaptive servers and Oort with what they build on, where no paper had them."""
+    findings = []
+    for workload in WORKLOADS:
+        for regime in ("uniform", "devices"):
+            pairs = [("fadas", "fedbuff"), ("fedac", "fedbuff"), ("fedavgm", "fedavg")]
+            findings += [m.above(_cell(workload, regime, one), _cell(workload, regime, two)) for one, two in pairs]
+        for regime in ("large", "mild", "exponential", "shifted", "uniform"):
+            findings.append(m.above(_cell(workload, regime, "oort"), _cell(workload, regime, "fedavg")))
+    return _answer(findings)
+
+
+def by_concurrency(m: Measured) -> Answer:
+    """Compare every share of clients in flight with the next larger one that was run."""
+
+    def cell(method: str, share: int) -> str:
+        return f"{LARGE}/{method}" if share == 50 else control(10, f"in-flight-{share}/{method}")
+
+    findings = []
+    for method in ("fedbuff", "fedecho", "fedrevive", "fedadt"):
+        there = [share for share in (5, 20, 50, 100) if m.values(cell(method, share)) is not None]
+        findings += [m.above(cell(method, one), cell(method, two)) for one, two in itertools.pairwise(there)]
+    return _answer(findings, "KUIPER always has all clients in flight")
+
+
+def server_storage(m: Measured) -> pd.DataFrame:
+    """Return what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell.
+
+    Returns:
+        A row a method that was run on digits at large delay: accuracy (percent, mean over seeds), models (held at one
+        time), in_flight (how many of them are versions that clients hold), kilobytes (of all models), logits_kilobytes
+        (of stored logits, an unlabelled sample). Generators, pools and labelled sets are not counted.
+    """
+    rows = {}
+    for method in (*FIVE, *OTHERS):
+        values = m.values(f"{LARGE}/{method}")
+        if values is None:
+            continue
+        kind = ALGORITHMS.get("fedavg" if method == "oort" else method)
+        server = Config(algorithm="fedavg" if method == "oort" else method).make_algorithm()
+        models, logits = claimed(server, clients=CLIENTS, unlabelled=1)[:2]
+        held = int(m.values(f"{LARGE}/{method}", "most_versions_in_flight").max()) if kind.keeps_versions else 0
+        kilobytes = (models + held) * m.values(f"{LARGE}/{method}", "parameters").max() * 4 / 1000
+        rows[method] = [values.mean(), models + held, held, kilobytes, logits * CLASSES * 4 / 1000]
+    columns = ["accuracy", "models", "in_flight", "kilobytes", "logits_kilobytes"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype({"models": int, "in_flight": int})
+
+
+def server_memory(m: Measured) -> Answer:
+    """Say :func:`server_storage` in words."""
+    texts = []
+    for row in server_storage(m).itertuples():
+        more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
+        more += f", and {row.logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(row.logits_kilobytes)
+        accuracy = f"{row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
+        models = f"{row.models} model{'s' * (row.models > 1)}"
+        texts.append(f"{row.Index} {accuracy}, {models}, {row.kilobytes:.0f} kB{more}")
+    if not texts:
+        return Answer(NOT_RUN, "no cell of digits at large delay was run")
+    return Answer(ANSWERED, "; ".join(texts) + "; generators, pools and labelled sets are not counted")
+
+
+def paired_tests(m: Measured) -> Answer:
+    """Test every method against FedBuff with the same seeds, paired, two-sided, uncorrected."""
+    texts, clear, tested = [], 0, 0
+    for workload, regime in _places():
+        base = m.values(_cell(workload, regime, "fedbuff"))
+        for method in (*FIVE[1:], *OTHERS):
+            values = m.values(_cell(workload, regime, method))
+            if base is None or values is None or len(values) != len(base) or len(base) < FEWEST_SEEDS:
+                continue
+            differences = values - base
+            p = stats.ttest_1samp(differences, 0).pvalue if deviation(differences) > 0 else float(not differences.any())
+            tested, clear = tested + 1, clear + (p < 0.05)
+            mark = m.mark(_cell(workload, regime, method), _cell(workload, regime, "fedbuff"))
+            text = f"{differences.mean():+.1f} ± {deviation(differences):.1f}{mark}, p = {p:.3f}"
+            texts.append(f"{workload}, {regime}: {method} {text}")
+    if not tested:
+        return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
+    text = f"{clear} of {tested} differences from FedBuff have p < 0.05, about {0.05 * tested:.1f} would by chance"
+    return Answer(ANSWERED if clear else UNDECIDED, "; ".join([text, *map(str, texts)]))
+
+
+def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
+    """Return the answer that compares slow clients in every group with slow clients in one, also on rare classes."""
+
+    def answer(m: Measured) -> Answer:
+        pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]
+        return _answer([m.above(*pair, number=number) for number in
+                        ("final_accuracy", "least_seen_accuracy") for pair in pairs],
+                       "least seen is the fifth of the classes that clients trained on least")  # fmt: skip
+
+    return answer

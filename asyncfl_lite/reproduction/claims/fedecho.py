@@ -1,0 +1,246 @@
+"""FedEcho's claims, with the identifiers of the list of experiments.
+
+A claim about several columns or methods is a number of comparisons. Those that were run decide, and the finding says
+how many that were: the smoke tier has one full column of Table 2, the laptop tier all of them. Claims that need no
+training are in :mod:`asyncfl_lite.reproduction.claims.fedecho_simulated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from asyncfl_lite.reproduction.claims.base import (
+    DID_NOT_TRAIN,
+    FAILS,
+    FEWEST_SEEDS,
+    HOLDS,
+    NOT_RUN,
+    UNDECIDED,
+    Claim,
+    Finding,
+    Measured,
+    all_of,
+    deviation,
+    not_run,
+)
+from asyncfl_lite.reproduction.claims.fedecho_simulated import SIMULATED
+from asyncfl_lite.runs.assembly import load_task
+from asyncfl_lite.tasks import TASKS
+
+BASELINES = ("fedbuff", "ca2fl", "fedac", "fadas")
+SETS = ("fedecho-cross", "fedecho-natural", "fedecho-synthetic")
+TABLE2 = tuple(f"fedecho/table2/{delay}-dir{alpha}" for delay in ("large", "mild") for alpha in ("0.1", "0.3"))
+TABLE3 = tuple(f"fedecho/table3/{delay}-dir{alpha}" for delay in ("large", "mild") for alpha in ("0.03", "0.1"))
+LARGE = TABLE2[0]
+DEFAULT = f"{LARGE}/fedecho-cross"
+TABLE4 = tuple(f"fedecho/table4/{method}" for method in ("fedecho", "fedac", "ca2fl", "fedbuff", "fadas"))
+TABLE5 = tuple(f"fedecho/table5/{method}" for method in ("fedecho", "fedac", "fedbuff", "ca2fl", "fadas"))
+SAMPLES = (
+    ("fedecho/table6/samples-100", "fedecho/table6/samples-250", DEFAULT, "fedecho/table6/samples-1000"),
+    ("fedecho/table6/paper-500", "fedecho/table6/paper-1000", DEFAULT, "fedecho/table6/paper-5000"),
+)
+"""Table 6's cells, fewest samples first: those of the smoke and laptop tiers, and the paper tier's."""
+WEIGHTS = ("fedecho/table7/ce-only", "fedecho/table7/kl-only", "fedecho/table7/fixed-0.5", DEFAULT)
+MRPC_MAJORITIES = {
+    "MRPC, GLUE's validation pairs": 100 * 279 / 408,
+    "MRPC, pairs drawn from Microsoft's": 100 * 276 / 408,
+}
+"""Percent of the pairs tested on that are of the larger class."""
+
+MOST_TOLD = 6
+"""Comparisons that a finding tells one by one."""
+
+Pairs = Iterable[tuple[str, str]]
+"""Cells: one that shall be better, and one that shall be worse."""
+
+
+def each(findings: Iterable[Finding]) -> Finding:
+    """Join comparisons of which each has to hold; told one by one are the first few of those that decide."""
+    findings = list(findings)
+    ran = [finding for finding in findings if finding.verdict != NOT_RUN]
+    if not ran:
+        return Finding(NOT_RUN, f"{len(findings)} comparisons, none run")
+    counts = ", ".join(
+        f"{count} {words}"
+        for verdict, words in ((HOLDS, "hold"), (UNDECIDED, "undecided"), (FAILS, "fail"), (DID_NOT_TRAIN,) * 2)
+        if (count := sum(finding.verdict == verdict for finding in ran))
+    )
+    verdict = all_of(*ran).verdict
+    told = [finding.detail for finding in ran if finding.verdict == verdict]
+    more = [f"{len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+    summary = f"{len(ran)} of {len(findings)} comparisons run: {counts}"
+    return Finding(verdict, "; ".join([summary, *told[:MOST_TOLD], *more]))
+
+
+def _above(pairs: Pairs) -> Callable[[Measured], Finding]:
+    """Return the check that in each pair the first is above the second."""
+    pairs = tuple(pairs)
+    return lambda m: each(m.above(better, worse) for better, worse in pairs)
+
+
+def _in_columns(columns: Iterable[str], better: Iterable[str], worse: Iterable[str]) -> Pairs:
+    """Return all pairs of one of ``better`` and one of ``worse`` within each column."""
+    chosen = product(columns, product(better, worse))
+    return [(f"{column}/{left}", f"{column}/{right}") for column, (left, right) in chosen]
+
+
+def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs:
+    """Return each method's cells in a better and a worse column."""
+    return [(f"{better}/{method}", f"{worse}/{method}") for (better, worse), method in product(columns, methods)]
+
+
+def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
+    """Return the check that the best set is above the best baseline, in columns in which all of them were run."""
+
+    def column_holds(m: Measured, column: str) -> Finding:
+        sets, baselines = ([f"{column}/{method}" for method in methods] for methods in (SETS, BASELINES))
+        means = {cell: values.mean() for cell in sets + baselines if (values := m.values(cell)) is not None}
+        if len(means) < len(sets + baselines):
+            return Finding(NOT_RUN, f"{column}: not all methods run")
+        return m.above(max(sets, key=means.get), max(baselines, key=means.get), margin=margin)
+
+    return lambda m: each(column_holds(m, column) for column in columns)
+
+
+def _varies_less_than_ca2fl(m: Measured) -> Finding:
+    """Compare ranges of means over the four columns; the deviation is pooled over the four cells that end them."""
+
+    def compare(method: str) -> Finding:
+        found = {name: [m.values(f"{column}/{name}") for column in TABLE2] for name in (method, "ca2fl")}
+        if any(values is None for columns in found.values() for values in columns):
+            return Finding(NOT_RUN, f"{method}: not all columns run")
+        ranges, ends = {}, []
+        for name, columns in found.items():
+            highest, lowest = max(columns, key=np.mean), min(columns, key=np.mean)
+            ranges[name] = highest.mean() - lowest.mean()
+            ends += [highest, lowest]
+        squares = sum(((values - values.mean()) ** 2).sum() for values in ends)
+        spread = np.sqrt(squares / max(1, sum(len(values) - 1 for values in ends)))
+        difference = ranges["ca2fl"] - ranges[method]
+        text = f"range over columns: {method} {ranges[method]:.1f}, ca2fl {ranges['ca2fl']:.1f}, deviation {spread:.1f}"
+        if min(map(len, ends)) < FEWEST_SEEDS or abs(difference) <= spread:
+            return Finding(UNDECIDED, text)
+        return Finding(HOLDS if difference > 0 else FAILS, text)
+
+    return each(compare(method) for method in SETS)
+
+
+def _fadas_says_the_majority(m: Measured) -> Finding:
+    accuracies = m.values("fedecho/table4/fadas")
+    if accuracies is None:
+        return Finding(NOT_RUN, "not run")
+    generated = float(load_task(TASKS.get("pairs")()).test_labels.float().mean())
+    shares = {"generated pairs": 100 * max(generated, 1 - generated), **MRPC_MAJORITIES}
+    known = ", ".join(f"{share:.2f}% ({name})" for name, share in shares.items())
+    text = f"{accuracies.min():.2f} to {accuracies.max():.2f}%; the larger class: {known}"
+    if not any(np.abs(accuracies - share).max() < 0.01 for share in shares.values()):
+        return Finding(FAILS, text)
+    return Finding(HOLDS if len(accuracies) >= FEWEST_SEEDS else UNDECIDED, text)
+
+
+def _above_start(m: Measured, cell: str) -> Finding:
+    """Compare a cell's runs with their own version 0."""
+    if cell not in m.summaries or not m.curves.get(cell):
+        return Finding(NOT_RUN, f"{cell}: not run")
+    start = f"{cell} at version 0"
+    first = pd.DataFrame({"final_accuracy": [curve["accuracy"].iloc[0] for curve in m.curves[cell]]})
+    return Measured({cell: m.summaries[cell], start: first}).above(cell, start)
+
+
+def _table_5_in_order(m: Measured) -> Finding:
+    pairs = [m.above(better, worse) for better, worse in combinations(TABLE5, 2)]
+    return each([*pairs, _above_start(m, "fedecho/table5/fadas")])
+
+
+def _samples(m: Measured) -> tuple[str, ...]:
+    """Return Table 6's cells in the tier that was run."""
+    return max(SAMPLES, key=lambda cells: sum(cell in m.summaries for cell in cells))
+
+
+def _spread_falls(m: Measured) -> Finding:
+    """Compare two variances by Fisher's test at 5%: with three seeds a ratio of 19 is needed."""
+    cells = _samples(m)
+    fewest, most = m.values(cells[0]), m.values(cells[-1])
+    if fewest is None or most is None:
+        return Finding(NOT_RUN, "not run")
+    text = f"± {deviation(fewest):.2f} with fewest samples, ± {deviation(most):.2f} with most"
+    if min(len(fewest), len(most)) < FEWEST_SEEDS:
+        return Finding(UNDECIDED, text)
+    needed = stats.f.ppf(0.95, len(fewest) - 1, len(most) - 1)
+    if fewest.var() > needed * most.var():
+        return Finding(HOLDS, text)
+    return Finding(FAILS if most.var() > needed * fewest.var() else UNDECIDED, text)
+
+
+def _fewest_samples_not_above_fedac(m: Measured) -> Finding:
+    finding = m.above(_samples(m)[0], f"{LARGE}/fedac")
+    return Finding({HOLDS: FAILS, FAILS: HOLDS}.get(finding.verdict, finding.verdict), finding.detail)
+
+
+def _dynamic_beyond_one_deviation(m: Measured) -> Finding:
+    """The claim is of a clear difference, so one that is not clear over enough seeds fails it."""
+    finding, seeds = m.above(DEFAULT, WEIGHTS[2]), m.values(DEFAULT)
+    unclear = finding.verdict == UNDECIDED and min(len(seeds), len(m.values(WEIGHTS[2]))) >= FEWEST_SEEDS
+    return Finding(FAILS, finding.detail) if unclear else finding
+
+
+def _order_at_large_delay() -> Pairs:
+    order = ("fedac", "fadas", "ca2fl", "fedbuff")
+    among = [(f"{LARGE}/{better}", f"{LARGE}/{worse}") for better, worse in combinations(order, 2)]
+    return [*_in_columns([LARGE], SETS, order), *among]
+
+
+FEDECHO = [
+    *SIMULATED[:2],
+    Claim("FE-T2-a", "Table 2", "every FedEcho variant above every baseline in every column", "holds",
+          _above(_in_columns(TABLE2, SETS, BASELINES))),
+    Claim("FE-T2-b", "Table 2", "best FedEcho at least 7 points above the best baseline in every column", "holds",
+          _best_above_best(TABLE2, 7.0)),
+    Claim("FE-T2-c", "Table 2", "FedAC and FADAS above FedBuff and CA2FL in every column", "holds",
+          _above(_in_columns(TABLE2, ("fedac", "fadas"), ("fedbuff", "ca2fl")))),
+    Claim("FE-T2-d", "Table 2", "FedEcho > FedAC > FADAS > CA2FL > FedBuff at large delay, α = 0.1",
+          "holds; FedAC and FADAS differ by 0.8", _above(_order_at_large_delay())),
+    Claim("FE-T2-e", "Table 2", "FedEcho varies less over the four columns than CA2FL, with each set", "holds",
+          _varies_less_than_ca2fl),
+    Claim("FE-T2-f", "Table 2", "natural and cross-dataset sets at least as good as synthetic in every column", "holds",
+          _above(_in_columns(TABLE2, SETS[:2], SETS[2:]))),
+    Claim("FE-T2-g", "Table 2", "more delay hurts every baseline",
+          "fails for FedBuff, for CA2FL at α = 0.1, for FADAS at 0.3",
+          _above(_across([(TABLE2[2], TABLE2[0]), (TABLE2[3], TABLE2[1])], BASELINES))),
+    Claim("FE-T3-a", "Table 3", "best FedEcho at least 3 points above the best baseline on CIFAR-100, in every column",
+          "holds", _best_above_best(TABLE3, 3.0)),
+    Claim("FE-T3-b", "Table 3", "every FedEcho variant above every baseline on CIFAR-100, in every column",
+          "fails in 3 of 12", _above(_in_columns(TABLE3, SETS, BASELINES))),
+    Claim("FE-T3-c", "Table 3", "natural and cross-dataset sets at least as good as synthetic on CIFAR-100",
+          "fails in 1 of 4", _above(_in_columns(TABLE3, SETS[:2], SETS[2:]))),
+    Claim("FE-T3-d", "Table 3", "α = 0.1 above α = 0.03 for every method", "holds",
+          _above(_across([(TABLE3[1], TABLE3[0]), (TABLE3[3], TABLE3[2])], BASELINES + SETS))),
+    Claim("FE-T4-a", "Table 4", "FedEcho > FedAC > CA2FL > FedBuff > FADAS on MRPC", "holds",
+          _above(combinations(TABLE4, 2))),
+    Claim("FE-T4-b", "Table 4", "FADAS on MRPC scores the share of the larger class, with every seed", "holds",
+          _fadas_says_the_majority, of_constant_answers=True),
+    Claim("FE-T5-a", "Table 5", "FedEcho > FedAC > FedBuff > CA2FL > FADAS > start on GSM8K",
+          "holds, by 6 of 1,319 problems at the top", _table_5_in_order),
+    Claim("FE-T5-b", "Table 5", "every federated run above its own start on GSM8K", "holds",
+          lambda m: each(_above_start(m, cell) for cell in TABLE5)),
+    Claim("FE-T6-a", "Table 6", "accuracy rises with the number of distillation samples", "holds",
+          lambda m: each(m.above(more, fewer) for fewer, more in combinations(_samples(m), 2))),
+    Claim("FE-T6-b", "Table 6", "spread falls from the fewest to the most distillation samples", "holds",
+          _spread_falls),
+    Claim("FE-T6-c", "Table 6", "the fewest samples are not above FedAC", "holds", _fewest_samples_not_above_fedac),
+    Claim("FE-T7-a", "Table 7", "CE only < KL only ≤ fixed 0.5 ≤ dynamic mixing weight", "holds",
+          lambda m: each(m.above(right, left) for left, right in combinations(WEIGHTS, 2))),
+    Claim("FE-T7-b", "Table 7", "dynamic above fixed 0.5 by more than one pooled deviation", "fails",
+          _dynamic_beyond_one_deviation),
+    SIMULATED[2],
+    Claim("FE-T11-a", "Table 11", "clipping at 5 above clipping at 1 and above none", "undecided",
+          _above((DEFAULT, f"fedecho/table11/{other}") for other in ("clip-1", "no-clip"))),
+    Claim("FE-X-a", "Section 5.1 text", "server distillation takes 2.2 to 3.5 s a round on an A6000", "printed",
+          not_run("another device, model and set")),
+    SIMULATED[3],
+]  # fmt: skip

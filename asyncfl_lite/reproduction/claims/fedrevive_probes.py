@@ -1,0 +1,193 @@
+"""What FedRevive's runs do not record: how good its proxies are (Table 2), what each part of an update does (Fig. 4).
+
+Both are measured on short runs of small models that are made when they are asked for, the same every time.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from asyncfl_lite.algorithms.fedrevive import FedRevive
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import finish_together
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.tasks.partitions.base import label_counts
+
+SEEDS = (0, 1, 2)
+_SMALL: dict[str, Any] = {
+    "algorithm": "fedrevive",
+    "delay": "fedrevive",
+    "client_optimizer": "adam",
+    "client_lr": 0.01,
+    "weight_decay": 0.0,
+    "server_lr": 0.2,
+    "partition": "dirichlet_wrap",
+    "alpha": 0.5,
+    "partition_settings": {"samples_per_client": 100},
+    "clients": 100,
+    "concurrency": 20,
+    "local_steps": 10,
+    "batch_size": 16,
+}
+SMOKE: dict[str, Any] = {
+    **_SMALL,
+    "horizon": 5.0,
+    "eval_every": 6,
+    "settings": {
+        "s_max": 15.0,
+        "freeze_rounds": 10,
+        "synthesis_only_rounds": 30,
+        "adversarial_from": 3,
+        "k_synth": 2,
+        "num_teachers": 4,
+        "k_kd": 3,
+        "kd_batch_size": 8,
+    },
+}
+"""The smoke tier's cell of FedRevive on digits, up to time 5 in place of 8."""
+
+_ONLY_PROXIES: dict[str, Any] = {
+    "s_max": 15.0,
+    "freeze_rounds": 10**6,
+    "synthesis_only_rounds": 10**6,
+    "alpha_feat": 0.0,
+}
+_TWICE_EACH: dict[str, Any] = {**_SMALL, "clients": 24, "concurrency": 6, "rounds": 60, "eval_every": 60}
+PROBED: dict[str, dict[str, Any]] = {
+    "CIFAR-10": {"task": "digits", "settings": {**_ONLY_PROXIES, "t_probe": 0.8}},
+    "FEMNIST": {
+        "task": "writers",
+        "task_settings": {"writers": 24},
+        "model": "mlp",
+        "partition": "natural",
+        "partition_settings": {},
+        "alpha": None,
+        "settings": {**_ONLY_PROXIES, "t_probe": 1.4},
+    },
+    "CIFAR-100": {"task": "pairdigits100", "settings": {**_ONLY_PROXIES, "t_probe": 1.0}},
+    "20NewsGroups": {
+        "task": "topics20",
+        "task_settings": {"samples": 1000, "words": 16, "vocabulary": 200},
+        "model_settings": {"width": 16, "layers": 1},
+        "batch_size": 8,
+        "settings": {**_ONLY_PROXIES, "t_probe": 1.6},
+    },
+}
+"""Stand-ins for Table 2's data sets in the order of its divergences, each with Appendix B's probe temperature.
+
+Synthesis and distillation, which begin after most clients' first two uploads, are left out.
+"""
+
+
+def divergence(shares: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return ``(N,)`` KL(shares || others) in nats for two ``(N, C)`` arrays of class proportions."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(shares > 0, shares * np.log(shares / others), 0.0)
+    return terms.sum(axis=1)
+
+
+def proxy_divergences(run: Run) -> pd.DataFrame:
+    """Return how far the proxies of a finished run of FedRevive are from the truth (Table 2).
+
+    Returns:
+        A row a client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are the
+        KL divergences, in nats, of its true class proportions from its proxy and from equal shares.
+
+    Raises:
+        ConfigError: for another method, or one with true proportions.
+    """
+    server = run.algorithm
+    if not isinstance(server, FedRevive) or server.settings.proxy != "estimated":
+        raise ConfigError("algorithm: only fedrevive with proxy 'estimated' has proxies")
+    clients = [client for client in range(run.config.clients) if server.proxies.complete(client)]
+    counts = label_counts(run.task.labels.cpu().numpy(), run.parts, run.task.num_classes)[clients]
+    true = counts / counts.sum(axis=1, keepdims=True)
+    proxies = server.proxies.of(clients).numpy() if clients else np.zeros((0, run.task.num_classes))
+    uniform = np.full_like(true, 1 / run.task.num_classes)
+    return pd.DataFrame(
+        {"client": clients, "proxy": divergence(true, proxies), "uniform": divergence(true, uniform)},
+    )
+
+
+class UpdateParts:
+    """Measures what a stale update, what was distilled, and both together do to the global model (Fig. 4, Fig. 10).
+
+    An observer of a run of FedRevive: from the model ``x_t`` that an update meets it tests ``x_t + η (1 - β) Δ``,
+    ``x_t + η β Δ^KD`` and their sum, Eq. 3, which is the run's own next model. The paper does not say whether its
+    parts keep their weights; here they do. The run itself is left as it is.
+
+    Args:
+        run: a run of FedRevive that has not begun.
+        every: test at every so many updates.
+
+    Attributes:
+        rows: an entry a measured update: ``version``, ``staleness``, ``beta``, and the changes of test accuracy, as
+            fractions, ``stale``, ``distilled``, ``both``.
+    """
+
+    def __init__(self, run: Run, every: int = 1) -> None:
+        if not isinstance(run.algorithm, FedRevive):
+            raise ConfigError("algorithm: only fedrevive's updates have a distilled part")
+        self.run, self.every = run, every
+        self.rows: list[dict[str, float]] = []
+        self._before: tuple[Tensor, Tensor | None, Tensor | None] | None = None
+        self._distil = run.algorithm.distilled_update
+        run.algorithm.distilled_update = self._note
+        run.simulation.observers.append(self)
+
+    def _note(self) -> Tensor | None:
+        """Distil as the method does, and keep the model, its running statistics and the outcome."""
+        server = self.run.algorithm
+        buffers = None if server.buffers is None else server.buffers.clone()
+        delta = self._distil()
+        self._before = (server.x.clone(), buffers, delta)
+        return delta
+
+    def __call__(self, simulation: Simulation, arrival: Arrival) -> None:
+        """Test the three models after an update that came with a distilled part."""
+        before, self._before = self._before, None
+        if before is None or before[2] is None or arrival.version % self.every:
+            return
+        server, (x, buffers, delta) = self.run.algorithm, before
+        beta = server.beta(arrival.staleness)
+        share = server.server_lr * beta * delta
+        start = self._accuracy(x, buffers)
+        self.rows.append(
+            {
+                "version": arrival.version,
+                "staleness": arrival.staleness,
+                "beta": beta,
+                "stale": self._accuracy(server.x - share, server.buffers) - start,
+                "distilled": self._accuracy(x + share, buffers) - start,
+                "both": self._accuracy(server.x, server.buffers) - start,
+            }
+        )
+
+    def _accuracy(self, x: Tensor, buffers: Tensor | None) -> float:
+        run = self.run
+        return run.task.evaluate(lambda inputs: run.model.outputs(x, inputs, buffers))["accuracy"]
+
+
+@lru_cache(maxsize=len(PROBED))
+def short_run_divergences(dataset: str) -> pd.DataFrame:
+    """Return a row a seed: mean ``proxy`` and ``uniform`` divergence on a data set's stand-in, in nats."""
+    runs = [Run(Config(**{**_TWICE_EACH, **PROBED[dataset], "seed": seed})) for seed in SEEDS]
+    finish_together(runs)
+    return pd.DataFrame([proxy_divergences(run)[["proxy", "uniform"]].mean() for run in runs])
+
+
+@lru_cache(maxsize=1)
+def short_run_parts() -> pd.DataFrame:
+    """Return a row a seed: mean change of test accuracy by part of an update, at the smoke tier."""
+    runs = [Run(Config(**{**SMOKE, "task": "digits", "seed": seed})) for seed in SEEDS]
+    watched = [UpdateParts(run, every=3) for run in runs]
+    finish_together(runs)
+    return pd.DataFrame([pd.DataFrame(one.rows)[["stale", "distilled", "both"]].mean() for one in watched])

@@ -1,0 +1,1 @@
+"""Grids of cells: read, costed, run in worker processes, recorded."""

@@ -1,0 +1,246 @@
+"""The cells of a grid: experiments/*.yaml read, merged and checked before anything runs.
+
+A tier's file (``experiments/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
+configuration with several seeds. Cells that differ in few things are written as one family
+(:mod:`asyncfl_lite.reproduction.grid.families`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import AfterValidator, Field
+
+from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, reason, shown, unknown_name
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.reproduction.grid.families import PaperCell, Seeds, members, merged
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Result, Standing, load_complete, read_record, standing
+
+FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
+"""What a tier, and each part of a cell's name, may be: they name folders."""
+FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
+MOST_KEYS = 10_000
+"""Entries that a mapping in a file may have, with all that it takes over from others."""
+
+
+def _folders_name(name: str) -> str:
+    if not FOLDER.fullmatch(name):
+        raise ValueError(f"must be {FOLDERS}")
+    return name
+
+
+class TierFile(Settings):
+    """``experiments/<tier>.yaml``, or a part of a tier with a file of its own."""
+
+    tier: Annotated[str, AfterValidator(_folders_name)]
+    papers: list[str] = Field(min_length=1)
+    only: list[str] = ["*"]
+    """Patterns of the cells that are meant; each must match one."""
+
+
+class PaperTier(Settings):
+    """What a paper's cells have in common at one tier."""
+
+    about: str = ""
+    seeds: Seeds
+    settings: dict[str, Any] = {}
+    ours: dict[str, str] = {}
+    """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
+
+
+class PaperFile(Settings):
+    """``experiments/<paper>.yaml``."""
+
+    paper: str
+    tiers: dict[str, PaperTier]
+    cells: dict[str, PaperCell] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+    """A place for YAML anchors; not read."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a grid, with its seeds.
+
+    Attributes:
+        name: stable and readable, ``fedecho/table2/large-dir0.1/fedbuff``; its folder.
+        tier: ``smoke``, ``laptop`` or ``paper``.
+        config: with the first seed.
+        seeds: all of them.
+        published: the printed numbers that it stands beside, each as column -> value.
+        about: what the tier's data and model stand for.
+        ours: setting -> what was taken, and why, where the paper prints nothing.
+    """
+
+    name: str
+    tier: str
+    config: Config
+    seeds: tuple[int, ...]
+    published: tuple[dict[str, str], ...] = ()
+    about: str = ""
+    ours: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def artefacts(self) -> list[str]:
+        """Tables and figures that it serves."""
+        return [row["artefact"] for row in self.published]
+
+    @property
+    def configs(self) -> list[Config]:
+        """One configuration a seed."""
+        return [self.config.with_seed(seed) for seed in self.seeds]
+
+    def folder(self, runs: Path) -> Path:
+        """Where its results lie."""
+        return runs / self.tier / self.name
+
+    def is_complete(self, runs: Path) -> bool:
+        """Whether every seed has a finished result of just this configuration, of today's meaning."""
+        return self.state(runs) == "complete"
+
+    def state(self, runs: Path) -> Standing:
+        """Return how what is recorded stands: ``stale`` or ``changed`` if a seed's result is, else ``missing``."""
+        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
+        seeds = {standing(folder, config) for folder, config in zip(folders, self.configs, strict=True)}
+        if seeds == {"complete"} and self._is_summarised(runs):
+            return "complete"
+        return next((state for state in ("stale", "changed") if state in seeds), "missing")
+
+    def _is_summarised(self, runs: Path) -> bool:
+        try:
+            return read_record(self.folder(runs) / "result.json")["status"] == "complete"
+        except (ResultError, KeyError):
+            return False
+
+    def load(self, runs: Path) -> list[Result]:
+        """Return the finished results of just this configuration, in the order of seeds.
+
+        A seed that was not run, or whose result is cut off or stale, is left out.
+        """
+        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
+        found = [load_complete(folder, config) for folder, config in zip(folders, self.configs, strict=True)]
+        return [result for result in found if result is not None]
+
+
+def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> list[Cell]:
+    """Read a tier's file and return its cells, every name and setting in them checked.
+
+    Args:
+        path: ``experiments/<tier>.yaml``.
+        paper: only the cells of this paper.
+        only: only cells whose name matches this pattern.
+
+    Raises:
+        ConfigError: one line that names file, cell, field and what is allowed.
+    """
+    path = Path(path)
+    tier = _read(path, TierFile)
+    files = {name: _read(path.parent / name, PaperFile) for name in tier.papers}
+    papers = {file.paper for file in files.values()}
+    if paper != "all" and paper not in papers:
+        raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
+    cells = [
+        cell
+        for name, file in files.items()
+        if paper in ("all", file.paper)
+        for cell in _cells(path.parent / name, file, tier.tier)
+    ]
+    by_name = {cell.name: cell for cell in cells}
+    if twice := [cell.name for cell in cells if by_name[cell.name] is not cell]:
+        raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
+    for pattern in tier.only if paper == "all" else ():
+        if not any(fnmatch.fnmatch(cell.name, pattern) for cell in cells):
+            raise ConfigError(_no_match(path, pattern, cells))
+    meant = [cell for cell in cells if any(fnmatch.fnmatch(cell.name, pattern) for pattern in tier.only)]
+    chosen = [cell for cell in meant if fnmatch.fnmatch(cell.name, only)]
+    if not chosen:
+        raise ConfigError(_no_match(path, only, meant))
+    return chosen
+
+
+def _no_match(path: Path, pattern: str, cells: list[Cell]) -> str:
+    such = f", such as {cells[0].name!r}" if cells else ""
+    return f"{path}: only: no cell of {len(cells)} matches {shown(pattern)}{such}"
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, which also refuses a key that is there twice, of which one would silently win."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node, keys = super().compose_mapping_node(anchor), set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in keys:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{shown(key.value)} is there twice", key.start_mark
+                    )
+                keys.add((key.tag, key.value))
+        return node
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_KEYS:  # mappings that take over others again and again grow without end
+            raise yaml.constructor.ConstructorError(None, None, f"more than {MOST_KEYS} entries", node.start_mark)
+
+
+def _read(path: Path, kind: type[Settings]) -> Any:
+    """Read and check a YAML file."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except OSError as error:
+        there = sorted(p.name for p in path.parent.glob("*.yaml"))
+        raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: no YAML (nested too deeply, or within itself)") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date, a number without end
+        raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
+    try:
+        return kind.from_mapping(content)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
+    """Merge a paper's settings for one tier."""
+    if tier not in file.tiers:
+        raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
+    for name, family in file.cells.items():
+        _check_tiers(path, name, family, file)
+    common, names = file.tiers[tier], set()
+    for name, cell in (member for family in file.cells.items() for member in members(path, *family)):
+        if name in names:
+            raise ConfigError(f"{path}: cell {name}: there are two of this name")
+        if not all(map(FOLDER.fullmatch, name.split("/"))):
+            raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
+        names.add(name)
+        if cell.tiers is not None and tier not in cell.tiers:
+            continue
+        seeds = cell.seeds.get(tier, common.seeds)
+        settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
+        try:
+            config = Config.from_mapping({**settings, "seed": seeds[0]})
+        except ConfigError as error:
+            raise ConfigError(f"{path}: cell {name}: {error}") from None
+        ours = {**common.ours, **cell.ours}
+        yield Cell(name, tier, config, tuple(seeds), tuple(cell.published), common.about, ours)
+
+
+def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
+    """Refuse misspelt tiers, as what is said of them would silently go unused.
+
+    A cell may have tiers that the file does not have, but none that is nearly one which it has.
+    """
+    values = [value for axis in family.over.values() for value in axis.values()]
+    tiers = [tier for part in (family, *values) for tier in part.tiers or {} if nearest(tier, file.tiers) is not None]
+    for setting, named in (("seeds", family.seeds), ("tiers", tiers)):
+        if unknown := [tier for tier in named if tier not in file.tiers]:
+            raise ConfigError(f"{path}: cell {name}: {unknown_name(setting, unknown[0], file.tiers)}")

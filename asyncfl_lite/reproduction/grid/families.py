@@ -1,0 +1,132 @@
+"""Families of cells: what a paper's file writes once for many combinations.
+
+Cells that differ in few things are written once, as a family over axes::
+
+    fedecho/table2/{delay}-dir{alpha}/{method}:
+      over:
+        delay: {large: {settings: {delay: fedecho_large}}, mild: {settings: {delay: fedecho_mild}}}
+        alpha: {'0.1': {settings: {alpha: 0.1}}, '0.3': {settings: {alpha: 0.3}}}
+        method: {fedbuff: {settings: {algorithm: fedbuff}}, fedecho: {settings: {algorithm: fedecho}}}
+      published: [{artefact: Table 2, delay: '{delay}', alpha: '{alpha}'}]
+      settings: {}
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.registry import Settings
+
+MOST = 10_000
+"""Combinations that a family may have."""
+PLACE = re.compile(r"\{([^{}]*)\}")
+"""Where a name of an axis' value is filled in."""
+
+
+def _different(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("must be different seeds")
+    return seeds
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_length=1), AfterValidator(_different)]
+
+
+class AxisValue(Settings):
+    """What one value on an axis of a family adds to its cells."""
+
+    settings: dict[str, Any] = {}
+    published: dict[str, str] = {}
+    """Added to every row that the cell stands beside."""
+    tiers: dict[str, dict[str, Any]] | None = None
+    """The value's own settings by tier; where given, only these tiers have its cells."""
+
+
+class PaperCell(Settings):
+    """One cell, or a family of cells, as a paper's file writes it."""
+
+    settings: dict[str, Any] = {}
+    published: list[dict[str, str]] = []
+    """Which rows of the printed numbers this cell stands beside: column -> value."""
+    tiers: dict[str, dict[str, Any]] | None = None
+    """The cell's own settings by tier; where given, only these tiers have the cell."""
+    over: dict[str, dict[str, AxisValue]] = {}
+    """Axes of a family: axis -> name of a value -> what it adds. ``{axis}`` in the cell's name, and in its printed
+    rows, stands for the value's name."""
+    without: list[dict[str, str | list[str]]] = []
+    """Combinations, axis -> value or values, that the family leaves out."""
+    ours: dict[str, str] = {}
+    """As a tier's, for these cells alone."""
+    seeds: dict[str, Seeds] = {}
+    """Tier -> seeds in place of the tier's own, where a paper has fewer or more for these cells."""
+
+
+def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, PaperCell]]:
+    """Return a family's cells by name: itself, if it has no axes."""
+    if (count := math.prod(map(len, family.over.values()))) > MOST:
+        raise ConfigError(f"{path}: cell {name}: over: must have at most {MOST} combinations, has {count}")
+    if unknown := [axis for left_out in family.without for axis in left_out or ["nothing"] if axis not in family.over]:
+        raise ConfigError(f"{path}: cell {name}: {unknown_name('without', unknown[0], family.over)}")
+    for values in itertools.product(*(axis.items() for axis in family.over.values())):
+        chosen = dict(zip(family.over, (value for value, _ in values), strict=True))
+        if any(_matches(chosen, left_out) for left_out in family.without):
+            continue
+        added = [addition for _, addition in values]
+        joined = _joined(addition.published for addition in added)
+        try:
+            member = _filled(name, chosen)
+            published = [
+                {column: _filled(text, chosen) for column, text in {**row, **joined}.items()}
+                for row in family.published
+            ]
+        except KeyError as error:
+            allowed = ", ".join(family.over) or "none"
+            raise ConfigError(f"{path}: cell {name}: no axis {error} to fill in; there are: {allowed}") from None
+        settings = merged(family.settings, *(addition.settings for addition in added))
+        tiers = _tiers([family, *added])
+        yield (
+            member,
+            PaperCell(settings=settings, published=published, tiers=tiers, ours=family.ours, seeds=family.seeds),
+        )
+
+
+def _filled(text: str, chosen: dict[str, str]) -> str:
+    """Return ``text`` with the chosen value's name in place of ``{axis}``; KeyError where there is no such axis."""
+    if odd := re.search(r"[{}].*", PLACE.sub("", text)):
+        raise KeyError(odd[0])
+    return PLACE.sub(lambda place: chosen[place[1]], text)
+
+
+def _matches(chosen: dict[str, str], left_out: dict[str, str | list[str]]) -> bool:
+    return all(chosen.get(axis) in ([value] if isinstance(value, str) else value) for axis, value in left_out.items())
+
+
+def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | None:
+    """Return settings by tier for the tiers that every part has; None for all tiers."""
+    given = [part.tiers for part in parts if part.tiers is not None]
+    if not given:
+        return None
+    common = [tier for tier in given[0] if all(tier in tiers for tiers in given)]
+    return {tier: merged(*(tiers[tier] for tiers in given)) for tier in common}
+
+
+def _joined(mappings: Iterable[dict[str, str]]) -> dict[str, str]:
+    return {key: value for mapping in mappings for key, value in mapping.items()}
+
+
+def merged(*layers: dict[str, Any]) -> dict[str, Any]:
+    """Return layers of settings, later ones stronger; groups such as ``task_settings`` are merged, not replaced."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+            merged[key] = {**merged[key], **value} if both else value
+    return merged

@@ -1,0 +1,196 @@
+"""Grids of experiments: papermill runs their cells, and what is finished is never run again.
+
+A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
+
+    runs/<tier>/<cell>/result.json        status, configuration, summary over seeds
+    runs/<tier>/<cell>/experiment.ipynb   the executed notebook
+    runs/<tier>/<cell>/seed-<k>/          one run's result (asyncfl_lite.runs.results)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.reproduction.grid.cells import Cell
+from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
+from asyncfl_lite.reproduction.grid.warm_kernels import kernel_manager
+from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import finish_together
+from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions
+from asyncfl_lite.runs.run import Run, run, run_in
+
+EXPERIMENT = "experiment.ipynb"
+FAILED = "failed.ipynb"
+
+
+@dataclass
+class Report:
+    """How a grid ended.
+
+    Attributes:
+        done: cells that were run now.
+        skipped: cells that were complete before.
+        failed: cell name -> the error's last line.
+    """
+
+    done: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def run_grid(
+    cells: Sequence[Cell],
+    runs: str | Path = "runs",
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+    notebook: str | Path = "notebooks/experiment.ipynb",
+) -> Report:
+    """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
+
+    A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again.
+
+    Args:
+        cells: what to run; results that are stale or of another configuration are replaced.
+        runs: folder of results.
+        workers: processes, each with one torch thread.
+        scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
+            threads; they see ``runs`` and ``notebook`` under the same paths.
+        notebook: the papermill template.
+    """
+    runs, report = Path(runs), Report()
+    check_writable(runs)
+    waiting = [cell for cell in cells if not cell.is_complete(runs)]
+    names = {cell.name for cell in waiting}
+    report.skipped = [cell.name for cell in cells if cell.name not in names]
+    if not waiting:
+        return report
+    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
+    work = partial(run_cell, notebook=Path(notebook).resolve())
+    workers = workers if scheduler is None else count_workers(scheduler)
+    with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
+        bar.set_postfix_str(_running(len(waiting), workers, 0))
+        for name, error in outcomes(work, waiting, runs.resolve(), workers=workers, scheduler=scheduler):
+            if error is None:
+                report.done.append(name)
+            else:
+                report.failed[name] = error
+            left = len(waiting) - len(report.done) - len(report.failed)
+            bar.set_postfix_str(_running(left, workers, len(report.failed)), refresh=False)
+            bar.update()
+    return report
+
+
+def _running(left: int, workers: int, failed: int) -> str:
+    return f"{min(left, workers)} running, {failed} failed"
+
+
+def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
+    """Run one cell's notebook; return its name, and the error's last line if it failed."""
+    folder = cell.folder(runs)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        error = _execute(cell, folder.resolve(), notebook)
+        if error is not None:
+            return cell.name, error
+        summarise_cell(cell, runs)
+        (folder / FAILED).unlink(missing_ok=True)
+    except (OSError, AsyncFLError) as trouble:
+        return cell.name, f"{type(trouble).__name__}: {trouble}"
+    except Exception:  # whatever papermill or a kernel throws: the other cells go on
+        return cell.name, traceback.format_exc().strip().splitlines()[-1]
+    return cell.name, None
+
+
+def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
+    """Execute the template for a cell; a kernel that did not start is tried once more."""
+    import papermill
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    quiet_kernels()
+    part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
+    execute = partial(
+        papermill.execute_notebook, notebook, part, parameters,
+        kernel_name="python3", kernel_manager_class=kernel_manager(), progress_bar=False, cwd=str(folder),
+    )  # fmt: skip
+    try:
+        try:
+            execute()
+        except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
+            execute()
+        part.replace(folder / EXPERIMENT)
+    except papermill.PapermillExecutionError as error:
+        part.replace(folder / FAILED)
+        return f"{error.ename}: {error.evalue} (see {FAILED})"
+    finally:
+        part.unlink(missing_ok=True)
+    return None
+
+
+def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Return what papermill injects into the notebook."""
+    return {
+        "cell": cell.name,
+        "about": cell.about,
+        "configuration": cell.config.as_dict(),
+        "seeds": list(cell.seeds),
+        "folder": str(folder),
+    }
+
+
+def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
+    """Run one configuration with several seeds, those that are complete read from ``folder``.
+
+    What the experiment notebook calls. Small models' seeds run in lockstep; large ones', and those that save
+    checkpoints, one after another, each saved as soon as it ends.
+    """
+    configs = {seed: Config(**configuration).with_seed(seed) for seed in seeds}
+    folders = {seed: None if folder is None else Path(folder) / f"seed-{seed}" for seed in configs}
+    found = {seed: folders[seed] and load_complete(folders[seed], config) for seed, config in configs.items()}
+    waiting = {seed: config for seed, config in configs.items() if found[seed] is None}
+    first = next(iter(waiting.values()), None)
+    if first is not None and first.checkpoint_every is None and (begun := Run(first)).trainer.cohort:
+        others = [Run(config) for config in waiting.values() if config is not first]
+        for seed, result in zip(waiting, finish_together([begun, *others]), strict=True):
+            found[seed] = result
+            if folders[seed] is not None:
+                result.save(folders[seed])
+    else:
+        for seed, config in waiting.items():
+            found[seed] = run(config) if folders[seed] is None else run_in(folders[seed], config)
+    return list(found.values())
+
+
+def summarise_cell(cell: Cell, runs: Path) -> None:
+    """Write the cell's own ``result.json``: mean and standard deviation of every number over seeds."""
+    table = pd.DataFrame([result.summary for result in cell.load(runs)]).select_dtypes("number")
+    record = {
+        "format": FORMAT,
+        "status": "complete",
+        "cell": cell.name,
+        "tier": cell.tier,
+        "about": cell.about,
+        "ours": dict(cell.ours),
+        "artefacts": cell.artefacts,
+        "config": cell.config.as_dict(),
+        "config_hash": cell.config.hash,
+        "seeds": list(cell.seeds),
+        "summary": {"mean": table.mean().to_dict(), "std": table.std(ddof=1).fillna(0.0).to_dict()},
+        "meaning": meaning(cell.config),
+        "versions": versions(),
+    }
+    write_atomically(cell.folder(runs) / "result.json", json.dumps(record, indent=1) + "\n")

@@ -1,0 +1,120 @@
+"""Recorded results as two tables that are small enough to be kept in the repository: ``results/<tier>/``.
+
+``runs.csv`` has a row a run: cell, seed, the configuration's hash, what the code's numbers mean, versions of the
+libraries, processor seconds, and the run's summary. ``curves.csv`` has a row an evaluation. Who trained when is not in
+them; ``runs/`` has it, on the machine that ran it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.reproduction.grid.cells import Cell
+from asyncfl_lite.runs.results import Result, Standing, revised, versions
+from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
+
+RUNS, CURVES = "runs.csv", "curves.csv"
+DIGITS = 6
+"""Significant digits of a curve's numbers; the summary's are kept whole."""
+
+
+def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
+    """Write what is recorded in ``runs`` of ``cells`` into a folder's two tables; return how many runs.
+
+    What the tables hold already of other cells and seeds stays.
+    """
+    found = [(cell.name, result) for cell in cells for result in cell.load(Path(runs))]
+    folder, new = Path(folder), {(name, result.config.seed) for name, result in found}
+    rows = pd.DataFrame([_row(name, result) for name, result in found])
+    curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
+    for file, table in ((RUNS, rows), (CURVES, pd.concat(curves) if curves else pd.DataFrame())):
+        old = pd.read_csv(folder / file) if (folder / file).exists() else pd.DataFrame()
+        first = ["cell", "seed"]
+        if len(old):
+            stays = [run not in new for run in zip(old["cell"], old["seed"], strict=True)]
+            table = pd.concat([old[stays], table], ignore_index=True)
+        if len(table):
+            table = table[[*first, *(name for name in table.columns if name not in first)]]
+            table = table.sort_values([*first, "version"] if "version" in table else first, kind="stable")
+            digits = f"%.{DIGITS}g" if file == CURVES else None
+            write_atomically(folder / file, table.to_csv(index=False, float_format=digits))
+    return len(found)
+
+
+def _row(name: str, result: Result) -> dict[str, Any]:
+    told = {name: value for name, value in versions().items() if name in ("torch", "numpy")}
+    return {
+        "cell": name,
+        "seed": result.config.seed,
+        "config_hash": result.config.hash,
+        "meaning": json.dumps(result.meaning),
+        **told,
+        "cpu_seconds": round(result.timing["cpu_seconds"], 2),
+        **result.summary,
+    }
+
+
+def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Result]]:
+    """Return cell -> its runs in a folder's tables, those of another configuration or meaning left out.
+
+    Their tables of updates, jobs in flight and clients are empty.
+
+    Raises:
+        ResultError: when the tables are not what :func:`write_tidy` writes.
+    """
+    folder = Path(folder)
+    if not (folder / RUNS).exists():
+        return {}
+    try:
+        rows, curves = (pd.read_csv(folder / file) for file in (RUNS, CURVES))
+        by_run = dict(iter(curves.groupby(["cell", "seed"])))
+        found = {cell.name: _results(cell, rows[rows["cell"] == cell.name], by_run) for cell in cells}
+    except (OSError, KeyError, ValueError) as error:
+        raise ResultError(f"{folder}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
+    return {name: results for name, results in found.items() if results}
+
+
+def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
+    """Return those cells of which a folder's tables hold runs that :func:`read_tidy` leaves out, and why.
+
+    Returns:
+        cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).
+    """
+    path, found = Path(folder) / RUNS, {}
+    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["cell"])
+    recorded = dict(iter(rows.groupby("cell")))
+    for cell in cells:
+        configs = {config.seed: config for config in cell.configs}
+        for row in recorded.get(cell.name, rows[:0]).itertuples():
+            config = configs.get(row.seed)
+            if config is None or config.hash != row.config_hash:
+                found[cell.name] = "changed"
+            elif revised(json.loads(row.meaning), config):
+                found[cell.name] = "stale"
+    return found
+
+
+def _results(cell: Cell, rows: pd.DataFrame, curves: dict[tuple[str, int], pd.DataFrame]) -> list[Result]:
+    configs = {config.seed: config for config in cell.configs}
+    kept = list(rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :])
+    results = []
+    for row in rows.to_dict("records"):
+        config = configs.get(row["seed"])
+        if config is None or config.hash != row["config_hash"]:
+            continue
+        curve = curves[cell.name, row["seed"]].drop(columns=["cell", "seed"]).dropna(axis="columns", how="all")
+        summary = {name: row[name] for name in kept if not pd.isna(row[name])}
+        nothing = (pd.DataFrame(columns=names) for names in (Arrival._fields, IN_FLIGHT, CLIENTS))
+        result = Result(config, summary, curve.reset_index(drop=True), *nothing, {"cpu_seconds": row["cpu_seconds"]})
+        result.meaning = json.loads(row["meaning"])
+        if not result.outdated:
+            results.append(result)
+    return results

@@ -1,0 +1,192 @@
+"""Who runs a grid's cells: processes of this machine, or the workers of a Dask cluster.
+
+A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
+this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
+in its folder; after :data:`RETRIES` more times it has failed.
+
+Dask is used by its own client. joblib's Dask backend (1.6) waits for ever for a task whose workers died, and runs the
+tasks itself where there is one worker with one thread.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from asyncfl_lite.base.errors import ConfigError, MissingLibraryError, SimulationError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.reproduction.grid.cells import Cell
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+RETRIES = 2
+"""How often a cell whose worker was lost is begun again."""
+BEGUN = ".begun"
+"""File in a cell's folder while it runs: how often it was begun."""
+PATIENCE = 30
+"""Seconds to wait for a scheduler's answer, and for its first worker."""
+
+Outcome = tuple[str, str | None]
+"""A cell's name, and the error's last line if it failed."""
+Work = Callable[[Cell, Path], Outcome]
+"""Runs one cell, its folder below the given one."""
+
+
+def outcomes(
+    work: Work, cells: Sequence[Cell], runs: Path, *, workers: int = 1, scheduler: str | None = None
+) -> Iterator[Outcome]:
+    """Run the cells and yield how each ended, as they end.
+
+    Args:
+        work: can be pickled by reference, such as a module's function.
+        cells: what to run.
+        runs: folder of results; with a scheduler, one that all its workers share, under the same path.
+        workers: processes of this machine; with 1, it is this process.
+        scheduler: address of a Dask scheduler whose workers run the cells instead.
+
+    Raises:
+        ConfigError: when the scheduler, or none of its workers, answers.
+        MissingLibraryError: without the library that speaks to it.
+        SimulationError: when this machine's processes die before they begin anything, or the scheduler does.
+    """
+    for cell in cells:
+        _tidy(cell.folder(runs))  # what a grid left that was killed itself
+    job = partial(_attempt, work, runs=runs)
+    return _on_this_machine(job, cells, runs, workers) if scheduler is None else _on_dask(job, cells, runs, scheduler)
+
+
+def _attempt(work: Work, cell: Cell, runs: Path) -> Outcome:
+    """Run a cell and note that it was begun; not again if it is complete, or was begun too often."""
+    if cell.is_complete(runs):  # what a worker finished before it could say so
+        return cell.name, None
+    begun = _times_begun(cell, runs)
+    if begun > RETRIES:
+        _tidy(cell.folder(runs))
+        return cell.name, f"its worker was lost {begun} times, killed or out of memory"
+    try:
+        write_atomically(cell.folder(runs) / BEGUN, str(begun + 1))
+    except (OSError, ValueError) as trouble:  # in that cell's place: the others go on
+        return cell.name, f"{type(trouble).__name__}: {trouble}"
+    try:
+        return work(cell, runs)
+    finally:
+        _tidy(cell.folder(runs))
+
+
+def _tidy(folder: Path) -> None:
+    """Remove from a cell's folder what only a running cell needs, or one that was killed could not remove."""
+    with suppress(OSError):  # whoever writes there next says what is wrong with it
+        for path in (folder / BEGUN, *folder.rglob(".*.part*")):
+            path.unlink(missing_ok=True)
+
+
+def _times_begun(cell: Cell, runs: Path) -> int:
+    try:
+        return int((cell.folder(runs) / BEGUN).read_text())
+    except OSError:
+        return 0
+
+
+def _on_this_machine(
+    job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, workers: int
+) -> Iterator[Outcome]:
+    """Run cells in processes; one that is killed takes the others with it, so those go into new ones."""
+    from joblib import Parallel, delayed
+
+    left, in_vain = {cell.name: cell for cell in cells}, 0
+    while left:
+        begun = {cell.name: _times_begun(cell, runs) for cell in left.values()}
+        fresh = [cell for cell in left.values() if not begun[cell.name]]
+        # those that were running when a process died: one at a time, to find out whose fault it was
+        size = {"n_jobs": workers} if fresh else {"n_jobs": 2, "pre_dispatch": 1}
+        parallel = Parallel(batch_size=1, return_as="generator_unordered", **size)
+        try:
+            for name, error in parallel(delayed(job)(cell) for cell in fresh or list(left.values())):
+                del left[name]
+                yield name, error
+        except BrokenProcessPool:
+            if begun != {cell.name: _times_begun(cell, runs) for cell in left.values()}:
+                in_vain = 0
+            elif (in_vain := in_vain + 1) > RETRIES:
+                raise SimulationError(f"workers: the processes died {in_vain} times before they began a cell") from None
+
+
+def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
+    """Run cells on a cluster; workers may come and go."""
+    from distributed import as_completed
+
+    with connected(scheduler) as client:
+        futures = {client.submit(job, cell, pure=False): cell for cell in cells}
+        ended = as_completed(list(futures), loop=client.loop)
+        try:
+            for future in ended:
+                cell = futures.pop(future)
+                if future.status == "finished":
+                    yield future.result()
+                elif future.cancelled():  # which nobody here did
+                    raise SimulationError(f"scheduler: {scheduler} is gone; the same command goes on with another")
+                elif _times_begun(cell, runs) <= RETRIES:  # lost with workers on which it only waited, or moved on
+                    again = client.submit(job, cell, pure=False)
+                    futures[again] = cell
+                    ended.add(again)
+                else:
+                    yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
+        finally:
+            client.cancel(list(futures))
+
+
+@contextmanager
+def connected(scheduler: str) -> Iterator[Client]:
+    """Speak to a Dask scheduler that has at least one worker.
+
+    Raises:
+        ConfigError: when the scheduler, or none of its workers, answers.
+        MissingLibraryError: without the library.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingLibraryError(
+            "backend: 'dask' needs the library distributed; pip install 'asyncfl-lite[dask]'"
+        ) from None
+    _check_answers(scheduler)
+    client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise ConfigError(f"scheduler: {scheduler} has no worker after {PATIENCE} s; start some first") from None
+        yield client
+
+
+def _check_answers(scheduler: str) -> None:
+    """Find out in one line whether anything is there at all, which the client takes a minute and a traceback for."""
+    try:
+        parts = urlsplit(scheduler)
+        if parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.port is None:
+            raise ValueError
+    except ValueError:
+        raise ConfigError(f"scheduler: must be tcp://HOST:PORT, got {scheduler!r}") from None
+    try:
+        socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE).close()
+    except OSError as trouble:
+        reason = trouble.strerror or str(trouble)
+        raise ConfigError(f"scheduler: nothing answers at {scheduler!r} ({reason})") from None
+
+
+def count_workers(scheduler: str) -> int:
+    """Return how many cells a scheduler's workers run at a time.
+
+    Raises:
+        ConfigError, MissingLibraryError: as :func:`connected`.
+    """
+    with connected(scheduler) as client:
+        threads: dict[str, Any] = client.nthreads()
+        return sum(threads.values())

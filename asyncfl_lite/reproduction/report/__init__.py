@@ -1,0 +1,16 @@
+"""The report, by concern; ``notebooks/report.ipynb`` is a row of short calls of :class:`Page`.
+
+- ``recorded``: a tier's cells with what was recorded of them;
+- ``metrics``: how each printed number is measured here, in its own unit;
+- ``tables``: printed tables with ours beside them, coloured; a new table needs at most a layout there;
+- ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;
+- ``head_to_head``: ranks of the methods over workloads and delay regimes;
+- ``summary``: the first page, compute spent, settings that are ours;
+- ``export``: every table as CSV, Markdown and LaTeX;
+- ``page``: what the notebook calls.
+"""
+
+from asyncfl_lite.reproduction.report.page import Page
+from asyncfl_lite.reproduction.report.recorded import Recorded
+
+__all__ = ["Page", "Recorded"]

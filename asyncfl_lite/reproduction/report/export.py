@@ -1,0 +1,104 @@
+"""Every table of the report as CSV, Markdown and LaTeX, under names of paper and artefact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.reproduction.claims import CLAIMS
+from asyncfl_lite.reproduction.report import head_to_head, summary
+from asyncfl_lite.reproduction.report.recorded import Recorded
+from asyncfl_lite.reproduction.report.tables import artefacts, as_printed
+
+
+def slug(*words: str) -> str:
+    """Return a file's name without its ending: ``fedecho-table-2``."""
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
+
+
+def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Yield each table of the report: its name, tidy, and as it is shown."""
+    plain = {
+        "summary": summary.verdicts(recorded),
+        "headlines": summary.headlines(recorded),
+        "questions": recorded.questions,
+        "head-to-head": head_to_head.table(recorded),
+        "methods": summary.methods(recorded),
+        "compute": summary.compute(recorded),
+        "ours": summary.ours(recorded),
+        "stand-ins": summary.stand_ins(recorded),
+        "cells": recorded.table(),
+        **{f"{paper}-claims": recorded.claims(paper) for paper in CLAIMS},
+    }
+    for name, table in plain.items():
+        yield name, table, table
+    for paper in summary.TITLES.values():
+        for artefact in artefacts(paper):
+            table = recorded.beside(paper, artefact)
+            yield slug(paper, artefact), table, as_printed(table, paper, artefact)
+
+
+def write_tables(recorded: Recorded, folder: str | Path) -> list[Path]:
+    """Write every table of the report into ``folder`` in three formats, and return the files.
+
+    The CSV is tidy, a number a row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
+    """
+    written = []
+    for name, tidy, shown in every_table(recorded):
+        flat = _flat(shown)
+        contents = {"csv": tidy.to_csv(index=False), "md": markdown(flat), "tex": latex(flat)}
+        for ending, text in contents.items():
+            path = Path(folder) / f"{name}.{ending}"
+            write_atomically(path, text)
+            written.append(path)
+    return written
+
+
+def _flat(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its index as columns, and one line of heads."""
+    if isinstance(table.index, pd.RangeIndex):
+        return table.astype(str)
+    table = table.copy()
+    if isinstance(table.columns, pd.MultiIndex):
+        table.columns = [", ".join(map(str, head)) for head in table.columns]
+    table.columns.name = None
+    return table.reset_index().astype(str)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return a table of texts in GitHub's Markdown; bars in it are escaped."""
+    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    lines = ("| " + " | ".join(str(text).replace("|", r"\|") for text in row) + " |" for row in rows)
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: pd.DataFrame) -> str:
+    """Return a table of texts as LaTeX for ``booktabs``; texts are escaped, heads too."""
+    style = table.rename(columns=_escaped).style.hide(axis="index").format(_escaped)
+    return style.to_latex(hrules=True, column_format="l" * len(table.columns))
+
+
+SPECIAL = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "≈": r"$\approx$",
+    "<": r"$<$",
+    ">": r"$>$",
+    "|": r"$|$",
+    **{greek: f"$\\{name}$" for greek, name in
+       {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}.items()},
+}  # fmt: skip
+
+
+def _escaped(text: object) -> str:
+    return "".join(SPECIAL.get(c, c) for c in str(text))

@@ -1,0 +1,188 @@
+"""The methods against each other, over workloads and delay regimes: ranks, critical differences, a heat map.
+
+Two tests, both at 5%. Over everything: Friedman's test and Nemenyi's critical difference of mean ranks (Demšar,
+"Statistical Comparisons of Classifiers over Multiple Data Sets", 2006, Eqs. 2 and 3 with q of the studentised range);
+a block is one seed of one workload and regime, so blocks of one place are not independent, which makes the difference
+smaller than it should be. Within a place: paired two-sided t tests of each method against the place's best over the
+same seeds, Holm-corrected.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+
+from asyncfl_lite import plots
+from asyncfl_lite.reproduction.claims.answers import FIVE, OTHERS, REGIMES, WORKLOADS
+from asyncfl_lite.reproduction.claims.base import FEWEST_SEEDS, deviation
+from asyncfl_lite.reproduction.report.figures import finish, panels
+from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
+
+LEVEL = 0.05
+
+
+class Ranking(NamedTuple):
+    """Mean ranks, 1 being best.
+
+    Attributes:
+        ranks: method -> mean rank over blocks, best first.
+        blocks: seeds of places that have all these methods.
+        p: of Friedman's test that all methods rank alike; NaN for fewer than three methods.
+        critical: Nemenyi's difference of mean ranks.
+    """
+
+    ranks: pd.Series
+    blocks: int
+    p: float
+    critical: float
+
+
+def places(recorded: Recorded) -> dict[str, dict[str, np.ndarray]]:
+    """Return ``workload, regime`` -> method -> ``(seeds,)`` accuracies in percent; places with two methods or more."""
+    found = {}
+    for workload in WORKLOADS:
+        for regime in REGIMES:
+            place = f"{workload}, {regime}"
+            cells = {m: recorded.measured.values(cell_of(place, m)) for m in (*FIVE, *OTHERS)}
+            ran = {method: values for method, values in cells.items() if values is not None}
+            if len(ran) > 1:
+                found[place] = ran
+    return found
+
+
+def cell_of(place: str, method: str) -> str:
+    """Return the name of a method's cell at a place of :func:`places`."""
+    return "/".join(("head_to_head", *place.split(", "), method))
+
+
+def ranking(there: dict[str, dict[str, np.ndarray]]) -> Ranking | None:
+    """Rank the methods that every place has; None where there are not two of them with the same seeds."""
+    common = [m for m in (*FIVE, *OTHERS) if there and all(m in methods for methods in there.values())]
+    blocks = [
+        np.stack([methods[m] for m in common], axis=1)
+        for methods in there.values()
+        if common and len({len(methods[m]) for m in common}) == 1
+    ]
+    if len(common) < 2 or not blocks:
+        return None
+    accuracies = np.concatenate(blocks)
+    ranks = stats.rankdata(-accuracies, axis=1).mean(axis=0)
+    k, n = len(common), len(accuracies)
+    q = stats.studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
+    p = stats.friedmanchisquare(*accuracies.T).pvalue if k > 2 and n > 1 else float("nan")
+    return Ranking(pd.Series(ranks, common).sort_values(), n, float(p), float(q * np.sqrt(k * (k + 1) / (6 * n))))
+
+
+def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
+    """Return a place's best method and those that a Holm-corrected paired t test does not tell from it.
+
+    With three seeds it tells little: a star says that nothing was found, not that there is nothing.
+    """
+    best = max(methods, key=lambda m: methods[m].mean())
+    p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
+    good, told_apart = {best}, True
+    for place, method in enumerate(sorted(p, key=p.get)):
+        told_apart = told_apart and p[method] * (len(p) - place) < LEVEL
+        if not told_apart:
+            good.add(method)
+    return good
+
+
+def _paired(left: np.ndarray, right: np.ndarray) -> float:
+    """Return p of a paired two-sided t test; 1 where there are too few seeds, or different ones."""
+    if len(left) != len(right) or len(left) < FEWEST_SEEDS:
+        return 1.0
+    differences = left - right
+    if deviation(differences) == 0:
+        return 0.0 if differences.any() else 1.0
+    return float(stats.ttest_1samp(differences, 0).pvalue)
+
+
+def table(recorded: Recorded) -> pd.DataFrame:
+    """Return a row a place and a column a method: accuracy, its deviation, ``*`` if not told from the place's best."""
+    there = places(recorded)
+    methods = [m for m in (*FIVE, *OTHERS) if any(m in ran for ran in there.values())]
+    rows = []
+    for place, ran in there.items():
+        good = not_told_from_best(ran)
+        marks = {m: recorded.measured.mark(cell_of(place, m)) for m in ran}
+        texts = {m: f"{ran[m].mean():.1f} ± {deviation(ran[m]):.1f}{' *' * (m in good)}{marks[m]}" for m in ran}
+        rows.append({"workload, regime": place, **{plots.title(m): texts.get(m, MISSING) for m in methods}})
+    return pd.DataFrame(rows)
+
+
+def heat_map(recorded: Recorded) -> Figure | None:
+    """Draw ranks by place and method, best method left, with accuracies; ``*`` as in :func:`table`."""
+    there = places(recorded)
+    if not there:
+        return None
+    means = pd.DataFrame({place: {m: v.mean() for m, v in ran.items()} for place, ran in there.items()}).T
+    ranks = means.rank(axis=1, ascending=False)
+    order = ranks.mean().sort_values().index
+    means, ranks = means[order], ranks[order]
+    figure, (axes,) = panels(1)
+    figure.set_size_inches(min(14, 2.5 + 0.95 * len(order)), 1.3 + 0.36 * len(there))
+    drawn = axes.imshow(ranks, aspect="auto", cmap="YlGnBu_r", vmin=1, vmax=max(2, ranks.max().max()))
+    for row, (place, ran) in enumerate(there.items()):
+        good = not_told_from_best(ran)
+        for column, method in enumerate(order):
+            if method in ran:
+                dark = ranks.iloc[row, column] < 0.45 * ranks.max().max()
+                axes.text(column, row, f"{means.loc[place, method]:.1f}{'*' * (method in good)}", ha="center",
+                          va="center", fontsize=9, color="white" if dark else "black")  # fmt: skip
+    axes.set_xticks(range(len(order)), [plots.title(m) for m in order], rotation=35, ha="left", rotation_mode="anchor")
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(there)), list(there))
+    axes.grid(False)
+    figure.colorbar(drawn, ax=axes, label="rank in its row")
+    return finish(figure, {})
+
+
+def critical_differences(recorded: Recorded) -> Figure | None:
+    """Draw mean ranks on a line with Nemenyi's critical difference; bars join methods that it does not tell apart."""
+    found = ranking(places(recorded))
+    if found is None:
+        return None
+    figure, (axes,) = panels(1)
+    groups = _groups(found)
+    figure.set_size_inches(9, 1.0 + 0.28 * len(found.ranks) + 0.12 * len(groups))
+    names = list(found.ranks.index)
+    for place, method in enumerate(names):
+        axes.plot(found.ranks[method], place, "o", color=plots.colour(method), markersize=8)
+    axes.set_yticks(range(len(names)), [f"{plots.title(m)}  {found.ranks[m]:.2f}" for m in names])
+    for first, last in groups:
+        low, high = found.ranks.iloc[first], found.ranks.iloc[last]
+        axes.plot([low, high], [last + 0.35] * 2, color="#374151", linewidth=3, solid_capstyle="butt")
+    axes.invert_yaxis()
+    axes.set_xlim(0.7, len(names) + 0.3)
+    axes.set_xlabel(f"mean rank over {found.blocks} seeds of places; critical difference {found.critical:.2f}")
+    return finish(figure, {})
+
+
+def _groups(found: Ranking) -> list[tuple[int, int]]:
+    """Return first and last place of each longest run of methods within one critical difference."""
+    ranks, groups = found.ranks.to_numpy(), []
+    for first in range(len(ranks)):
+        last = int(np.flatnonzero(ranks <= ranks[first] + found.critical)[-1])
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return groups
+
+
+def in_words(recorded: Recorded) -> str:
+    """Say how many places, methods and blocks the ranking has, and what Friedman's test says."""
+    there = places(recorded)
+    found = ranking(there)
+    if found is None:
+        return f"Head-to-head: {MISSING} (no two methods in one workload and regime)."
+    p = "" if np.isnan(found.p) else f" Friedman's test that all rank alike: p = {found.p:.2g}."
+    return (
+        f"{len(there)} of {len(WORKLOADS) * len(REGIMES)} workloads × regimes were run; {len(found.ranks)} methods are "
+        f"in all of them, with {found.blocks} seeds in all.{p} Nemenyi's critical difference of mean ranks at 5%: "
+        f"{found.critical:.2f}. A star: a paired t test, Holm-corrected, does not tell it from the best of its place; "
+        "with three seeds it tells little."
+    )

@@ -1,0 +1,47 @@
+"""Making the report: its notebook executed and exported. Its parts are in :mod:`asyncfl_lite.reproduction.report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
+
+
+def make_report(
+    tier: str,
+    runs: str | Path = "runs",
+    experiments: str | Path = "experiments",
+    notebook: str | Path = "notebooks/report.ipynb",
+    kept: str | Path = "results",
+) -> Path:
+    """Execute the report notebook and export it to HTML; return the HTML file's path.
+
+    Beside it, ``tables/`` gets every table of the report as CSV, Markdown and LaTeX, which the notebook writes.
+    Cells that are not in ``runs`` are read from the tables in ``kept``.
+
+    Raises:
+        ConfigError: when the tier has no file.
+    """
+    import papermill
+    from nbconvert import HTMLExporter
+
+    tier_file = Path(experiments) / f"{tier}.yaml"
+    if not tier_file.exists():
+        tiers = sorted(path.stem for path in Path(experiments).glob("*.yaml"))
+        raise ConfigError(f"tier: {tier_file} does not exist; there are: {', '.join(tiers) or 'none'}")
+    folder = Path(runs) / tier
+    folder.mkdir(parents=True, exist_ok=True)
+    executed, page = folder / "report.ipynb", folder / "report.html"
+    quiet_kernels()
+    parameters = {
+        "tier_file": str(tier_file.resolve()),
+        "runs": str(Path(runs).resolve()),
+        "kept": str(Path(kept).resolve()),
+        "tables": str((folder / "tables").resolve()),
+    }
+    papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
+    exporter = HTMLExporter(exclude_input=True, exclude_input_prompt=True, exclude_output_prompt=True)
+    write_atomically(page, exporter.from_filename(str(executed))[0])
+    return page

@@ -1,0 +1,164 @@
+"""A tier's cells with what was recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_claims
+from asyncfl_lite.reproduction.claims.base import deviation
+from asyncfl_lite.reproduction.claims.questions import answer_questions
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
+from asyncfl_lite.runs.results import Result
+
+MISSING = "not run"
+NOT_MEASURED = "not measured"
+
+
+class Ours(NamedTuple):
+    """What stands beside a printed number.
+
+    Attributes:
+        values: ``(seeds,)`` numbers in the printed unit, infinite where a target was not reached; None without any.
+        source: the cells, or "simulated", "counted", "delay law" with more; "not measured" with the reason where
+            nothing in the package could be.
+        mark: " (constant answer)", with how many seeds, where runs behind it answer one class for everything.
+        trained: False where most runs of a cell behind it do.
+    """
+
+    values: np.ndarray | None
+    source: str = ""
+    mark: str = ""
+    trained: bool = True
+
+
+class Recorded:
+    """A tier's cells with what was recorded of them.
+
+    Args:
+        tier_file: ``experiments/<tier>.yaml``.
+        runs: folder of results.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, one a tier; a cell of which they hold more runs
+            than ``runs`` is read from them, without who trained when. None: ``runs`` alone counts.
+
+    Attributes:
+        cells: every cell of the tier, by name.
+        results: cell -> its finished runs, by seed; cells without any are absent.
+        from_kept: the cells that were read from ``kept``.
+        outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (of another
+            configuration), for cells of which such a run lies there; it counts as not run.
+    """
+
+    def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
+        self.cells: dict[str, Cell] = {cell.name: cell for cell in expand_grid(tier_file)}
+        loaded = {name: cell.load(Path(runs)) for name, cell in self.cells.items()}
+        tables = {} if kept is None else read_tidy(self.cells.values(), Path(kept) / self.tier)
+        self.from_kept = {name for name, results in tables.items() if len(results) > len(loaded[name])}
+        loaded |= {name: tables[name] for name in self.from_kept}
+        self.results: dict[str, list[Result]] = {name: results for name, results in loaded.items() if results}
+        standings = {name: cell.state(Path(runs)) for name, cell in self.cells.items() if name not in self.from_kept}
+        self.outdated = {name: state for name, state in standings.items() if state in ("stale", "changed")}
+        if kept is not None:
+            of_tables = outdated_tidy(self.cells.values(), Path(kept) / self.tier)
+            self.outdated |= {name: state for name, state in of_tables.items() if name not in self.results}
+        self._beside: dict[tuple[str, str], pd.DataFrame] = {}
+
+    @property
+    def tier(self) -> str:
+        """The tier whose cells they are."""
+        return next(iter(self.cells.values())).tier
+
+    @cached_property
+    def measured(self) -> Measured:
+        """What claims are checked on."""
+        summaries = {name: pd.DataFrame([r.summary for r in results]) for name, results in self.results.items()}
+        return Measured(summaries, {name: [r.curve for r in results] for name, results in self.results.items()})
+
+    def accuracies(self, cell: str) -> np.ndarray:
+        """Return the ``(seeds,)`` final accuracies of a cell, in percent; empty when it was not run."""
+        return np.array([100 * result.summary["final_accuracy"] for result in self.results.get(cell, [])])
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per cell: accuracy over seeds, virtual time, updates, staleness, seconds."""
+        rows = []
+        for name, cell in self.cells.items():
+            results = self.results.get(name)
+            if not results:
+                why = f" ({self.outdated[name]})" if name in self.outdated else ""
+                rows.append({"cell": name, "accuracy %": MISSING + why})
+                continue
+            numbers = pd.DataFrame([result.summary for result in results])
+            rows.append(
+                {
+                    "cell": name,
+                    "accuracy %": mean_and_deviation(self.accuracies(name)) + self.measured.mark(name),
+                    "seeds": len(results)
+                    if len(results) == len(cell.seeds)
+                    else f"{len(results)} of {len(cell.seeds)}",
+                    "versions": int(numbers["versions"].mean()),
+                    "virtual time": round(numbers["virtual_time"].mean(), 1),
+                    "updates": int(numbers["client_updates"].mean()),
+                    "mean staleness": round(numbers["mean_staleness"].mean(), 1),
+                    "max staleness": int(numbers["max_staleness"].max()),
+                    "CPU s a run": round(np.mean([result.timing["cpu_seconds"] for result in results]), 1),
+                }
+            )
+        return pd.DataFrame(rows, dtype=object).fillna("")
+
+    def beside(self, paper: str, artefact: str) -> pd.DataFrame:
+        """Return every printed number of a table with ours; see :func:`.tables.beside`."""
+        from asyncfl_lite.reproduction.report.tables import beside
+
+        if (paper, artefact) not in self._beside:
+            self._beside[paper, artefact] = beside(self, paper, artefact)
+        return self._beside[paper, artefact]
+
+    def cell_of(self, row: pd.Series) -> str | None:
+        """Return the cell that says that it stands beside a printed row, or None."""
+        candidates = self._beside_what.get((row["paper"].lower(), row["artefact"]), [])
+        for name, wanted in candidates:
+            if all(str(row.get(column)) == value for column, value in wanted.items()):
+                return name
+        return None
+
+    @cached_property
+    def _beside_what(self) -> dict[tuple[str, str], list[tuple[str, dict[str, str]]]]:
+        """Paper and artefact -> its cells, each with what names its row there."""
+        found: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
+        for name, cell in self.cells.items():
+            for wanted in cell.published:
+                found.setdefault((name.split("/")[0], wanted["artefact"]), []).append((name, wanted))
+        return found
+
+    @cached_property
+    def _claims(self) -> dict[str, pd.DataFrame]:
+        """Every paper's claims, checked once: some simulate."""
+        return {paper: check_claims(self.measured, claims) for paper, claims in CLAIMS.items()}
+
+    def claims(self, paper: str) -> pd.DataFrame:
+        """Return a row a claim of the paper with its verdict."""
+        return self._claims[paper]
+
+    def verdicts(self, paper: str) -> pd.Series:
+        """Return how many claims have each verdict."""
+        return self.claims(paper)["ours"].value_counts().reindex(VERDICTS, fill_value=0)
+
+    @cached_property
+    def questions(self) -> pd.DataFrame:
+        """A row a question across the papers: id, question, state, answer."""
+        return answer_questions(self.measured)
+
+
+def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
+    """Return ``93.10 ± 0.52``, or "not run" for nothing."""
+    if not len(values):
+        return MISSING
+    values = np.asarray(values)
+    mean = f"{values.mean():.{digits}f}"
+    return f"{mean} ± {deviation(values):.{digits}f}" if len(values) > 1 else mean

@@ -1,0 +1,240 @@
+"""Printed tables with ours beside them, number by number, laid out as printed and coloured by direction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from asyncfl_lite.reproduction.claims.base import (
+    DID_NOT_TRAIN,
+    FAILS,
+    FEWEST_SEEDS,
+    HOLDS,
+    UNDECIDED,
+    deviation,
+    pooled_deviation,
+)
+from asyncfl_lite.reproduction.published import FOLDER, published
+from asyncfl_lite.reproduction.report.metrics import MEASURES, measure
+from asyncfl_lite.reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
+
+COLOURS = {
+    "holds": "#c7ecd9",
+    "answered": "#c7ecd9",
+    "undecided": "#fdf0bf",
+    "fails": "#f9d0cf",
+    "did not train": "#e3d5f3",
+    "not run": "#eceef1",
+}
+"""Background by verdict or state."""
+
+LAYOUTS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
+    ("FedEcho", "Table 2"): (["method", "distill_set"], ["delay", "alpha"]),
+    ("FedEcho", "Table 3"): (["method", "distill_set"], ["delay", "alpha"]),
+    ("FedRevive", "Table 1"): (["method"], ["metric", "dataset"]),
+    ("FedRevive", "Table 3"): (["component"], ["metric"]),
+    ("KUIPER", "Table 1"): (["device"], ["dataset"]),
+    ("KUIPER", "Table 2"): (["device"], ["dataset"]),
+    ("KUIPER", "Table 3"): (["teaching_assistants"], ["metric"]),
+    ("KUIPER", "Table 4"): (["method"], ["dataset"]),
+    ("FedADT", "Table I"): (["method"], ["dataset", "alpha"]),
+    ("FedADT", "Table II"): (["method"], ["dataset", "alpha"]),
+    ("FedADT", "Table III"): (["kd_weight"], ["dataset", "alpha"]),
+    ("FedADT", "Table IV"): (["method"], ["concurrency"]),
+}
+"""What names a printed table's rows and columns; other tables are lists."""
+
+REFERENCES: dict[tuple[str, str], dict[str, str]] = {
+    ("FedEcho", "Table 2"): {"method": "FedEcho", "distill_set": "CIFAR-100"},
+    ("FedEcho", "Table 3"): {"method": "FedEcho", "distill_set": "CIFAR-10"},
+    ("FedEcho", "Table 4"): {"method": "FedEcho"},
+    ("FedEcho", "Table 5"): {"method": "FedEcho"},
+    ("FedEcho", "Table 6"): {"distill_samples": "2000"},
+    ("FedEcho", "Table 7"): {"mix_alpha": "dynamic 0.2-0.8"},
+    ("FedEcho", "Table 11"): {"clip_nu": "5"},
+    ("FedRevive", "Table 1"): {"method": "FedRevive"},
+    ("FedRevive", "Table 2"): {"dataset": "CIFAR-10"},
+    ("KUIPER", "Table 3"): {"teaching_assistants": "0"},
+    ("KUIPER", "Table 4"): {"method": "asynchronous (KUIPER)"},
+    ("FedADT", "Table I"): {"method": "FedADT"},
+    ("FedADT", "Table II"): {"method": "FedADT"},
+    ("FedADT", "Table III"): {"kd_weight": "adaptive 0.2-0.6"},
+    ("FedADT", "Table IV"): {"method": "FedADT"},
+}
+"""The row of a table with which the others are compared, column by column: the paper's own method or default."""
+
+
+def artefacts(paper: str) -> list[str]:
+    """Return the names of a paper's artefacts with printed numbers, in the order of ``papers/results.csv``."""
+    table = pd.read_csv(FOLDER / "results.csv", usecols=["paper", "artefact"])
+    return list(dict.fromkeys(table.loc[table["paper"] == paper, "artefact"]))
+
+
+def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
+    """Return every printed number of a table or text with ours beside it, measured as its metric says.
+
+    Returns:
+        The columns of the paper's setting that differ between its rows, ``metric``, ``unit``, ``paper``, ``ours``,
+        ``verdict`` (whether ours stands on the printed side of the reference row, or of zero for a gain; empty where
+        there is nothing to compare) and ``cell``, where ours is from. ``ours`` is "not run" where there is nothing,
+        "not measured" where there cannot be.
+    """
+    printed = published(paper, artefact)
+    settings = list(printed.columns[list(printed.columns).index("notes") + 1 :])
+    varying = [name for name in ("dataset", "method", *settings) if printed[name].nunique(dropna=False) > 1]
+    found = [measure(recorded, row) for _, row in printed.iterrows()]
+    verdicts = _verdicts(paper, artefact, printed, found)
+    rows = [
+        {
+            **{name: "" if pd.isna(row[name]) else row[name] for name in varying},
+            "metric": row["metric"],
+            "unit": row["unit"],
+            "paper": printed_text(row),
+            "ours": ours_text(row, ours),
+            "verdict": verdict,
+            "cell": ours.source,
+        }
+        for (_, row), ours, verdict in zip(printed.iterrows(), found, verdicts, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
+    """Return a number with the digits that its unit asks for, at most ``digits`` where it asks for none."""
+    if row["unit"] == "fraction":
+        return f"{value:.4f}"
+    if row["unit"] == "%" or "points" in str(row["unit"]):
+        return f"{value:.2f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def printed_text(row: pd.Series) -> str:
+    """Return a printed number with its spread, or the bound or failure that was printed in its place."""
+    if pd.isna(row["value"]):
+        bound = re.search(r"printed as (>\d+)", str(row["notes"]))
+        return bound.group(1) if bound else "Fail"
+    spread = "" if pd.isna(row["std"]) else f" ± {_number(row['std'], row, 2)}"
+    return _number(row["value"], row) + spread
+
+
+def ours_text(row: pd.Series, ours: Ours) -> str:
+    """Return ours in words: a mean and deviation, "not reached", "not run" or "not measured"; marked if constant."""
+    if ours.values is None:
+        return NOT_MEASURED if ours.source.startswith(NOT_MEASURED) else MISSING
+    never, seeds = int(np.isinf(ours.values).sum()), len(ours.values)
+    if never:
+        return "not reached" + (f" with {never} of {seeds} seeds" if never < seeds else "") + ours.mark
+    spread = f" ± {_number(deviation(ours.values), row, 2)}" if seeds > 1 else ""
+    return _number(ours.values.mean(), row) + spread + ours.mark
+
+
+def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours]) -> list[str]:
+    """Return a row's verdict against its table's reference row, or of a gain against zero."""
+    reference = REFERENCES.get((paper, artefact))
+    columns = ["metric", *LAYOUTS.get((paper, artefact), ([], []))[1]]
+    rows = printed.to_dict("records")
+    if reference is None:
+        return [_gain(row, ours) for row, ours in zip(rows, found, strict=True)]
+    places = {
+        tuple(row[name] for name in columns): place
+        for place, row in enumerate(rows)
+        if all(row[name] == value for name, value in reference.items())
+    }
+    verdicts = []
+    for place, row in enumerate(rows):
+        other = places.get(tuple(row[name] for name in columns), place)
+        same = other == place
+        verdicts.append("" if same else _same_side(row["value"], found[place], rows[other]["value"], found[other]))
+    return verdicts
+
+
+def _gain(row: Mapping[str, object], ours: Ours) -> str:
+    """Compare a gain or a reduction with none; other numbers have nothing to be compared with."""
+    if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
+        return ""
+    return _same_side(row["value"], ours, 0.0, Ours(np.zeros_like(ours.values)))
+
+
+def _same_side(printed: float, ours: Ours, printed_reference: float, reference: Ours) -> str:
+    """Say whether ours lies on the printed side of the reference by more than one pooled deviation.
+
+    Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
+    A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
+    """
+    if ours.values is None or reference.values is None:
+        return ""
+    expected = np.nan_to_num(printed, nan=np.inf) - np.nan_to_num(printed_reference, nan=np.inf)
+    if np.isnan(expected) or expected == 0:
+        return ""
+    if not (ours.trained and reference.trained):
+        return DID_NOT_TRAIN
+    means = ours.values.mean(), reference.values.mean()
+    exact = any(one.source.startswith("simulated") for one in (ours, reference))
+    few = min(len(ours.values), len(reference.values)) < FEWEST_SEEDS and not exact
+    if np.isinf(means).all() or few:
+        return UNDECIDED
+    difference = means[0] - means[1]
+    if np.isfinite(means).all() and abs(difference) <= pooled_deviation(ours.values, reference.values):
+        return UNDECIDED
+    return HOLDS if difference * expected > 0 else FAILS
+
+
+def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
+    """Lay a table of :func:`beside` out as the paper does, each of its rows as two: paper, ours.
+
+    Args:
+        table: what :func:`beside` returned.
+        paper: whose.
+        artefact: which.
+        value: another column to fill both rows with, such as ``verdict``.
+    """
+    if (paper, artefact) not in LAYOUTS:
+        return table
+    rows, columns = LAYOUTS[paper, artefact]
+    kept = [name for name in columns if name in table]
+    long = table.melt(id_vars=[*rows, *kept, "verdict"], value_vars=["paper", "ours"], var_name="of", value_name="text")
+    long["verdict"] = long["verdict"].where(long["of"] == "ours", "")
+    order = [tuple(row) for row in table[rows].drop_duplicates().to_numpy()]
+    heads = [tuple(row) for row in table[kept].drop_duplicates().to_numpy()]
+    first = [head[0] for head in heads]
+    heads.sort(key=lambda head: first.index(head[0]))  # what the first of two names belongs together
+    wide = long.pivot(index=[*rows, "of"], columns=kept, values=value or "text")
+    wide = wide.reindex([(*row, of) for row in order for of in ("paper", "ours")])
+    return wide.reindex(columns=[head if len(kept) > 1 else head[0] for head in heads]).fillna("")
+
+
+def background(verdict: str) -> str:
+    """Return the CSS of a verdict's or state's colour."""
+    return f"background-color: {COLOURS[verdict]}; color: #111827" if verdict in COLOURS else ""
+
+
+def quiet(text: object) -> str:
+    """Return the CSS that greys out what was not run or not measured."""
+    return "color: #9ca3af" if str(text).startswith((MISSING, NOT_MEASURED)) else ""
+
+
+def listed(table: pd.DataFrame, coloured: str = "", by: str = "") -> Styler:
+    """Return a plain table for the notebook, one column coloured by the verdicts in another (or in itself)."""
+    style = Styler(table, cell_ids=False).hide(axis="index").map(quiet).format(precision=1, na_rep="")
+    css = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
+    if "id" in table:
+        css.append({"selector": "td.col0", "props": "white-space: nowrap"})
+    style = style.set_table_styles(css)
+    if coloured:
+        style = style.apply(lambda column: [background(v) for v in table[by or coloured]], subset=[coloured])
+    return style
+
+
+def styled(table: pd.DataFrame, paper: str, artefact: str) -> Styler:
+    """Return a table of :func:`beside` as the notebook shows it."""
+    if (paper, artefact) not in LAYOUTS:
+        known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
+        shown = table.drop(columns=["verdict", *known]).rename(columns={"cell": "from"})
+        return listed(shown, "ours").apply(lambda column: [background(v) for v in table["verdict"]], subset=["ours"])
+    wide, verdicts = as_printed(table, paper, artefact), as_printed(table, paper, artefact, "verdict")
+    style = Styler(wide, cell_ids=False).map(quiet).apply(lambda _: verdicts.map(background), axis=None)
+    return style.set_table_styles([{"selector": "td", "props": "text-align: right; white-space: nowrap"}])

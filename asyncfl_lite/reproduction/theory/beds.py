@@ -1,0 +1,169 @@
+"""Test beds: objectives whose constants are known, trained and aggregated by the package's own code.
+
+Quadratics F_i(x) = L/2 ‖x - c_i‖² have L exactly, a heterogeneity σ_g² = L² Var(c) that is the same everywhere, and
+an optimum at the mean of the c_i. Bumps have disjoint supports: their heterogeneity depends on where one looks.
+A vector's coordinates serve as independent repetitions: the methods that are used so act on each alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.clients.local_training import LocalTraining
+from asyncfl_lite.models.steps import make_optimiser
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.scheduling import SCHEDULING
+from asyncfl_lite.simulator.selection import SameClient
+from asyncfl_lite.simulator.simulation import Simulation
+
+
+def vector(*values: float) -> Tensor:
+    """Return a float64 vector."""
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def spread(count: int) -> Tensor:
+    """Return ``(count,)`` centres, evenly from -1 to 1."""
+    return torch.linspace(-1, 1, count, dtype=torch.float64)
+
+
+def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | Tensor, steps: int) -> Tensor:
+    """Return the delta of a client's SGD steps, taken by the package's optimiser.
+
+    Args:
+        start: any shape, one model or many.
+        gradient: ``(x, step) -> gradient`` of the same shape.
+        lr: local learning rate η_l, or one for every entry of ``start``.
+        steps: K.
+    """
+    step = make_optimiser(LocalTraining(steps=steps), start, lr)
+    x = start.clone()
+    for number in range(steps):
+        step(x, gradient(x, number))
+    return x - start
+
+
+def context(
+    clients: int = 1, lr: float = 0.1, model: VectorModel | None = None, inputs: Tensor | None = None
+) -> ServerContext:
+    """Return a server's context: N clients of rate ``lr``, a model and its unlabelled inputs if it has any."""
+    return ServerContext(
+        model=model or VectorModel(nn.Linear(1, 1)),
+        num_clients=clients,
+        rng=stream(0, "server"),
+        unlabelled=lambda name, count: inputs,
+        client_lr=lambda version: lr,
+    )
+
+
+def started(name: str, x0: Tensor, surroundings: ServerContext | None = None, **settings: Any) -> Algorithm:
+    """Return a method at version 0 of the model ``x0``."""
+    method = make_algorithm(name, **settings)
+    method.start(x0, surroundings or context())
+    return method
+
+
+def feed(method: Algorithm, deltas: Iterable[Tensor], start_version: int | None = None, **more: Any) -> Tensor:
+    """Give a method one update for each delta, clients numbered from 0; return the global model.
+
+    Args:
+        method: a started method.
+        deltas: ``(d,)`` each.
+        start_version: what they started from; by default the version that the method has when each arrives.
+        more: further fields of :class:`Update`, a sequence having one value a client.
+    """
+    for client, delta in enumerate(deltas):
+        version = method.version if start_version is None else start_version
+        fields = {name: value[client] if isinstance(value, Sequence) else value for name, value in more.items()}
+        method.receive(Update(client=client, delta=delta, start_version=version, **fields))
+    return method.x
+
+
+def race(
+    name: str,
+    *,
+    durations: tuple[float, ...] = (1.0, 10.0),
+    centres: tuple[float, ...] = (1.0, -1.0),
+    x0: float = 0.0,
+    lr: float = 0.1,
+    versions: int = 4000,
+    redispatch: str | None = None,
+    **settings: Any,
+) -> np.ndarray:
+    """Run clients of fixed speed on ½(x - c_i)², one gradient step a job, each always busy.
+
+    Args:
+        name: of the method; ``settings`` are its own.
+        durations: of one job of each client.
+        centres: c_i.
+        x0: where the model starts.
+        lr: η_l.
+        versions: how long.
+        redispatch: ``before_agg`` or ``after_agg``; by default the method's own.
+        settings: of the method.
+
+    Returns:
+        The model after every arrival, ``(arrivals,)``.
+    """
+    method = started(name, vector(x0), context(len(centres), lr), **settings)
+    path: list[float] = []
+    simulation = Simulation(
+        method,
+        SCHEDULING.get(redispatch or method.redispatch)(len(centres), method.buffer_size),
+        DELAYS.get("per_client")(durations=durations).prepare(np.ones(len(centres)), stream(0, "delays setup")),
+        range(len(centres)),
+        rounds=versions,
+        selection=SameClient(),
+        observers=[lambda clock, arrival: path.append(method.x.item())],
+        keep_arrivals=False,
+    )
+
+    def work(jobs: Sequence[Job]) -> list[Outcome]:
+        return [Outcome(train(job.start, lambda x, _, c=centres[job.client]: x - c, lr, 1)) for job in jobs]
+
+    simulation.run(work)
+    return np.array(path)
+
+
+class Bumps:
+    """N clients whose gradients are bumps of height A and half-width w with disjoint supports, in one dimension.
+
+    ∇F_i(x) = ± A cos²(π (x - p_i) / 2w) within w of p_i, and 0 elsewhere. At every x at most one client has a
+    gradient, so the mean square distance from ∇f is at most σ_g² = A² (N - 1) / N² everywhere; but at the points
+    p_i, each client at its own, it is N - 1 times as much. Versions at all peaks can come about: with the right
+    server rate each client's update carries FedBuff's model from its own peak to the next.
+
+    Args:
+        clients: N.
+        alternate: give every other client a negative bump, so that the N of them cancel (N even).
+    """
+
+    height = width = 1.0
+
+    def __init__(self, clients: int, alternate: bool = False) -> None:
+        self.peaks = 2 * self.width * torch.arange(clients, dtype=torch.float64)
+        self.signs = torch.ones(clients, dtype=torch.float64)
+        if alternate:
+            self.signs[1::2] = -1
+        self.smoothness = self.height * np.pi / (2 * self.width)
+        self.variance = self.height**2 * (clients - 1) / clients**2
+        self.largest_variance = self.height**2 * (1 - 1 / clients) ** 2  # of one client, at its peak
+
+    def gradients(self, x: Tensor, peaks: Tensor | None = None, signs: Tensor | None = None) -> Tensor:
+        """Return ∇F_i at ``x``, which broadcasts against the peaks: by default those of all N clients."""
+        away = x - (self.peaks if peaks is None else peaks)
+        bump = self.height * torch.cos(np.pi * away / (2 * self.width)) ** 2
+        return torch.where(away.abs() < self.width, bump, 0.0) * (self.signs if signs is None else signs)
+
+    def mean_gradients(self, x: Tensor) -> Tensor:
+        """Return ∇f at each of ``(n,)`` points."""
+        return self.gradients(x[:, None]).mean(1)

@@ -1,0 +1,152 @@
+"""What a check of a printed statement found: numbers beside bounds, and the verdict that follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from asyncfl_lite.base.errors import ConfigError
+
+HOLDS = "holds"
+CONDITION = "holds under an unprinted condition"
+FALSE = "false"
+STATES = {HOLDS: "holds", CONDITION: "undecided", FALSE: "fails"}
+"""Verdict -> the state whose colour it has in the report: green, yellow, red."""
+
+AS_PRINTED = "as printed"
+CONDITIONED = "with the condition"
+REPAIRED = "repaired"
+ASIDE = "aside"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting in which a statement was put to the test.
+
+    Attributes:
+        kind: ``as printed`` (every printed assumption is met), ``with the condition`` (an unprinted one as well),
+            ``repaired`` (the statement itself was changed), or ``aside`` (decides nothing: an assumption is dropped,
+            or the paper says nothing about this setting).
+        what: the setting, in words.
+        measured: what was computed.
+        relation: how it should stand to ``bound``.
+        bound: the statement's right-hand side, or the number that should come out.
+        tolerance: how far it may miss, absolutely.
+    """
+
+    kind: Literal["as printed", "with the condition", "repaired", "aside"]
+    what: str
+    measured: float
+    relation: Literal["<=", "=", ">="]
+    bound: float
+    tolerance: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation is kept; False where a number is not one (NaN)."""
+        gap = self.measured - self.bound
+        if self.relation == "=":
+            return abs(gap) <= self.tolerance
+        return gap <= self.tolerance if self.relation == "<=" else gap >= -self.tolerance
+
+
+@dataclass(frozen=True)
+class Check:
+    """A printed statement, the cases in which it was tested, and what follows.
+
+    Attributes:
+        id: ``T1`` to ``T12``, as in specification §17.
+        paper: FedEcho, KUIPER, FedRevive, or the package, for what its own engine must keep.
+        where: equation, lemma or assumption.
+        statement: what is printed there, in other words.
+        cases: the settings tried.
+        condition: what must hold as well for the statement to hold.
+        counterexample: where it fails, if it does.
+        repair: what to print in its place, or how to use it.
+    """
+
+    id: str
+    paper: str
+    where: str
+    statement: str
+    cases: tuple[Case, ...]
+    condition: str = ""
+    counterexample: str = ""
+    repair: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """``holds``, ``holds under an unprinted condition`` or ``false``, by the cases alone.
+
+        A statement holds if it does in every case as printed. If not, it holds under a condition where unchanged it
+        does so in every case with the condition, and is false where it had to be changed, or nothing saved it.
+        """
+        if all(case.holds for case in self.of(AS_PRINTED)):
+            return HOLDS
+        saved = self.of(CONDITIONED)
+        if saved and not self.of(REPAIRED) and all(case.holds for case in saved):
+            return CONDITION
+        return FALSE
+
+    @property
+    def decisive(self) -> Case:
+        """The first case as printed that fails, or else the first."""
+        printed = self.of(AS_PRINTED)
+        return next((case for case in printed if not case.holds), printed[0])
+
+    @property
+    def measured(self) -> float:
+        """What was measured in the decisive case."""
+        return self.decisive.measured
+
+    @property
+    def bound(self) -> float:
+        """What the statement says of the decisive case."""
+        return self.decisive.bound
+
+    def of(self, kind: str) -> list[Case]:
+        """Return the cases of one kind."""
+        return [case for case in self.cases if case.kind == kind]
+
+    def __getitem__(self, what: str) -> Case:
+        """Return the case that is described so, or whose description begins so.
+
+        Raises:
+            ConfigError: when none or several do.
+        """
+        found = [case for case in self.cases if case.what == what]
+        found = found or [case for case in self.cases if case.what.startswith(what)]
+        if len(found) != 1:
+            raise ConfigError(f"what: {len(found)} cases of {self.id} begin with {what!r}, must be one")
+        return found[0]
+
+
+def as_table(checks: Iterable[Check]) -> pd.DataFrame:
+    """Return a row a check: what is printed where, the verdict, and the numbers of the case that decides it."""
+    rows = [
+        (c.id, c.paper, c.where, c.statement, c.verdict, c.decisive.what, c.measured, c.decisive.relation, c.bound)
+        for c in checks
+    ]
+    names = ["check", "paper", "where", "statement", "verdict", "decided by", "measured", "should be", "bound"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
+    """Return a row a case: its kind, its setting, what was measured, what should be, and whether it is."""
+    rows = [
+        (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds)
+        for check in checks
+        for case in check.cases
+    ]
+    return pd.DataFrame(rows, columns=["check", "kind", "setting", "measured", "should be", "bound", "holds"])
+
+
+def slope(lengths: Iterable[float], values: Iterable[float]) -> float:
+    """Return the least-squares slope of log ``values`` over log ``lengths``: -½ for a rate T^-½."""
+    points = [(math.log(length), math.log(value)) for length, value in zip(lengths, values, strict=True)]
+    x, y = (sum(part) / len(points) for part in zip(*points, strict=True))
+    return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)

@@ -1,0 +1,288 @@
+"""The one typed description of a run, with the papers' defaults, checked once.
+
+The same object is what a user writes, papermill injects, a result stores and its hash identifies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Registry, Settings, nested
+from asyncfl_lite.clients.local_training import LocalTraining
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.runs.defaults import COMMON, defaults, without_replaced
+from asyncfl_lite.runs.initial import INITIALISERS
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.scheduling import SCHEDULING, Scheduling
+from asyncfl_lite.simulator.selection import SELECTIONS, Selection
+from asyncfl_lite.simulator.trouble import TROUBLE, Trouble
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
+
+GROUPS: dict[str, tuple[str, Registry]] = {
+    "task_settings": ("task", TASKS),
+    "model_settings": ("model", MODELS),
+    "settings": ("algorithm", ALGORITHMS),
+    "delay_settings": ("delay", DELAYS),
+    "partition_settings": ("partition", PARTITIONS),
+    "selection_settings": ("selection", SELECTIONS),
+    "initial_settings": ("initial", INITIALISERS),
+    "trouble": ("trouble", TROUBLE),
+}
+"""Which name each group of typed settings belongs to, and where the name is looked up; trouble needs none."""
+
+NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
+"""Settings that say how a run is carried out, not what it is."""
+IN_HASH_IF_SET = {"autocast", "trouble"}
+"""Settings that came after results had been recorded: their default leaves the hash as it was."""
+PLACES = {"folder", "download"}
+"""Settings of tasks and delay laws that say where data lies, not what it is."""
+
+
+def _class_of_group(group: str, name: str) -> type[Settings]:
+    entry = GROUPS[group][1].get(name)
+    return getattr(entry, "Settings", entry)  # some are settings themselves
+
+
+def _share_tokenizer(given: dict[str, Any]) -> None:
+    """Give a task of texts the tokeniser of the model's checkpoint, if it names none of its own."""
+    model, task = given["model_settings"], given["task_settings"]
+    checkpoint = model.get("checkpoint") if isinstance(model, dict) else getattr(model, "checkpoint", None)
+    if checkpoint and isinstance(task, dict) and "tokenizer" in TASKS.get(given["task"]).model_fields:
+        given["task_settings"] = {"tokenizer": checkpoint, **task}
+
+
+class Config(Settings):
+    """Everything that decides a run.
+
+    What is left out takes the paper's value, where a paper trains the method on the task or trains on the task at all
+    (``runs/setups.py``); on other tasks it takes this package's own (``runs/defaults.py``). Where
+    several papers have a claim, ``setup`` names one. ``settings`` holds the method's own switches; ``task_settings``,
+    ``model_settings``, ``delay_settings`` and ``partition_settings`` those of what is chosen by name.
+
+    Raises:
+        ConfigError: one line that names the field, what was given and what is allowed.
+    """
+
+    task: str = Field(description="what is learned; see `asyncfl-lite list`")
+    task_settings: SerializeAsAny[Settings] = Field(description="the task's own settings")
+    model: str = Field(description="the model that clients train")
+    model_settings: SerializeAsAny[Settings] = Field(description="the model's own settings")
+    algorithm: str = Field(description="the method")
+    settings: SerializeAsAny[Settings] = Field(description="the method's own switches")
+    delay: str = Field(description="law of how long clients take")
+    delay_settings: SerializeAsAny[Settings] = Field(description="the delay law's own settings")
+    partition: str = Field(description="how samples are dealt out to clients")
+    alpha: float | None = Field(None, gt=0, le=1e9, description="Dirichlet concentration; smaller is more unequal")
+    partition_settings: SerializeAsAny[Settings] = Field(description="the partition's own settings")
+    clients: int = Field(ge=1, le=10_000_000, description="number of clients N")
+    concurrency: int = Field(ge=1, description="clients that train at the same time M_c")
+    buffer_size: int = Field(ge=1, description="updates that make a server version M")
+    redispatch: str = Field(description="when a reporting client's slot gets new work")
+    selection: str = Field("uniform", description="who gets it")
+    selection_settings: SerializeAsAny[Settings] = Field(description="the selection's own settings")
+    initial: str = Field("random", description="where the initial weights come from")
+    initial_settings: SerializeAsAny[Settings] = Field(description="the initialisation's own settings")
+    rounds: int | None = Field(None, ge=1, description="stop at this server version")
+    horizon: float | None = Field(None, gt=0, description="stop at this virtual time, in the delay law's unit")
+    local_epochs: int | None = Field(None, ge=1, description="passes a job makes over its client's samples")
+    local_steps: int | None = Field(None, ge=1, description="minibatch steps of a job, in place of epochs")
+    batch_size: int = Field(ge=1, description="samples in a client's minibatch")
+    client_optimizer: Literal["sgd", "adam", "adamw"] = Field(description="optimiser of local training")
+    client_lr: float = Field(ge=0, description="its learning rate")
+    client_lr_decay: float = Field(1.0, gt=0, le=1, description="factor on it a server version")
+    weight_decay: float = Field(ge=0, description="its weight decay")
+    client_clip: float | None = Field(None, gt=0, description="largest L2 norm of a client's gradient")
+    server_lr: float = Field(ge=0, description="the server's learning rate")
+    server_time: float = Field(0.0, ge=0, description="virtual time that making a version takes")
+    bn_mode: Literal["avg", "delta", "freeze"] = Field("avg", description="what becomes of running statistics")
+    cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
+    autocast: bool = Field(False, description="clients' forward passes in bfloat16 where that is safe")
+    channels_last: bool = Field(False, description="images in that memory format when jobs train one by one")
+    device: str = Field("cpu", description="torch device")
+    threads: int = Field(1, ge=1, le=1024, description="torch's processor threads; 1 is fastest for small models")
+    eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
+    checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
+    checkpoint_seconds: float | None = Field(
+        600.0, gt=0, description="save it where so many seconds have passed, if it has a place to be saved in"
+    )
+    trouble: Trouble = Field(Trouble(), description="what goes wrong at clients; by default nothing")
+    seed: int = Field(0, ge=0, description="names every random stream of the run")
+    setup: None = Field(
+        None,
+        exclude=True,
+        description="whose experiments fill in what is left out: fedecho, fedrevive, kuiper, fedadt, or ours; not kept",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Add the defaults that belong to the chosen task and method."""
+        given = dict(given)
+        task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
+        method = ALGORITHMS.get(algorithm)
+        TASKS.get(task)
+        base = without_replaced(defaults(task, algorithm, given.pop("setup", None)), given)
+        base.setdefault("redispatch", method.redispatch)
+        if not method.buffered:
+            base["buffer_size"] = 1
+        merged = {**base, **given}
+        for group, (name, _) in GROUPS.items():
+            own, belongs = given.get(group, {}), name in ("task", "algorithm")  # to which the defaults belong
+            theirs = base.get(group, {}) if belongs or merged.get(name) == base.get(name) else {}
+            # settings that come with the name of a model or law are complete, those without are added to the defaults'
+            alone = name in given and group in given and not belongs
+            merged[group] = {**({} if alone else theirs), **own} if isinstance(own, dict) else own
+        _share_tokenizer(merged)
+        if merged["redispatch"] == "rounds" and "buffer_size" not in given:
+            merged["buffer_size"] = merged["concurrency"]
+        if merged["redispatch"] == "burst":
+            if "concurrency" not in given:
+                merged["concurrency"] = merged["clients"]  # who isn't in at the start never comes in
+            if "buffer_size" not in given:
+                with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
+                    merged["buffer_size"] = min(merged["buffer_size"], int(merged["concurrency"]))
+        partition = PARTITIONS.get(merged["partition"])
+        if "alpha" not in partition.model_fields and "alpha" not in given:
+            merged["alpha"] = None
+        if "alpha" in partition.model_fields and "alpha" not in given:  # the partition's own is a way to write it
+            own = given.get("partition_settings")
+            written = own.get("alpha") if isinstance(own, dict) else getattr(own, "alpha", None)
+            merged["alpha"] = merged["alpha"] if written is None else written
+        return merged
+
+    @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
+    @classmethod
+    def _known(cls, name: str, info: ValidationInfo) -> str:
+        registry = SCHEDULING if info.field_name == "redispatch" else dict(GROUPS.values())[info.field_name]
+        registry.get(name)
+        return name
+
+    @field_validator("device")
+    @classmethod
+    def _device(cls, name: str) -> str:
+        """Refuse what torch does not know; whether this machine has it is seen when it runs."""
+        try:
+            torch.device(name)
+        except RuntimeError:
+            raise ValueError("must be a device of torch's, such as cpu, cuda or cuda:1") from None
+        return name
+
+    @field_validator(*GROUPS, mode="before")
+    @classmethod
+    def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
+        """Give a group of settings the type that its name asks for."""
+        name = info.field_name if info.field_name == "trouble" else info.data.get(GROUPS[info.field_name][0])
+        if name is None:  # the name itself was refused, and is what gets reported
+            return Settings()
+        wanted = _class_of_group(info.field_name, name)
+        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and info.data.get("alpha"):
+            if isinstance(value, wanted):
+                return value.model_copy(update={"alpha": info.data["alpha"]})
+            value = {**value, "alpha": info.data["alpha"]} if isinstance(value, dict) else value
+        if isinstance(value, wanted):
+            return value
+        try:
+            return wanted.from_mapping(value)
+        except ConfigError as error:
+            raise ConfigError(nested(info.field_name, str(error))) from None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Config:
+        """Refuse what cannot work together."""
+        method = ALGORITHMS.get(self.algorithm)
+        if (self.local_epochs is None) == (self.local_steps is None):
+            raise ValueError("local_epochs, local_steps: exactly one of them must be given")
+        if self.rounds is None and self.horizon is None:
+            raise ValueError("rounds, horizon: at least one of them must be given")
+        if self.concurrency > self.clients:
+            raise ValueError(f"concurrency: must be at most clients ({self.clients}), got {self.concurrency}")
+        if not method.buffered and self.buffer_size != 1:
+            raise ValueError(f"buffer_size: {self.algorithm} has no buffer; must be 1, got {self.buffer_size}")
+        if self.redispatch in ("rounds", "burst") and self.buffer_size > self.concurrency:
+            raise ValueError(
+                f"buffer_size: a buffer of {self.buffer_size} can never fill with {self.concurrency} clients "
+                f"at a time under redispatch {self.redispatch!r}; must be at most {self.concurrency}"
+            )
+        if not method.uses_server_lr and self.server_lr != 1.0:
+            raise ValueError(f"server_lr: {self.algorithm} has none; must be 1, got {self.server_lr}")
+        if SELECTIONS.get(self.selection).needs_rounds and self.redispatch != "rounds":
+            raise ValueError(
+                f"selection: {self.selection!r} chooses a round at a time, so redispatch must be 'rounds', "
+                f"got {self.redispatch!r}"
+            )
+        needs_alpha = "alpha" in PARTITIONS.get(self.partition).model_fields
+        if needs_alpha != (self.alpha is not None):
+            raise ValueError(
+                f"alpha: partition {self.partition!r} {'needs' if needs_alpha else 'does not use'} it, got {self.alpha}"
+            )
+        return self
+
+    def with_seed(self, seed: int) -> Config:
+        """Return the same run with another seed."""
+        return Config(**{**self.as_dict(), "seed": seed})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values that JSON and YAML can hold."""
+        return self.model_dump(mode="json")
+
+    @property
+    def hash(self) -> str:
+        """12 hexadecimal digits that identify what the run computes."""
+        as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
+        told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH | as_they_were}
+        if "trouble" in told:
+            told["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
+        for group in ("task_settings", "delay_settings"):
+            told[group] = {key: value for key, value in told[group].items() if key not in PLACES}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server keeps as its labelled set."""
+        return max(self.make_algorithm().held_out, self.initial_settings.held_out)
+
+    def make_algorithm(self) -> Algorithm:
+        """Return the method, not yet started."""
+        return make_algorithm(
+            self.algorithm,
+            buffer_size=self.buffer_size,
+            server_lr=self.server_lr,
+            bn_mode=self.bn_mode,
+            **self.settings.model_dump(),
+        )
+
+    def make_scheduling(self) -> Scheduling:
+        """Return the scheduling policy."""
+        return SCHEDULING.get(self.redispatch)(self.concurrency, self.buffer_size)
+
+    def make_selection(self) -> Selection:
+        """Return the selection policy."""
+        return SELECTIONS.get(self.selection)(**self.selection_settings.model_dump())
+
+    def make_training(self, algorithm: Algorithm) -> LocalTraining:
+        """Return how clients train under ``algorithm``, which may add to their objective and reports."""
+        return LocalTraining(
+            optimiser=self.client_optimizer,
+            lr=self.client_lr,
+            batch_size=self.batch_size,
+            epochs=self.local_epochs,
+            steps=self.local_steps,
+            weight_decay=self.weight_decay,
+            clip=self.client_clip,
+            autocast=self.autocast,
+            channels_last=self.channels_last,
+            lr_decay=self.client_lr_decay,
+            proximal=algorithm.proximal,
+            correction_once=algorithm.correction_once,
+            midway=algorithm.midway or 0.0,
+            reports=algorithm.client_reports,
+        )

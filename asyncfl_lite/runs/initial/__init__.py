@@ -1,0 +1,6 @@
+"""Where a run's initial weights come from; importing this package registers every way."""
+
+from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser, RandomInitial
+from asyncfl_lite.runs.initial.teacher_chain import TeacherChain
+
+__all__ = ["INITIALISERS", "Initialiser", "RandomInitial", "TeacherChain"]

@@ -1,0 +1,55 @@
+"""What gives a run its first model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor, nn
+
+from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.models.base import ModelSpec, initial_model
+from asyncfl_lite.tasks import Task
+
+INITIALISERS: Registry[Initialiser] = Registry("initial")
+
+
+class Initialiser(Settings):
+    """A way to the initial weights, with its settings."""
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale."""
+
+    costly: ClassVar[bool] = False
+    """Whether it trains, so that what it made is kept for other runs (:mod:`asyncfl_lite.runs.initial.remembered`)."""
+
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server needs as its labelled set."""
+        return 0.0
+
+    @abstractmethod
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Return the initial model.
+
+        Args:
+            spec: the clients' model.
+            task: for shapes, classes and the loss.
+            labelled: the server's own inputs and labels, no client's; None without any.
+            seed: of random weights.
+            rng: the server's stream for this work alone.
+        """
+
+
+@INITIALISERS.register("random")
+class RandomInitial(Initialiser):
+    """The model's own random weights."""
+
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Return the model as it is made."""
+        return initial_model(spec, task.input_spec, seed)

@@ -1,0 +1,56 @@
+"""Initial models that are expensive to make are made once: a chain of teachers serves every method that starts from it.
+
+They are kept in ``initial/`` of the cache folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``),
+under a digest of everything that they depend on: model, task, initialisation, seed, what the code's numbers mean, and
+torch's version. Loading executes no code. A folder that cannot be written to is no error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.files import cache_root, write_atomically
+from asyncfl_lite.runs.results import meaning
+
+if TYPE_CHECKING:
+    from asyncfl_lite.runs.config import Config
+
+DECISIVE = ("task", "task_settings", "model", "model_settings", "initial", "initial_settings", "device", "seed")
+"""What of a configuration an initial model depends on; the labelled set follows from these and what is held out."""
+
+
+def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[], nn.Module]) -> nn.Module:
+    """Return the initial model of ``config``, from the cache if it was made before.
+
+    Args:
+        config: of the run.
+        make: makes it.
+        like: makes a module of its kind, with any weights.
+    """
+    place = _place(config)
+    if place.exists():
+        with suppress(Exception):  # torch raises many kinds for a damaged file: make it anew
+            module = like()
+            module.load_state_dict(torch.load(place, map_location="cpu", weights_only=True))
+            return module
+    module = make()
+    with suppress(ResultError):
+        write_atomically(place, lambda file: torch.save(module.state_dict(), file))
+    return module
+
+
+def _place(config: Config) -> Path:
+    whole = config.as_dict()
+    told = {name: whole[name] for name in DECISIVE}
+    told |= {"held_out": config.held_out, "meaning": meaning(config), "torch": torch.__version__}
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:20]
+    return cache_root() / "initial" / f"{config.initial}-{digest}.pt"

@@ -1,0 +1,233 @@
+"""KUIPER's initial model: a chain of ever smaller models, each taught by the one before it.
+
+"KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data", §3.1
+"Knowledge distillation" and Appendix H: ResNet-34 teaches ResNet-26, which teaches the clients' ResNet-18, on
+a data set of the server's own, Kinetics; then the last layer is drawn anew for the clients' classes. Here that
+set is another task's training set, or a part of the task's own training samples that no client gets.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import nested
+from asyncfl_lite.models.base import ModelSpec, initial_model
+from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
+from asyncfl_lite.tasks import TASKS, Task
+
+
+def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
+    """Return L_KD, the scalar squared error between ``(n, …, C)`` logits, averaged over all but the classes.
+
+    ``sum`` is ``‖z_t - z_s‖²`` as KUIPER prints it. ``mean``, the mean squared error as it is called there, is
+    C times smaller.
+    """
+    square = (student - teacher).square()
+    return (square.sum(-1) if over_classes == "sum" else square.mean(-1)).mean()
+
+
+@INITIALISERS.register("teacher_chain")
+class TeacherChain(Initialiser):
+    """A large model teaches smaller ones by their logits, down to the clients' model (KUIPER §3.1)."""
+
+    costly = True
+
+    fraction: float = Field(0.1, gt=0, lt=1)
+    """Part of the training samples that the server keeps for this, where it has no ``task`` of its own."""
+    task: str | None = None
+    """A task whose training set is the server's own, such as ``kinetics`` for ``hmdb51``; clients keep all of
+    theirs, and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
+    task_settings: dict[str, Any] = Field(default_factory=dict)
+    """That task's settings."""
+    teachers: tuple[dict[str, Any], ...] = ()
+    """For each model before the clients', largest first, what differs from ``model_settings``; none given,
+    relatives of the clients' model: twice as large (ResNet-34 for ResNet-18), then evenly down."""
+    teaching_assistants: int = Field(1, ge=0)
+    """Models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers`` it is theirs."""
+    epochs: int = Field(200, ge=1)
+    """Passes over the server's samples, each model (Table 3)."""
+    batch_size: int = Field(128, ge=1)
+    lr: float = Field(0.1, ge=0)
+    momentum: float = Field(0.9, ge=0, lt=1)
+    weight_decay: float = Field(1e-3, ge=0)
+    """SGD's, as the three before it: Appendix H."""
+    clip: float | None = Field(1.0, gt=0)
+    """Largest global L2 norm of a gradient; ours: without, the paper's rate makes models without
+    normalisation diverge. None for no clipping."""
+    class_weight: float = Field(0.5, ge=0, le=1)
+    """α on the loss against labels, 1 - α on the squared error; not printed."""
+    over_classes: Literal["mean", "sum"] = "mean"
+    """What becomes of a sample's squared errors: with the mean, α means the same for any number of classes."""
+    reinitialise_last: bool = False
+    """Draw the last linear layer anew, as the paper does where clients have other classes than the server."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let the teachers that are given say how many assistants there are, and a task that classes differ."""
+        if given.get("task") is not None:
+            given = {"reinitialise_last": True, **given}
+        teachers = given.get("teachers")
+        if not teachers or not isinstance(teachers, (list, tuple)):
+            return given
+        return {"teaching_assistants": len(teachers) - 1, **given}
+
+    @model_validator(mode="after")
+    def _agree(self) -> TeacherChain:
+        if self.teachers and self.teaching_assistants != len(self.teachers) - 1:
+            raise ValueError(
+                f"teaching_assistants: must be {len(self.teachers) - 1} with {len(self.teachers)} teachers, "
+                f"got {self.teaching_assistants}"
+            )
+        if self.task is None and self.task_settings:
+            raise ValueError("task_settings: must be empty without a task")
+        if self.task is not None:
+            source = TASKS.get(self.task)
+            try:
+                source(**self.task_settings)
+            except ConfigError as error:
+                raise ConfigError(nested("task_settings", str(error))) from None
+        return self
+
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server needs as its labelled set."""
+        return self.fraction if self.task is None else 0.0
+
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Train the chain and return its last model.
+
+        Args:
+            spec: the clients' model, the last of the chain.
+            task: for shapes, classes and the loss.
+            labelled: ``(n, …)`` the server's own inputs and their labels, no client's.
+            seed: of the clients' model's random weights, the same that it would start from without teachers.
+            rng: the server's stream for this work alone: teachers' weights, batches, dropout.
+
+        Raises:
+            ConfigError: without labelled samples, when there is no larger relative of ``spec``, or when what was
+                learned on another task does not fit this one.
+        """
+        own = self._servers_task(task)
+        if own is not task:
+            labelled = own.inputs, own.labels
+        if labelled is None:
+            raise ConfigError("fraction: a chain of teachers needs labelled samples of the server's own, got none")
+        inputs, _ = labelled
+        *teachers, last = self.chain(spec)
+        with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):  # dropout draws from it
+            torch.manual_seed(int(rng.integers(2**63)))
+            teacher = None
+            for one in teachers:
+                module = _fresh(one, own, int(rng.integers(2**31)), inputs)
+                self._train(module, own, labelled, teacher, rng)
+                teacher = _logits(module, inputs)
+            begin = seed if own is task else int(rng.integers(2**31))  # the new last layer must be one it never saw
+            student = _fresh(getattr(last, "whole", last), own, begin, inputs)
+            self._train(student, own, labelled, teacher, rng)
+        return self._handed_over(student, _fresh(spec, task, seed, inputs))
+
+    def _servers_task(self, task: Task) -> Task:
+        """Return the task that the chain learns, on the clients' task's device: a task of its own, or theirs.
+
+        Raises:
+            ConfigError: when its inputs have another shape than the clients'.
+        """
+        if self.task is None:
+            return task
+        own = TASKS.get(self.task)(**self.task_settings).load()
+        if own.input_shape != task.input_shape:
+            raise ConfigError(
+                f"task: {self.task!r} has inputs of {own.input_shape}, clients have {task.input_shape}; must agree"
+            )
+        return own.to(task.inputs.device)
+
+    def _handed_over(self, student: nn.Module, fresh: nn.Module) -> nn.Module:
+        """Return ``fresh``, the clients' model as it is made, with what the student learned.
+
+        Raises:
+            ConfigError: when the two differ in the shape of a layer that is handed over.
+        """
+        learned = student.state_dict()
+        if self.reinitialise_last:
+            anew = _last_linear(fresh)
+            learned = {name: value for name, value in learned.items() if name.rpartition(".")[0] != anew}
+        try:
+            fresh.load_state_dict(learned, strict=not self.reinitialise_last)
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1].strip()
+            raise ConfigError(f"task: {self.task!r} teaches a model that does not fit the clients': {reason}") from None
+        return fresh
+
+    def chain(self, spec: ModelSpec) -> list[ModelSpec]:
+        """Return the models in the order in which they are trained; the last is ``spec`` itself.
+
+        Raises:
+            ConfigError: when teachers do not fit the model, or none are given and it has no larger relatives.
+        """
+        if not self.teachers and not hasattr(spec, "larger"):
+            raise ConfigError(f"teachers: must be given for {type(spec).__name__}, which has no larger relatives")
+        steps = self.teaching_assistants + 1
+        try:
+            if self.teachers:
+                return [*(type(spec)(**{**spec.model_dump(), **differing}) for differing in self.teachers), spec]
+            return [*(spec.larger(1 + (steps - done) / steps) for done in range(steps)), spec]
+        except ConfigError as error:
+            raise ConfigError(nested("teachers", str(error))) from None
+
+    def _train(
+        self,
+        module: nn.Module,
+        task: Task,
+        labelled: tuple[Tensor, Tensor],
+        teacher: Tensor | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Train ``module`` in place, on ``(n, …, C)`` logits of its teacher too if there is one."""
+        inputs, labels = labelled
+        optimiser = torch.optim.SGD(
+            module.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
+        )
+        module.train()
+        for _ in range(self.epochs):
+            order = torch.from_numpy(rng.permutation(len(inputs))).to(inputs.device)
+            for batch in order.tensor_split(math.ceil(len(order) / self.batch_size)):  # of even size
+                outputs = module(inputs[batch])
+                loss = task.losses(outputs, labels[batch]).mean()
+                if teacher is not None:
+                    error = logit_error(outputs, teacher[batch], self.over_classes)
+                    loss = self.class_weight * loss + (1 - self.class_weight) * error
+                loss.backward()
+                if self.clip is not None:
+                    nn.utils.clip_grad_norm_(module.parameters(), self.clip)
+                optimiser.step()
+                optimiser.zero_grad()
+
+
+def _fresh(spec: ModelSpec, task: Task, seed: int, like: Tensor) -> nn.Module:
+    """Return a model with random weights on the device of ``like``."""
+    return initial_model(spec, task.input_spec, seed).to(like.device)
+
+
+@torch.no_grad()
+def _logits(module: nn.Module, inputs: Tensor) -> Tensor:
+    """Return the ``(n, …, C)`` logits of a trained model, as it predicts in use."""
+    module.eval()
+    return torch.cat([module(batch) for batch in inputs.split(500)])
+
+
+def _last_linear(module: nn.Module) -> str:
+    """Return the name of the layer that makes the logits."""
+    layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+    if not layers:
+        raise ConfigError("reinitialise_last: must be False for a model without a linear layer, got True")
+    return layers[-1]

@@ -1,0 +1,78 @@
+"""Several runs at once: each goes on until it needs jobs trained, and all these jobs share cohorts.
+
+A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
+little longer than one run's. Every run has its own clock, server and random streams, so its schedule is exactly
+that of the run alone. So are its numbers where a product of matrices has the same bits in any company, as tests demand;
+where a library computes it otherwise, they differ as between two machines (:func:`asyncfl_lite.runs.run.run`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.clients.trainer import train_together
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Result
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.jobs import Job, Outcome
+
+
+class _Course:
+    """One run on its way: its generator, the jobs that it waits for, and what it took so far."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.steps = run.simulation.steps()
+        self.jobs: list[Job] | None = None
+        self.server_seconds = 0.0
+
+    def advance(self, outcomes: Sequence[Outcome] | None) -> None:
+        """Go on with these outcomes until more jobs are needed; ``jobs`` is None at the end."""
+        began = time.process_time()
+        try:
+            self.jobs = next(self.steps) if outcomes is None else self.steps.send(outcomes)
+        except StopIteration:
+            self.jobs = None
+        self.server_seconds += time.process_time() - began
+
+
+def run_many(configs: Sequence[Config]) -> list[Result]:
+    """Run several configurations at once; jobs whose clients compute the same thing are trained together.
+
+    Args:
+        configs: such as the seeds of a cell, or several methods on one task with one model.
+
+    Returns:
+        Their results, in order. Timing of a result is the run's own server work and its share, by minibatch
+        steps, of the training that it took part in.
+    """
+    return finish_together([Run(config) for config in configs])
+
+
+def finish_together(runs: Sequence[Run]) -> list[Result]:
+    """Run all ``runs``, which have not begun, to their ends in lockstep; see :func:`run_many`."""
+    began = time.perf_counter()
+    threads = max((run.config.threads for run in runs), default=1)
+    with torch_threads(threads):
+        courses = [_Course(run) for run in runs]
+        for course in courses:
+            course.run.begin()
+            course.advance(None)
+        while waiting := [course for course in courses if course.jobs is not None]:
+            _train(waiting)
+        seconds = time.perf_counter() - began
+        return [course.run.result(seconds, course.server_seconds + course.run.training_seconds) for course in courses]
+
+
+def _train(waiting: Sequence[_Course]) -> None:
+    """Train what the runs wait for, and let each go on."""
+    began = time.process_time()
+    outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs]))
+    spent = time.process_time() - began
+    answers = [[next(outcomes) for _ in course.jobs] for course in waiting]
+    steps = [sum(outcome.num_steps for outcome in answer) for answer in answers]
+    for course, answer, share in zip(waiting, answers, steps, strict=True):
+        course.run.training_seconds += spent * share / sum(steps)
+        course.advance(answer)

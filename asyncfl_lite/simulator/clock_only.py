@@ -1,0 +1,81 @@
+"""A simulation without training: who trains when, on which version, and how stale it is on arrival.
+
+Delays do not depend on weights, so the clock can run alone. There are no tensors in it: a server that counts
+updates stands for the method.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from asyncfl_lite.algorithms.context import Update
+from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.selection import Selection
+from asyncfl_lite.simulator.simulation import Simulation
+
+NOTHING = Outcome(None)
+
+
+class VersionCounter:
+    """A server that makes a version of every ``buffer_size`` updates, and has no model."""
+
+    x = buffers = midway = None
+    rejections = ()
+
+    def __init__(self, buffer_size: int = 1) -> None:
+        self.buffer_size = buffer_size
+        self.version = 0
+        self.filled = 0
+
+    def control_sent(self) -> None:
+        """Clients add nothing to their gradients."""
+
+    def count(self) -> bool:
+        """Take one more update; return whether it made a version."""
+        self.filled += 1
+        return self.filled == self.buffer_size and self.flush()
+
+    def flush(self) -> bool:
+        """Make a version of what is buffered; return whether there was any."""
+        if not self.filled:
+            return False
+        self.filled = 0
+        self.version += 1
+        return True
+
+
+class ClockOnly(Simulation):
+    """A :class:`.Simulation` of a :class:`VersionCounter`: jobs report no loss or delta."""
+
+    def deliver(self, job: Job, staleness: int) -> tuple[bool, bool]:
+        """Count the job."""
+        changed = self.algorithm.count()
+        if type(self.selection).observe is not Selection.observe:
+            self.selection.observe(Update.of(job, staleness))
+        return changed, True
+
+    def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
+        """Run to the end.
+
+        Args:
+            outcomes: client -> what its jobs report, such as how many samples it has.
+        """
+        with _no_collection():
+            if outcomes is None:
+                self.run(lambda jobs: [NOTHING] * len(jobs))
+            else:
+                self.run(lambda jobs: [outcomes[job.client] for job in jobs])
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep Python from looking for cycles inside: a clock makes none, and has millions of objects to look through."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -1,0 +1,122 @@
+"""Delay laws: how long one job of a client takes on the virtual clock.
+
+A law's ``prepare`` draws once what stays with a client (its category, its mean); what it returns draws the duration of
+each job. The two use separate random streams, so that neither moves when the other draws more. The simulator asks for
+``draw`` alone (:class:`.Delays`); :class:`ClientDelays` adds categories, which tables show.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from asyncfl_lite.base.registry import Registry, Settings
+
+if TYPE_CHECKING:
+    from asyncfl_lite.simulator.simulation import Delays
+
+
+@dataclass(frozen=True, eq=False)
+class ClientDelays(ABC):
+    """What a law drew once for each of N clients; draws the duration of each of their jobs.
+
+    It holds arrays and never changes, so that a saved run needs only the states of its generators.
+
+    Attributes:
+        category_index: (N,) int8 place of a client's category in ``category_names``, or None.
+        category_names: the names of the law's categories.
+    """
+
+    category_index: np.ndarray | None = field(default=None, kw_only=True)
+    category_names: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @cached_property
+    def categories(self) -> list[str] | None:
+        """A client's category name by client index, or None where the law has no categories."""
+        if self.category_index is None:
+            return None
+        return [self.category_names[index] for index in self.category_index.tolist()]
+
+    @abstractmethod
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return the duration of one job of ``client``, in the law's unit: finite, at least 0.
+
+        Args:
+            client: index of the client, 0 to N - 1.
+            rng: the run's stream ``delays``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class UniformDelays(ClientDelays):
+    """Uniform between ``low`` and ``low + width``, both (N,); a width of 0 is a fixed duration."""
+
+    low: np.ndarray
+    width: np.ndarray
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return the duration of one job of ``client``, in the law's unit."""
+        return self.low.item(client) + self.width.item(client) * rng.random()
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialDelays(ClientDelays):
+    """Exponential with ``mean`` (N,), plus a uniform part between ``low`` and ``low + width`` (N,)."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    width: np.ndarray
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return the duration of one job of ``client``, in the law's unit."""
+        uniform = self.low.item(client) + self.width.item(client) * rng.random()
+        return uniform + self.mean.item(client) * rng.standard_exponential()
+
+
+@dataclass(frozen=True, eq=False)
+class TraceDelays(ClientDelays):
+    """One of the client's recorded durations: ``seconds[starts[client]:starts[client + 1]]``."""
+
+    seconds: np.ndarray
+    starts: np.ndarray
+
+    def draw(self, client: int, rng: np.random.Generator) -> float:
+        """Return one of the client's recorded durations in seconds, each as likely as the others."""
+        start, end = self.starts.item(client), self.starts.item(client + 1)
+        return self.seconds.item(start + int(rng.random() * (end - start)))
+
+
+class DelayLaw(Settings):
+    """How long jobs take; abstract. A new law defines ``prepare``, and ``unit`` where it has one, and is registered."""
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale."""
+
+    unit: ClassVar[str] = "time units"
+    """What one unit of virtual time means under this law, such as ``"s"``."""
+
+    @abstractmethod
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
+        """Draw what stays with each client for the whole run.
+
+        Args:
+            num_samples: (N,) number of training samples of each client.
+            rng: the run's stream ``delays setup``.
+
+        Returns:
+            An object with ``draw(client, rng)`` as :meth:`ClientDelays.draw`; it need not be a :class:`ClientDelays`.
+            Without ``categories``, tables leave them empty. It must not change from draw to draw: a checkpoint saves
+            the states of generators alone.
+        """
+
+
+DELAYS: Registry[DelayLaw] = Registry("delay")
+
+
+def same_for_all(low: float, high: float, num_clients: int) -> UniformDelays:
+    """Return uniform delays with the same bounds for every client."""
+    return UniformDelays(np.full(num_clients, low), np.full(num_clients, high - low))

@@ -1,0 +1,78 @@
+"""KUIPER's laws: measured boards, and stragglers in thirds."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, UniformDelays
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Device = Literal["Nano", "TX2", "NX", "AGX"]
+
+
+class KuiperDeviceLaw(DelayLaw):
+    """Measured seconds of four boards; client i has ``devices[i % len(devices)]``.
+
+    A job takes ``epochs`` times the seconds of a training epoch (KUIPER Table 1) plus those of a
+    pass over the test set (Table 2), whatever the client's sample count: a client of the paper held
+    about 500 MB of HMDB51 or 1.73 GB of UCF101. That a job includes one test pass is assumed.
+    """
+
+    unit = "s"
+    epoch_seconds: ClassVar[dict[str, float]]
+    test_seconds: ClassVar[dict[str, float]]
+
+    devices: Annotated[tuple[Device, ...], Field(min_length=1)] = ("Nano", "TX2", "NX", "AGX")
+    epochs: int = Field(3, ge=1)
+    jitter: float = Field(0.0, ge=0, le=1)
+    """A duration is uniform within this share above and below the measured one."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Give each client its board; draws nothing."""
+        names = tuple(self.epoch_seconds)
+        by_board = np.array([self.epochs * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
+        index = np.resize([names.index(name) for name in self.devices], len(num_samples)).astype(np.int8)
+        seconds = by_board[index]
+        low, width = seconds * (1 - self.jitter), seconds * 2 * self.jitter
+        return UniformDelays(low, width, category_index=index, category_names=names)
+
+
+@DELAYS.register("kuiper_hmdb51")
+class KuiperHmdb51(KuiperDeviceLaw):
+    """Nano, TX2, NX and AGX boards on HMDB51: 3 epochs and a test pass (KUIPER Tables 1-2)."""
+
+    epoch_seconds = {"Nano": 391.1, "TX2": 293.1, "NX": 121.3, "AGX": 84.5}
+    test_seconds = {"Nano": 181.4, "TX2": 116.3, "NX": 89.4, "AGX": 68.3}
+
+
+@DELAYS.register("kuiper_ucf101")
+class KuiperUcf101(KuiperDeviceLaw):
+    """Nano, TX2, NX and AGX boards on UCF101: 3 epochs and a test pass (KUIPER Tables 1-2)."""
+
+    epoch_seconds = {"Nano": 2691.6, "TX2": 2001.4, "NX": 821.9, "AGX": 572.1}
+    test_seconds = {"Nano": 621.3, "TX2": 381.2, "NX": 322.5, "AGX": 217.7}
+
+
+@DELAYS.register("kuiper_straggler")
+class KuiperStraggler(DelayLaw):
+    """A third of the clients at 1 x, a third at 3 x, a third at 5 x the base (KUIPER Fig. 7).
+
+    The paper has 12 clients, 4 of each, in this order; other numbers of clients are cut in thirds
+    in the same way. It does not print the base: the default is its AGX board's on HMDB51.
+    """
+
+    unit = "s"
+    multipliers: ClassVar[tuple[int, ...]] = (1, 3, 5)
+
+    seconds: Positive = 3 * 84.5 + 68.3
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Give each client its multiplier; draws nothing."""
+        num_clients, kinds = len(num_samples), len(self.multipliers)
+        index = (np.arange(num_clients) * kinds // max(num_clients, 1)).astype(np.int8)
+        duration = self.seconds * np.array(self.multipliers)[index]
+        names = tuple(f"{multiplier}x" for multiplier in self.multipliers)
+        return UniformDelays(duration, np.zeros(num_clients), category_index=index, category_names=names)

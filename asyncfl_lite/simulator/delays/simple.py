@@ -1,0 +1,84 @@
+"""FedADT's law, and laws for teaching and tests."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, ExponentialDelays, UniformDelays, same_for_all
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@DELAYS.register("fedadt")
+class FedAdtLaw(DelayLaw):
+    """Uniform between 0 and 5000 s for every job of every client (FedADT Section V-A)."""
+
+    unit = "s"
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Give every client the same bounds; draws nothing."""
+        return same_for_all(0.0, 5000.0, len(num_samples))
+
+
+@DELAYS.register("constant")
+class ConstantLaw(DelayLaw):
+    """The same duration for every job of every client: no spread, hence no stragglers."""
+
+    unit = "time units"
+
+    duration: Positive = 1.0
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Give every client the same duration; draws nothing."""
+        return same_for_all(self.duration, self.duration, len(num_samples))
+
+
+@DELAYS.register("uniform")
+class UniformLaw(DelayLaw):
+    """Uniform between low and high for every job of every client."""
+
+    unit = "time units"
+
+    low: NotNegative
+    high: Positive
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"low: must be at most high ({self.high}), got {self.low}")
+        return self
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Give every client the same bounds; draws nothing."""
+        return same_for_all(self.low, self.high, len(num_samples))
+
+
+@DELAYS.register("exponential")
+class ExponentialLaw(DelayLaw):
+    """Exponential with the same mean for every job of every client: a memoryless long tail."""
+
+    unit = "time units"
+
+    mean: Positive = 1.0
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
+        """Give every client the same mean; draws nothing."""
+        nothing = np.zeros(len(num_samples))
+        return ExponentialDelays(np.full(len(num_samples), self.mean), nothing, nothing)
+
+
+@DELAYS.register("per_client")
+class PerClientLaw(DelayLaw):
+    """A fixed duration for each client, by a list that is repeated when clients outnumber it."""
+
+    unit = "time units"
+
+    durations: Annotated[tuple[Positive, ...], Field(min_length=1)]
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
+        """Give client i ``durations[i % len(durations)]``; draws nothing."""
+        return UniformDelays(np.resize(self.durations, len(num_samples)), np.zeros(len(num_samples)))

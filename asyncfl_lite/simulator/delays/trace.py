@@ -1,0 +1,78 @@
+"""Recorded durations."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, TraceDelays
+
+
+@DELAYS.register("trace")
+class TraceLaw(DelayLaw):
+    """Recorded seconds from a CSV file (client,seconds); a job takes one of its client's rows.
+
+    Clients count from 0. Each of a client's rows is as likely as its others; rows of clients that a
+    run does not have, and other columns, are ignored.
+    """
+
+    unit = "s"
+
+    path: Path
+    """The file, relative to the working folder."""
+
+    def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> TraceDelays:
+        """Read the file; draws nothing.
+
+        Raises:
+            DataError: if it cannot be read, has a bad row (named by its line), or lacks a client.
+        """
+        clients, seconds = read_trace(self.path, len(num_samples))
+        rows = np.bincount(clients, minlength=len(num_samples))
+        if not rows.all():
+            raise DataError(f"{self.path}: no row for client {rows.argmin()} of {len(num_samples)}")
+        by_client = np.argsort(clients, kind="stable")
+        return TraceDelays(seconds[by_client], np.concatenate([[0], np.cumsum(rows)]))
+
+
+def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
+    """Read the rows of clients 0 to ``num_clients - 1``, in the order of the file.
+
+    Returns:
+        (R,) int64 clients and (R,) float64 seconds.
+
+    Raises:
+        DataError: if the file cannot be read, or has a bad header or row, with its line.
+    """
+    clients, seconds = [], []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            if not {"client", "seconds"} <= set(rows.fieldnames or ()):
+                raise DataError(f"{path}, line 1: the header must name the columns client,seconds")
+            for row in rows:
+                where = f"{path}, line {rows.line_num}"
+                client = parse_number(row["client"], int, f"{where}: client must be a whole number")
+                duration = parse_number(row["seconds"], float, f"{where}: seconds must be a number")
+                if client < num_clients:
+                    clients.append(client)
+                    seconds.append(duration)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    return np.array(clients, dtype=np.int64), np.array(seconds, dtype=np.float64)
+
+
+def parse_number(text: str | None, kind: Callable[[str], float], message: str) -> float:
+    """Return ``text`` as a finite number of at least 0, or raise a DataError that starts with ``message``."""
+    try:
+        number = kind(text or "")
+    except ValueError:
+        number = -1
+    if not 0 <= number < math.inf:
+        raise DataError(f"{message} of at least 0, got {text!r}")
+    return number

@@ -1,0 +1,200 @@
+"""A client's work from dispatch to arrival, as the clock, the trainer and the tables see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+REPORTS = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
+"""What a method may ask clients for beyond the usual: attributes of :class:`Outcome` that are empty otherwise."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a client's training gave.
+
+    Attributes:
+        delta: ``(d,)`` trained parameters less those it started from.
+        num_samples: how many samples the client has.
+        train_loss, train_accuracy: running means over the last local epoch.
+        buffers: ``(b,)`` the client's own running statistics, or None.
+        num_steps: minibatch steps that it took.
+        mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
+        received_accuracy: of the model that the client was sent, on its samples; NaN unless the method asks for it.
+        trained_accuracy: of the trained model on the client's samples; NaN unless the method asks for it.
+        features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
+            None unless the method asks for them.
+        label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
+        mean_gradient: ``(d,)`` mean over its steps of what its optimiser was given, its correction included; None
+            unless the method asks for it and the optimiser is not plain SGD, whose delta says it already.
+    """
+
+    delta: Tensor | None
+    num_samples: int = 1
+    train_loss: float = math.nan
+    train_accuracy: float = math.nan
+    buffers: Tensor | None = None
+    num_steps: int = 1
+    mean_square_loss: float = math.nan
+    received_accuracy: float = math.nan
+    trained_accuracy: float = math.nan
+    features: Tensor | None = None
+    label_counts: Tensor | None = None
+    mean_gradient: Tensor | None = None
+
+
+@dataclass(slots=True)
+class Midway:
+    """A newer model that reaches a client half-way through its job (FedASMU).
+
+    Attributes:
+        model: ``(d,)`` the server's model at that time.
+        weight: how far the client moves to it, 0 to 1.
+    """
+
+    model: Tensor
+    weight: float
+
+
+LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
+"""Why a job never arrives: its client dropped out, it left before it was done, or it took too long."""
+CALLED_OFF, STILL_TRAINING = "called off", "in flight"
+"""Why else one has not arrived: its round ended without it; the run did."""
+DUPLICATE = "duplicate of a job that had arrived"
+"""Why the server refuses the second copy of an update."""
+
+
+@dataclass(slots=True)
+class Fate:
+    """What trouble does to a job (:mod:`asyncfl_lite.simulator.trouble`).
+
+    Attributes:
+        lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
+        crashed: whether its client crashes on the way and returns late.
+        share: the part of its minibatch steps that it does, 0 to 1.
+        again: virtual time from its arrival to that of a second copy, or None where there is none.
+        damage: how its update arrives broken: ``nan``, ``inf`` or ``length``; empty if it is sound.
+    """
+
+    lost: str = ""
+    crashed: bool = False
+    share: float = 1.0
+    again: float | None = None
+    damage: str = ""
+
+    @property
+    def told(self) -> str:
+        """What struck a job that arrives, by the names of the settings of :class:`.Trouble`."""
+        struck = {
+            "crash": self.crashed,
+            "partial": self.share < 1,
+            "duplicate": self.again is not None,
+            "damage": self.damage,
+        }
+        return ", ".join(kind for kind, whether in struck.items() if whether)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One client's work between dispatch and arrival.
+
+    Attributes:
+        finish_time: virtual time of arrival, or at which the server gives up on it if it is lost.
+        sequence_no: how many jobs were dispatched before this one; breaks ties.
+        client: who trains.
+        number: how many jobs this client had before, which names its stream of batches.
+        start_version: version that it was sent.
+        dispatched_at: virtual time of dispatch.
+        start: ``(d,)`` that version's parameters, shared by all jobs that started from it.
+        start_buffers: ``(b,)`` its running statistics.
+        control: ``(d,)`` the server's control variate, sent with that version, or None.
+        correction: ``(d,)`` what the client makes of it and adds to every gradient; set when the job is trained.
+        midway: the newer model that it merged half-way, or None.
+        outcome: set once the job is trained.
+        fate: what trouble does to it, or None.
+    """
+
+    finish_time: float
+    sequence_no: int
+    client: int
+    number: int
+    start_version: int
+    dispatched_at: float
+    start: Tensor | None
+    start_buffers: Tensor | None = None
+    control: Tensor | None = None
+    correction: Tensor | None = None
+    midway: Midway | None = None
+    outcome: Outcome | None = None
+    fate: Fate | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return its attributes and those of its parts by name, tensors not copied."""
+        values = _fields(self)
+        return {**values, **{part: values[part] and _fields(values[part]) for part in PARTS}}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Job:
+        """Return the job of which :meth:`state` told."""
+        return cls(**{**state, **{part: state[part] and made(**state[part]) for part, made in PARTS.items()}})
+
+    def __repr__(self) -> str:
+        return (
+            f"Job(client {self.client}, dispatched at {self.dispatched_at:g} from version {self.start_version}, "
+            f"arrives at {self.finish_time:g})"
+        )
+
+
+PARTS = {"outcome": Outcome, "midway": Midway, "fate": Fate}
+"""Attributes of a job that have attributes themselves."""
+
+
+def _fields(record: Job | Outcome | Midway | Fate) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+class Arrival(NamedTuple):
+    """One row of the table of updates; times are virtual.
+
+    Attributes:
+        version: the server's version after this arrival.
+        accepted: False for an update that was refused (not finite, wrong shape, a duplicate).
+        refused: why it was refused; empty if it was accepted.
+        trouble: what struck its job, such as ``crash, partial``; empty for nothing.
+    """
+
+    client: int
+    dispatched_at: float
+    arrived_at: float
+    start_version: int
+    staleness: int
+    num_samples: int
+    train_loss: float
+    train_accuracy: float
+    accepted: bool
+    version: int
+    refused: str = ""
+    trouble: str = ""
+
+    @classmethod
+    def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:
+        """Return the row of a trained job that has arrived."""
+        outcome = job.outcome
+        return cls(
+            job.client,
+            job.dispatched_at,
+            job.finish_time,
+            job.start_version,
+            staleness,
+            outcome.num_samples,
+            outcome.train_loss,
+            outcome.train_accuracy,
+            not refused,
+            version,
+            refused,
+            "" if job.fate is None else job.fate.told,
+        )

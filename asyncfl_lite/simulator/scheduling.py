@@ -1,0 +1,216 @@
+"""When a slot that a reporting client frees gets work again.
+
+A :class:`Scheduling` policy is told of every arrival and asks the simulation to dispatch; who comes next is
+for a :class:`.Selection` to say. Policies are small, hold no model and draw no numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from asyncfl_lite.base.registry import Registry
+
+if TYPE_CHECKING:
+    from asyncfl_lite.simulator.simulation import Simulation
+
+SCHEDULING: Registry[Scheduling] = Registry("redispatch")
+
+
+class Scheduling(ABC):
+    """When clients are dispatched.
+
+    Args:
+        concurrency: how many clients train at the same time, M_c.
+        buffer_size: how many updates one aggregation takes, M.
+    """
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        self.concurrency = concurrency
+        self.buffer_size = buffer_size
+
+    @property
+    def most_in_flight(self) -> int:
+        """The bound that a run checks itself against."""
+        return self.concurrency
+
+    def start(self, simulation: Simulation) -> None:
+        """Dispatch the first clients at time 0."""
+        simulation.dispatch_idle(self.concurrency)
+
+    def before_receive(self, simulation: Simulation, client: int) -> None:  # noqa: B027
+        """Act before the server works on the arrival of ``client``."""
+
+    @abstractmethod
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Act after it; ``changed`` says whether the arrival made a new version."""
+
+    def after_lost(self, simulation: Simulation, client: int) -> None:
+        """Act when the server gives up on the job of ``client``, as after a report that nothing came of."""
+        self.after_receive(simulation, client, changed=False)
+
+    def welcomes(self, client: int) -> bool:
+        """Whether ``client``, who has just come back and is idle, may take a slot that could not be filled before."""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs, as plain numbers and lists."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
+        """Take up a saved state."""
+
+
+@SCHEDULING.register("before_agg")
+class DispatchBeforeAggregation(Scheduling):
+    """Every report starts one job at once, on the model before this report counts (FedEcho Alg. 1)."""
+
+    def before_receive(self, simulation: Simulation, client: int) -> None:
+        """Send the current, not yet aggregated model to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Nothing is left to do."""
+
+    def after_lost(self, simulation: Simulation, client: int) -> None:
+        """Send the current model to an idle client in its place."""
+        simulation.dispatch_idle(1, reporter=client)
+
+
+@SCHEDULING.register("after_agg")
+class DispatchAfterAggregation(Scheduling):
+    """Every report starts one job, on the model in which the report counts already (FedAsync)."""
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Send the current model to an idle client."""
+        simulation.dispatch_idle(1, reporter=client)
+
+
+def Continuous(  # noqa: N802 - reads as the policy's name
+    concurrency: int, buffer_size: int = 1, *, redispatch: str = "before_agg"
+) -> Scheduling:
+    """Return the policy that keeps ``concurrency`` clients busy all the time.
+
+    Args:
+        concurrency: how many clients train at the same time.
+        buffer_size: how many updates one aggregation takes.
+        redispatch: ``before_agg`` or ``after_agg``: does the new job start from the model before or
+            after the aggregation that its reporter may trigger (specification §0.3).
+    """
+    return SCHEDULING.get(redispatch)(concurrency, buffer_size)
+
+
+@SCHEDULING.register("rounds")
+class Rounds(Scheduling):
+    """Synchronous: a round's clients start together and the server waits for the last (FedAvg).
+
+    A selection that over-commits invites more than M_c: the first M_c reports make the round, and the jobs
+    of the others are called off. A lost job counts as a report; a round in which nobody is in flight any more ends.
+    """
+
+    overcommit = 1.0
+    """How many times M_c clients a round invites; taken from the selection at the start."""
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        super().__init__(concurrency, buffer_size)
+        self.reported: list[int] = []
+
+    @property
+    def most_in_flight(self) -> int:
+        """Everyone who is invited."""
+        return math.ceil(self.overcommit * self.concurrency - 1e-9)
+
+    def start(self, simulation: Simulation) -> None:
+        """Start the first round."""
+        self.overcommit = simulation.selection.overcommit
+        self._invite(simulation)
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Start the next round when the last awaited client has reported."""
+        self.reported.append(client)
+        if len(self.reported) < self.concurrency and simulation.in_flight:
+            return
+        simulation.call_off()
+        if not changed:
+            simulation.flush()  # a rejected update must not hold the round up for ever
+        self._invite(simulation)
+
+    def welcomes(self, client: int) -> bool:
+        """Take nobody twice in a round."""
+        return client not in self.reported
+
+    def _invite(self, simulation: Simulation) -> None:
+        self.reported = []
+        simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
+
+    def state(self) -> dict[str, Any]:
+        """Return how far the round is."""
+        return {"reported": list(self.reported), "overcommit": self.overcommit}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up how far the round is."""
+        self.reported, self.overcommit = list(state["reported"]), state["overcommit"]
+
+
+@SCHEDULING.register("burst")
+class Burst(Scheduling):
+    """Reporters wait until M have reported, then all M get the new model together (KUIPER Alg. 1).
+
+    A client whose job is lost waits with them, and a burst to which nobody in flight could still report closes.
+    """
+
+    def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
+        super().__init__(concurrency, buffer_size)
+        self.waiting: list[int] = []
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Close the burst when it is full."""
+        self.waiting.append(client)
+        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # which never fills
+        if len(self.waiting) < self.buffer_size and stays_open:
+            return
+        if not changed:
+            simulation.flush()
+        for member in self.waiting:
+            simulation.dispatch(member)
+        self.waiting = []
+
+    def welcomes(self, client: int) -> bool:
+        """Leave those who wait for the burst to close."""
+        return client not in self.waiting
+
+    def state(self) -> dict[str, Any]:
+        """Return who waits."""
+        return {"waiting": list(self.waiting)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up who waits."""
+        self.waiting = list(state["waiting"])
+
+
+@SCHEDULING.register("refill")
+class Refill(Scheduling):
+    """Half of M_c random clients join whenever fewer than M_c are active (FedADT §V: 50 below 100)."""
+
+    @property
+    def batch(self) -> int:
+        """How many clients join at once."""
+        return max(1, self.concurrency // 2)
+
+    @property
+    def most_in_flight(self) -> int:
+        """One below the threshold, and a whole batch on top."""
+        return self.concurrency - 1 + self.batch
+
+    def start(self, simulation: Simulation) -> None:
+        """Fill up from nothing."""
+        self._fill(simulation)
+
+    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+        """Fill up if the report left too few active."""
+        self._fill(simulation)
+
+    def _fill(self, simulation: Simulation) -> None:
+        while (busy := simulation.in_flight + simulation.owed) < self.concurrency:
+            simulation.dispatch_idle(min(self.batch, simulation.num_clients - busy))

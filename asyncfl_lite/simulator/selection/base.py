@@ -1,0 +1,139 @@
+"""Who is sent work next.
+
+A :class:`Selection` holds no model; it draws from the simulation's stream of client choices only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from asyncfl_lite.base.registry import Registry, Settings
+
+if TYPE_CHECKING:
+    from asyncfl_lite.algorithms.base import Update
+
+SELECTIONS: Registry[Selection] = Registry("selection")
+
+
+class IdleClients:
+    """The clients without work: a random one, or a named one, is taken in constant time.
+
+    Two arrays of 8 bytes a client: who is idle, and where in it each client stands.
+
+    Args:
+        clients: those that are idle now.
+        highest: the largest number that any client has; that of ``clients`` by default.
+    """
+
+    def __init__(self, clients: Iterable[int], highest: int | None = None) -> None:
+        self._clients = array("q", clients)
+        self.highest = max(self._clients, default=-1) if highest is None else highest
+        self._position = array("q", [-1]) * (self.highest + 1)
+        for place, client in enumerate(self._clients):
+            self._position[client] = place
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def __contains__(self, client: int) -> bool:
+        return 0 <= client <= self.highest and self._position[client] >= 0
+
+    def as_list(self) -> list[int]:
+        """Return the clients in their current order (the order matters to :meth:`draw`)."""
+        return self._clients.tolist()
+
+    def add(self, client: int) -> None:
+        """Put a client back."""
+        self._position[client] = len(self._clients)
+        self._clients.append(client)
+
+    def remove(self, client: int) -> None:
+        """Take a client out.
+
+        Raises:
+            KeyError: when it is not idle.
+        """
+        place = self._position[client]
+        if place < 0:
+            raise KeyError(client)
+        self._position[client] = -1
+        last = self._clients.pop()
+        if last != client:
+            self._clients[place] = last
+            self._position[last] = place
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """Return a uniformly random idle client; it stays in."""
+        return self._clients[int(rng.random() * len(self._clients))]
+
+
+class Selection(ABC):
+    """Chooses who is sent work next.
+
+    Args:
+        settings: the policy's own switches, by name.
+    """
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale."""
+
+    needs_rounds: ClassVar[bool] = False
+    """Whether it makes sense only where clients are chosen a round at a time."""
+    overcommit: float = 1.0
+    """How many times the wanted number of clients a round invites."""
+
+    class Settings(Settings):
+        """A policy without switches of its own."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = self.Settings(**settings)
+
+    def start(self, num_samples: Mapping[int, int]) -> None:  # noqa: B027
+        """Learn how many samples each client has, before the first choice."""
+
+    @abstractmethod
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
+        """Return ``count`` of the ``idle`` clients, each of which is taken out before the next is asked for.
+
+        Args:
+            idle: the clients without work.
+            count: how many are wanted, at most ``len(idle)``.
+            reporter: who has just reported, if anyone.
+            rng: the run's stream of client choices.
+        """
+
+    def observe(self, update: Update) -> None:  # noqa: B027
+        """Learn from a report that the server took in."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`restore` needs, as plain numbers, lists and mappings."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
+        """Take up a saved state."""
+
+
+@SELECTIONS.register("uniform")
+class Uniform(Selection):
+    """Uniform over the idle clients, the one that has just reported included (FedEcho Alg. 1)."""
+
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
+        """Return uniformly random idle clients."""
+        if count == 1:  # what happens once an event
+            return (idle.draw(rng),)
+        return (idle.draw(rng) for _ in range(count))
+
+
+@SELECTIONS.register("same_client")
+class SameClient(Selection):
+    """The reporter gets its next job at once; for examples that are worked by hand."""
+
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
+        """Yield the reporter; at the start, and for one who has left, the idle clients with the lowest numbers."""
+        for _ in range(count):
+            yield reporter if reporter is not None and reporter in idle else min(idle.as_list())

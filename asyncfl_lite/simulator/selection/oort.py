@@ -1,0 +1,262 @@
+"""Oort: clients of high utility first, and always a few new ones.
+
+Lai et al., "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021, Algorithm 1 and
+§4; numbers and order of steps follow its authors' code (SymbioticLab/Oort, ``oort.py``), but for two: the range of
+utilities ends at the clipped maximum, and how fast a client is is not known before its first job. It chooses a round at
+a time and leaves the aggregation to FedAvg.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selection
+
+if TYPE_CHECKING:
+    from asyncfl_lite.algorithms.base import Update
+
+WINDOW = 5
+"""Never tried clients are drawn among so many times those wanted, the most promising ones."""
+
+SMALLEST_WEIGHT = 1e-300
+"""Keeps a client that scores 0 in the draw, behind all others."""
+
+
+def statistical_utility(num_samples: int, mean_square_loss: float) -> float:
+    """Return ``U = |B| sqrt(mean of squared sample losses)``; an unknown or infinite mean counts as 1."""
+    return num_samples * math.sqrt(mean_square_loss if math.isfinite(mean_square_loss) else 1.0)
+
+
+def preferred_duration(durations: Sequence[float], percentile: float) -> float:
+    """Return T, the ``percentile`` (0 to 100) of the durations; infinite at 100 or when none is known."""
+    if percentile >= 100 or not len(durations):
+        return math.inf
+    return float(np.sort(durations)[min(int(len(durations) * percentile / 100), len(durations) - 1)])
+
+
+def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.ndarray:
+    """Return ``(T / t)^a`` where ``t > T`` and 1 elsewhere.
+
+    Args:
+        durations: ``(n,)`` t, in virtual time.
+        preferred: T, in the same unit.
+        penalty: the exponent a.
+    """
+    durations = np.asarray(durations, dtype=float)
+    ratio = np.divide(preferred, durations, out=np.ones_like(durations), where=durations > preferred)
+    return ratio**penalty
+
+
+def temporal_term(last_rounds: np.ndarray, now: int) -> np.ndarray:
+    """Return ``sqrt(0.1 ln R / L)`` for the rounds L (from 1) in which clients last took part."""
+    return np.sqrt(0.1 * math.log(now) / np.asarray(last_rounds, dtype=float))
+
+
+def scores(
+    utilities: np.ndarray,
+    durations: np.ndarray,
+    last_rounds: np.ndarray,
+    now: int,
+    preferred: float,
+    *,
+    others: np.ndarray | Sequence[float] = (),
+    clip_bound: float = 0.98,
+    penalty: float = 2.0,
+) -> np.ndarray:
+    """Return what the candidates are ranked by: clipped, scaled utility and age, times speed.
+
+    Args:
+        utilities: ``(n,)`` statistical utilities U, at least one.
+        durations: ``(n,)`` t, in virtual time.
+        last_rounds: ``(n,)`` rounds L, from 1, of the last report.
+        now: the round R, from 1.
+        preferred: T, in the unit of the durations.
+        others: ``(m,)`` utilities of clients that are no candidates but belong to what U is clipped and scaled by.
+        clip_bound: quantile of U, over candidates and others, above which U is clipped.
+        penalty: the exponent a of the speed factor.
+
+    Returns:
+        ``(n,)`` float64, at least 0.
+    """
+    utilities = np.asarray(utilities, dtype=float)
+    everyone = np.sort(np.concatenate([utilities, np.asarray(others, dtype=float)]))
+    clip = everyone[min(int(clip_bound * len(everyone)), len(everyone) - 1)]
+    low = 0.999 * everyone[0]
+    # the range ends at the clipped maximum, as specified; the authors' code takes the unclipped one
+    scaled = (np.minimum(utilities, clip) - low) / max(clip - low, 1e-4)
+    return (scaled + temporal_term(last_rounds, now)) * speed_factor(durations, preferred, penalty)
+
+
+def paced(threshold: float, before: float, now: float, delta: float, rule: Literal["code", "paper"]) -> float:
+    """Return the percentile that T is taken at from here on.
+
+    Args:
+        threshold: the percentile until here.
+        before, now: summed utility of the window before the last, and of the last.
+        delta: how far one step goes, in percentage points.
+        rule: ``code`` raises it when the sums differ by at most 10 % and lowers it when they differ by at
+            least five times the earlier one; ``paper`` raises it when utility falls.
+    """
+    if rule == "paper":
+        return min(100.0, threshold + delta) if now < before else threshold
+    if abs(now - before) <= 0.1 * before:
+        return min(100.0, threshold + delta)
+    return max(delta, threshold - delta) if abs(now - before) >= 5 * before else threshold
+
+
+def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.random.Generator) -> list[int]:
+    """Return ``count`` different clients, one after another with probability ∝ weight among those left.
+
+    The smallest of exponential variables with these rates comes first with just that probability.
+    """
+    keys = rng.standard_exponential(len(clients)) / np.maximum(weights, SMALLEST_WEIGHT)
+    return [clients[place] for place in np.argsort(keys, kind="stable")[:count]]
+
+
+@SELECTIONS.register("oort")
+class Oort(Selection):
+    """Clients of high loss and speed, with some never tried ones mixed in (Lai et al. 2021; in rounds).
+
+    A client without a report is "never tried", and its size stands for its utility. How fast one is cannot be known
+    before its first job, so its speed factor is 1; once it was called off, it is known to be slower than all who
+    reported in that round, and that duration counts until it reports. Where too few clients were never tried, more of
+    the tried ones are taken, and the other way round.
+
+    Attributes:
+        round: R, how many rounds were chosen.
+        threshold: the percentile that T is taken at now.
+        utilities, durations, last_rounds: by client, of its last report.
+    """
+
+    needs_rounds = True
+    revision = 2
+
+    class Settings(Settings):
+        """Switches of Oort; the defaults are its authors' code's."""
+
+        exploration: float = Field(0.9, ge=0, le=1)
+        """ε to begin with: the part of a round that goes to never tried clients."""
+        exploration_decay: float = Field(0.98, gt=0, le=1)
+        """Factor on ε before each round, the first one included."""
+        exploration_min: float = Field(0.2, ge=0, le=1)
+        """Where ε stops falling."""
+        clip_bound: float = Field(0.98, ge=0, le=1)
+        """Quantile of utilities at which larger ones are clipped."""
+        round_threshold: float = Field(10.0, ge=0, le=100)
+        """Percentile of durations that is the preferred duration T, at the start."""
+        pacer: Literal["code", "paper"] = "code"
+        """When that percentile moves: see :func:`paced`."""
+        pacer_delta: float = Field(5.0, ge=0, le=100)
+        """δ, by how many percentage points it moves."""
+        pacer_step: int = Field(20, ge=1)
+        """Rounds in a window of the pacer, which looks once a window."""
+        cut_off: float = Field(0.7, ge=0, le=1)
+        """Clients that score at least this part of the first one that is not wanted may be drawn."""
+        penalty: float = Field(2.0, ge=0)
+        """a, exponent of the penalty on clients slower than T; 0 ignores speed."""
+        overcommit: float = Field(1.1, ge=1)
+        """How many times the wanted number of clients a round invites."""
+
+    state_names = ("round", "threshold", "history", "invited", "exploited", "utilities", "durations", "last_rounds")
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.overcommit = self.settings.overcommit
+
+    def start(self, num_samples: Mapping[int, int]) -> None:
+        """Begin with nobody tried."""
+        self.num_samples = dict(num_samples)
+        self.round = 0
+        self.threshold = self.settings.round_threshold
+        self.history: list[float] = []
+        self.invited: list[int] = []
+        self.exploited: list[int] = []
+        self.utilities: dict[int, float] = {}
+        self.durations: dict[int, float] = {}
+        self.last_rounds: dict[int, int] = {}
+
+    @property
+    def epsilon(self) -> float:
+        """The part of this round that goes to never tried clients."""
+        chosen = self.settings
+        lowest = min(chosen.exploration, chosen.exploration_min)
+        return max(chosen.exploration * chosen.exploration_decay**self.round, lowest)
+
+    def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
+        """Yield a round's clients: the exploited first, then the explored."""
+        if self.round:
+            self._close_round()
+        self.round += 1
+        everyone = sorted(idle.as_list())
+        tried = [client for client in everyone if client in self.last_rounds]
+        new = [client for client in everyone if client not in self.last_rounds]
+        num_explored = min(count - math.floor(count * (1 - self.epsilon) + 1e-9), len(new))
+        num_exploited = min(count - num_explored, len(tried))
+        preferred = preferred_duration(list(self.durations.values()), self.threshold)
+        self.exploited = self._exploit(tried, num_exploited, preferred, rng, others=[self.num_samples[i] for i in new])
+        self.invited = self.exploited + self._explore(new, count - num_exploited, preferred, rng)
+        yield from self.invited
+
+    def _exploit(
+        self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
+    ) -> list[int]:
+        """Draw among the tried clients whose score is not far below the best that is not wanted.
+
+        Args:
+            tried, count, preferred: the candidates, how many of them, and T.
+            rng: the stream of client choices.
+            others: utilities of the never tried clients, which are their sizes until they report.
+        """
+        if not count:
+            return []
+        known = (self.utilities, self.durations, self.last_rounds)
+        columns = (np.array([column[client] for client in tried]) for column in known)
+        clip_bound, penalty = self.settings.clip_bound, self.settings.penalty
+        score = scores(*columns, self.round, preferred, others=others, clip_bound=clip_bound, penalty=penalty)
+        first_unwanted = np.sort(score)[max(len(score) - count - 1, 0)]
+        good = np.flatnonzero(score >= self.settings.cut_off * first_unwanted)
+        return drawn([tried[place] for place in good], score[good], count, rng)
+
+    def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
+        """Draw among the most promising never tried clients by size, which counts less for those known to be slow."""
+        sizes = np.array([self.num_samples[client] for client in new], dtype=float)
+        known = np.array([self.durations.get(client, 0.0) for client in new])
+        reward = sizes * speed_factor(known, preferred, self.settings.penalty)
+        first = np.argsort(-reward, kind="stable")[: WINDOW * count]
+        return drawn([new[place] for place in first], reward[first], count, rng)
+
+    def observe(self, update: Update) -> None:
+        """Note a client's utility and how long it took."""
+        self.utilities[update.client] = statistical_utility(update.num_samples, update.mean_square_loss)
+        self.durations[update.client] = update.duration
+        self.last_rounds[update.client] = self.round
+
+    def _close_round(self) -> None:
+        """Learn who was too slow for the round that ended, and how useful its exploited clients were."""
+        reported = {client for client in self.invited if self.last_rounds.get(client) == self.round}
+        if reported:
+            slowest = max(self.durations[client] for client in reported)
+            for client in set(self.invited) - reported:
+                self.durations[client] = max(self.durations.get(client, 0.0), slowest)
+        useful = [self.utilities[client] for client in self.exploited if client in reported]
+        self.history.append(sum(useful) / len(useful) if useful else 0.0)
+        step = self.settings.pacer_step
+        if self.round >= 2 * step and self.round % step == 0:
+            before, now = sum(self.history[-2 * step : -step]), sum(self.history[-step:])
+            self.threshold = paced(self.threshold, before, now, self.settings.pacer_delta, self.settings.pacer)
+
+    def state(self) -> dict[str, Any]:
+        """Return rounds, the pacer's history, and what is known of the clients."""
+        return {name: copy.copy(getattr(self, name)) for name in self.state_names}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up a saved state; the policy must have been started."""
+        for name in self.state_names:
+            setattr(self, name, copy.copy(state[name]))

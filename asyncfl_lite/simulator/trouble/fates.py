@@ -1,0 +1,96 @@
+"""What happens to each job, drawn when it is dispatched."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.simulator.jobs import DROPPED_OUT, Fate, Job, Outcome
+from asyncfl_lite.simulator.trouble.settings import Trouble
+
+if TYPE_CHECKING:
+    from asyncfl_lite.simulator.simulation import Delays
+
+DAMAGES = ("nan", "inf", "length")
+"""Ways in which an update arrives broken."""
+KINDS = ("drop_out", "crash", "partial", "duplicate", "damage")
+"""The settings that are chances of a job."""
+
+
+class Fates:
+    """Draws the fates of jobs, each kind from a stream of its own.
+
+    Args:
+        trouble: how likely each kind is.
+        delays: durations of jobs, which the time to a second arrival is one of.
+        seed: the run's, which names the streams.
+    """
+
+    def __init__(self, trouble: Trouble, delays: Delays, seed: int) -> None:
+        self.trouble, self.delays = trouble, delays
+        kinds = [kind for kind in KINDS if getattr(trouble, kind)]
+        if trouble.duplicate:
+            kinds.append("duplicate delay")
+        self.streams = {kind: stream(seed, f"trouble: {kind.replace('_', '-')}") for kind in kinds}
+
+    def draw(self, client: int) -> Fate | None:
+        """Return the fate of the job that is dispatched now, or None if nothing strikes it."""
+        fate, trouble, streams = Fate(), self.trouble, self.streams
+        for kind, rng in streams.items():
+            if kind == "drop_out":
+                fate.lost = DROPPED_OUT if rng.random() < trouble.drop_out else ""
+            elif kind == "crash":
+                fate.crashed = rng.random() < trouble.crash
+            elif kind == "partial":
+                strikes, share = rng.random(2).tolist()
+                fate.share = share if strikes < trouble.partial else 1.0
+            elif kind == "damage":
+                strikes, way = rng.random(2).tolist()
+                fate.damage = DAMAGES[int(way * len(DAMAGES))] if strikes < trouble.damage else ""
+            elif kind == "duplicate":
+                later = self.delays.draw(client, streams["duplicate delay"])
+                fate.again = later if rng.random() < trouble.duplicate else None
+        return fate if fate.lost or fate.told else None
+
+    def pace(self, fate: Fate) -> float:
+        """Return how many times its usual duration a job of this fate takes."""
+        return fate.share * (self.trouble.late if fate.crashed else 1.0)
+
+    def state(self) -> dict[str, Any]:
+        """Return the streams' states."""
+        return {kind: rng.bit_generator.state for kind, rng in self.streams.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up saved states."""
+        for kind, rng in self.streams.items():
+            rng.bit_generator.state = state[kind]
+
+
+def damaged(outcome: Outcome, damage: str) -> Outcome:
+    """Return an outcome as it arrives broken; the one that is given stays as it is."""
+    if outcome.delta is None:  # of a clock without training
+        return outcome
+    if damage == "length":
+        return dataclasses.replace(outcome, delta=outcome.delta[:-1])
+    delta = outcome.delta.clone()
+    delta[0] = torch.nan if damage == "nan" else torch.inf
+    return dataclasses.replace(outcome, delta=delta)
+
+
+def second_copy(job: Job) -> Job:
+    """Return what arrives a second time of a trained job, without its tensors: the server does not look at them."""
+    tensors = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
+    told = dataclasses.replace(job.outcome, **tensors)
+    return dataclasses.replace(
+        job,
+        finish_time=job.finish_time + job.fate.again,
+        start=None,
+        start_buffers=None,
+        control=None,
+        correction=None,
+        midway=None,
+        outcome=told,
+    )

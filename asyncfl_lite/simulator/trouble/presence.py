@@ -1,0 +1,193 @@
+"""Who is there: clients that come and go, by themselves or as a file says."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from pathlib import Path
+
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.simulator.selection import IdleClients
+from asyncfl_lite.simulator.trouble.settings import Trouble
+
+Spells = list[tuple[float, float]]
+"""When a client is there: from, until; in order, apart from each other."""
+
+
+class Presence:
+    """Which clients are there at a time that only goes forward.
+
+    A client that leaves at a time is not there at that time any more; one that comes then is.
+
+    Args:
+        trouble: how clients come and go.
+        clients: all of them.
+        seed: the run's; the stream ``trouble: presence`` is drawn from in the order of changes alone, so that it does
+            not depend on what clients do.
+
+    Attributes:
+        there: the clients that are there now.
+        reached: the time that it has got to.
+    """
+
+    def __init__(self, trouble: Trouble, clients: Sequence[int], seed: int) -> None:
+        self._restart: Callable[[], None]
+        if trouble.trace is None:
+            self._restart = lambda: self._draw_first(trouble.available, trouble.away, clients, seed)
+        else:
+            spells = read_spells(trouble.trace, clients)
+            self._restart = lambda: self._read_first(spells)
+        self.go_back_to(0.0)
+
+    def go_back_to(self, time: float) -> None:
+        """Become what it was at a time: begin anew, and go there."""
+        self.there: set[int] = set()
+        self.leaves: dict[int, float] = {}
+        self._changes: list[tuple[float, int]] = []
+        self._restart()
+        heapify(self._changes)
+        self.reached = 0.0
+        self.advance(time)
+
+    def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
+        """Begin in the steady state: who is there, and until when."""
+        rng = stream(seed, "trouble: presence")
+        for client in clients:
+            there = rng.random() < available / (available + away)
+            until = (available if there else away) * rng.standard_exponential()
+            self._begin(client, there, until)
+        means = {True: available, False: away}
+        self._next = lambda client, time, there: time + means[there] * rng.standard_exponential()
+
+    def _read_first(self, spells: dict[int, Spells]) -> None:
+        """Begin with what the file says of time 0."""
+        changes = {client: iter([*(time for spell in rows for time in spell)]) for client, rows in spells.items()}
+        for client, times in changes.items():
+            first = next(times, math.inf)
+            there = first == 0.0
+            self._begin(client, there, next(times) if there else first)
+        self._next = lambda client, time, there: next(changes[client], math.inf)
+
+    def _begin(self, client: int, there: bool, until: float) -> None:
+        self._changes.append((until, client))
+        if there:
+            self.there.add(client)
+            self.leaves[client] = until
+
+    @property
+    def next_change(self) -> float:
+        """When the next client comes or leaves; infinite if none ever does."""
+        return self._changes[0][0]
+
+    def advance(self, until: float) -> list[tuple[int, bool]]:
+        """Go on to a time; return who came (True) and who left (False) on the way, in order."""
+        happened = []
+        while self._changes[0][0] <= until < math.inf:
+            time, client = heappop(self._changes)
+            comes = client not in self.there
+            change = self._next(client, time, comes)
+            heappush(self._changes, (change, client))
+            if comes:
+                self.there.add(client)
+                self.leaves[client] = change
+            else:
+                self.there.remove(client)
+            happened.append((client, comes))
+        self.reached = max(self.reached, until)
+        return happened
+
+
+class PresentClients(IdleClients):
+    """The idle clients that are there; those that are not stand aside until they come.
+
+    Args:
+        clients: those that are idle now, there or not.
+        highest: the largest number that any client has.
+        presence: who is there.
+        aside: more who are idle, and away.
+    """
+
+    def __init__(self, clients: Iterable[int], highest: int, presence: Presence, aside: Iterable[int] = ()) -> None:
+        clients = list(clients)
+        super().__init__((client for client in clients if client in presence.there), highest)
+        self.presence = presence
+        self.aside = {*aside, *(client for client in clients if client not in presence.there)}
+
+    def add(self, client: int) -> None:
+        """Put a client back, or aside if it is away."""
+        if client in self.presence.there:
+            super().add(client)
+        else:
+            self.aside.add(client)
+
+    def come(self, client: int) -> None:
+        """Note that a client is there again; nothing changes if it has work."""
+        if client in self.aside:
+            self.aside.remove(client)
+            super().add(client)
+
+    def leave(self, client: int) -> None:
+        """Note that a client has left; nothing changes if it has work, which the server still waits for."""
+        if client in self:
+            super().remove(client)
+            self.aside.add(client)
+
+
+def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
+    """Read when each client is there; one without a row never is. Spells that touch or overlap are joined.
+
+    Args:
+        path: CSV file with the columns client,from,until; ``inf`` as until means for good. Rows of clients that the
+            run does not have are ignored, as are other columns.
+        clients: those that the run has.
+
+    Raises:
+        DataError: if it cannot be read, has a bad row (named by its line), or no client is ever there.
+    """
+    rows: dict[int, Spells] = {client: [] for client in clients}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            table = csv.DictReader(file)
+            if not {"client", "from", "until"} <= set(table.fieldnames or ()):
+                raise DataError(f"{path}, line 1: the header must name the columns client,from,until")
+            for row in table:
+                client, start, until = _row(row, f"{path}, line {table.line_num}")
+                if client in rows:
+                    rows[client].append((start, until))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if not any(rows.values()):
+        raise DataError(f"{path}: none of the run's {len(clients)} clients is ever there")
+    return {client: _joined(sorted(spells)) for client, spells in rows.items()}
+
+
+def _row(row: dict[str, str | None], where: str) -> tuple[int, float, float]:
+    client = _number(row["client"], int, f"{where}: client must be a whole number of at least 0")
+    start = _number(row["from"], float, f"{where}: from must be a time of at least 0")
+    until = _number(row["until"], float, f"{where}: until must be a time later than from, or inf")
+    if not start < until or start == math.inf:
+        raise DataError(f"{where}: until must be a time later than from, got {row['from']!r} and {row['until']!r}")
+    return client, start, until
+
+
+def _number(text: str | None, kind: Callable[[str], float], message: str) -> float:
+    try:
+        number = kind(text or "")
+    except ValueError:
+        number = -1
+    if not number >= 0:
+        raise DataError(f"{message}, got {text!r}")
+    return number
+
+
+def _joined(spells: Spells) -> Spells:
+    joined: Spells = []
+    for start, until in spells:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(until, joined[-1][1]))
+        else:
+            joined.append((start, until))
+    return joined

@@ -1,0 +1,125 @@
+"""Partitions: which training samples each client holds.
+
+A partition splits sample indices by label (or, for ``natural``, by owner). All but ``dirichlet_wrap``
+give every index to at most one client; all but that and ``natural`` give every index to exactly one.
+Clients may end up without samples unless a partition says otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.registry import Registry, Settings
+
+
+class Partition(Settings):
+    """Which samples each client holds; abstract. A new one defines ``assign`` and is registered."""
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale."""
+
+    needs_owners: ClassVar[bool] = False
+    """Whether samples are split by a given owner each, not by label."""
+
+    shares_samples: ClassVar[bool] = False
+    """Whether several clients may hold the same sample."""
+
+    def split(
+        self,
+        labels: np.ndarray,
+        num_clients: int,
+        rng: np.random.Generator,
+        owners: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """Return each client's sorted (n_i,) int64 indices into ``labels``, for ``num_clients`` clients.
+
+        Args:
+            labels: (n,) class of each sample.
+            num_clients: how many parts to make, at least 1.
+            rng: the run's stream ``partition``.
+            owners: (n,) owner of each sample, such as a writer; used only where ``needs_owners``.
+
+        Raises:
+            ConfigError: if the samples cannot be split so, or owners are needed and not given.
+            DataError: if labels or owners have a wrong shape or there are none.
+        """
+        labels = np.asarray(labels)
+        if labels.ndim != 1 or len(labels) == 0:
+            raise DataError(f"labels: must be one class for each of at least 1 sample, got shape {labels.shape}")
+        if num_clients < 1:
+            raise ConfigError(f"num_clients: must be at least 1, got {num_clients}")
+        if num_clients > len(labels) and not self.shares_samples:
+            raise ConfigError(f"num_clients: must be at most the {len(labels)} samples, got {num_clients}")
+        values = checked_owners(owners, labels) if self.needs_owners else labels
+        _, kinds = np.unique(values, return_inverse=True)
+        return self.assign(kinds, num_clients, rng)
+
+    @abstractmethod
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices, where ``split`` has checked the input.
+
+        Args:
+            kinds: (n,) labels (owners where ``needs_owners``) numbered 0 to C - 1, none left out.
+            num_clients: how many parts to make.
+            rng: the run's stream ``partition``.
+        """
+
+
+PARTITIONS: Registry[Partition] = Registry("partition")
+
+
+def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
+    """Return ``owners`` as an (n,) array, or raise in one line what is wrong with them."""
+    if owners is None:
+        raise ConfigError("owners: this partition needs the owner of each sample, and there are none")
+    owners = np.asarray(owners)
+    if owners.shape != labels.shape:
+        raise DataError(f"owners: must be one for each of {len(labels)} samples, got shape {owners.shape}")
+    return owners
+
+
+def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
+    """Turn each sample's client (n,), -1 for nobody, into each client's sorted int64 indices."""
+    order = np.argsort(client_of, kind="stable").astype(np.int64)
+    bounds = np.searchsorted(client_of[order], np.arange(num_clients + 1))
+    return [order[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) -> np.ndarray:
+    """Return how many samples of each class each client holds, (N, num_classes) int64.
+
+    Args:
+        labels: (n,) class of each sample, 0 to ``num_classes`` - 1.
+        parts: each client's indices into ``labels``, as ``Partition.split`` returns them.
+        num_classes: number of columns.
+
+    Raises:
+        DataError: if a label is outside 0 to ``num_classes`` - 1.
+    """
+    labels = np.asarray(labels)
+    if len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:
+        raise DataError(f"labels: must be 0 to {num_classes - 1}, got {labels.min()} to {labels.max()}")
+    return np.array([np.bincount(labels[part], minlength=num_classes) for part in parts])
+
+
+def total_variation(counts: np.ndarray) -> float:
+    """Return the clients' mean total variation distance from the label shares of all together.
+
+    0 means that every client has the same label shares; the distance is at most 1. Clients without
+    samples are left out.
+
+    Args:
+        counts: (N, C) samples of each class that each client holds.
+
+    Raises:
+        DataError: if no client holds a sample.
+    """
+    counts = counts[counts.sum(axis=1) > 0]
+    if not len(counts):
+        raise DataError("counts: no client holds a sample")
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return float(np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1).mean() / 2)

@@ -1,0 +1,77 @@
+"""KUIPER's non-IID bias, in two readings."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
+
+
+class BiasPartition(Partition):
+    """Labels belong to groups of clients; the bias is how much a group gets of its own labels.
+
+    Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
+    their indices. There are as many groups as clients, unless ``groups`` says less, and never more
+    than labels: clients beyond that share the labels of their group.
+    """
+
+    bias: float = Field(0.5, ge=0, le=1)
+    groups: int | None = Field(None, ge=1)
+
+    @abstractmethod
+    def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
+        """Return (G, G): how likely a sample of a row's group is to go to each group.
+
+        Args:
+            group_sizes: (G,) number of clients in each group.
+        """
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices."""
+        if self.groups is not None and self.groups > num_clients:
+            raise ConfigError(f"groups: must be at most the {num_clients} clients, got {self.groups}")
+        num_classes = kinds.max() + 1
+        num_groups = min(self.groups or num_clients, num_classes)
+        group_of_class = rng.permutation(np.arange(num_classes) * num_groups // num_classes)
+        group_sizes = np.bincount(np.arange(num_clients) * num_groups // num_clients)
+        receiver = np.empty(len(kinds), dtype=np.int64)
+        for group, probabilities in enumerate(self.group_probabilities(group_sizes)):
+            own = group_of_class[kinds] == group
+            receiver[own] = rng.choice(num_groups, size=own.sum(), p=probabilities)
+        first_client = np.cumsum(group_sizes) - group_sizes
+        return by_client(first_client[receiver] + rng.integers(group_sizes[receiver]), num_clients)
+
+
+@PARTITIONS.register("noniid_bias")
+class NoniidBias(BiasPartition):
+    """To the label's own group with probability bias, else to any client (KUIPER, inferred).
+
+    The own group of G equal ones gets ``bias + (1 - bias) / G`` of its labels: 0 is IID, 1 disjoint
+    labels. KUIPER (Section 5) varies such a bias and prints no formula; this reading is ours.
+    """
+
+    def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
+        """Return the (G, G) mixture of the own group and a uniformly random client."""
+        anywhere = group_sizes / group_sizes.sum()
+        return self.bias * np.eye(len(group_sizes)) + (1 - self.bias) * anywhere
+
+
+@PARTITIONS.register("noniid_bias_fang")
+class NoniidBiasFang(BiasPartition):
+    """To the label's own group with probability bias, else to another one (FLTrust-style code).
+
+    Each other of G groups gets ``(1 - bias) / (G - 1)``, so that 1 / G is IID. A bias of 0 is IID too,
+    as in published code of this family.
+    """
+
+    def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
+        """Return (G, G) with the bias on the diagonal and the rest spread evenly."""
+        num_groups = len(group_sizes)
+        if self.bias == 0 or num_groups == 1:
+            return np.tile(group_sizes / group_sizes.sum(), (num_groups, 1))
+        other = (1 - self.bias) / (num_groups - 1)
+        return np.full((num_groups, num_groups), other) + (self.bias - other) * np.eye(num_groups)

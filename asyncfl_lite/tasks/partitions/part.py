@@ -1,0 +1,37 @@
+"""What some clients of a larger federation hold: one trained alone, stragglers dropped, a growing federation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.tasks.partitions.base import PARTITIONS
+from asyncfl_lite.tasks.partitions.bias import NoniidBias
+
+
+@PARTITIONS.register("noniid_bias_part")
+class NoniidBiasPart(NoniidBias):
+    """What some clients of a larger `noniid_bias` federation hold (KUIPER Figs. 2, 4, 7, 13).
+
+    KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
+    it grow by one of 50 slices of the data a client (Fig. 4, setup 2). With the same seed every client that is left
+    has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
+    """
+
+    of: int | None = Field(None, ge=1)
+    """Clients of the whole federation; none: the run's own, which leaves nobody out."""
+    chosen: Literal["first", "random"] = "first"
+    """Who is in the run: clients 0, 1, …, or others for each seed."""
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return each client's indices."""
+        everyone = num_clients if self.of is None else self.of
+        if everyone < num_clients:
+            raise ConfigError(f"of: must be at least the run's {num_clients} clients, got {everyone}")
+        parts = super().assign(kinds, everyone, rng)
+        if self.chosen == "first":
+            return parts[:num_clients]
+        return [parts[client] for client in np.sort(rng.choice(everyone, num_clients, replace=False))]

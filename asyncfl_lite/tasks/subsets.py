@@ -1,0 +1,52 @@
+"""Which samples of a data set a task takes, what an unlabelled set is, and whether labels can be classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from asyncfl_lite.base.errors import DataError
+
+UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
+"""``(count, rng) -> (count, …)`` inputs like the task's own."""
+
+
+def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
+    """Return the sorted places of ``count`` samples with as many of each class as can be, always the same ones.
+
+    Samples of a smaller count are among those of a larger one. Where a class runs out the others fill up.
+
+    Args:
+        labels: ``(n,)``.
+        count: how many; None for all.
+        what: the setting that ``count`` comes from, for the error.
+
+    Raises:
+        DataError: when there are fewer.
+    """
+    if count is None:
+        return np.arange(len(labels))
+    if count > len(labels):
+        raise DataError(f"{what}: must be at most {len(labels)}, got {count}")
+    shuffled = np.random.default_rng(0).permutation(len(labels))
+    turn = np.empty(len(labels), dtype=np.int64)  # a sample's number among those of its class
+    for label in np.unique(labels):
+        own = shuffled[labels[shuffled] == label]
+        turn[own] = np.arange(len(own))
+    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")[:count]])
+
+
+def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
+    """Refuse labels that are not one for each sample, from 0 to ``classes`` - 1.
+
+    Raises:
+        DataError: naming the file and what is allowed.
+    """
+    if len(labels) != samples or not samples:
+        raise DataError(f"{path}: must have a label for each sample, at least 1, has {len(labels)} for {samples}")
+    low, high = int(labels.min()), int(labels.max())
+    if low < 0 or high >= classes:
+        raise DataError(f"{path}: labels must be 0 to {classes - 1}, got {low if low < 0 else high}")
