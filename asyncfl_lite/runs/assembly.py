@@ -77,6 +77,16 @@ def schedule(config: Config) -> Schedule:
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
     update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
     by here, so its schedule is another one than the run's.
+
+    Example: four clients train at a time, all jobs take one unit of virtual time, two updates make a version. The
+    last two were dispatched when the first two reported, just before version 1 was made, so they are two versions late.
+
+    >>> from asyncfl_lite import Config, schedule
+    >>> jobs = schedule(Config(clients=6, concurrency=4, buffer_size=2, delay="constant", rounds=3))
+    >>> jobs.updates[["arrived_at", "start_version", "staleness"]].astype(int).values.tolist()
+    [[1, 0, 0], [1, 0, 0], [1, 0, 1], [1, 0, 1], [2, 0, 2], [2, 0, 2]]
+    >>> len(jobs.in_flight)
+    4
     """
     parts = deal_out(config, load_task(config.task_settings))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)

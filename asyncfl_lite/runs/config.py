@@ -70,6 +70,18 @@ class Config(Settings):
 
     Raises:
         ConfigError: one line that names the field, what was given and what is allowed.
+
+    Example: FedEcho trains BERT on MRPC, so ``mrpc`` brings its values; what is given takes their place.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="mrpc", algorithm="fedecho", clients=20)
+    >>> config.model, config.client_optimizer, config.rounds, config.clients
+    ('bert', 'adamw', 200, 20)
+    >>> config.with_seed(7).seed
+    7
+    >>> Config(clients=5, concurrency=10)
+    Traceback (most recent call last):
+    asyncfl_lite.base.errors.ConfigError: concurrency: must be at most clients (5), got 10
     """
 
     task: str = Field(description="what is learned; see `asyncfl-lite list`")

@@ -47,6 +47,16 @@ def run_many(configs: Sequence[Config]) -> list[Result]:
     Returns:
         Their results, in order. Timing of a result is the run's own server work and its share, by minibatch
         steps, of the training that it took part in.
+
+    Example: three seeds of one run; each follows the schedule that it follows alone.
+
+    >>> from asyncfl_lite import Config, run, run_many
+    >>> config = Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=5)
+    >>> results = run_many([config.with_seed(seed) for seed in range(3)])
+    >>> [(result.config.seed, result.summary["client_updates"]) for result in results]
+    [(0, 25), (1, 25), (2, 25)]
+    >>> results[0].updates["client"].equals(run(config).updates["client"])
+    True
     """
     return finish_together([Run(config) for config in configs])
 

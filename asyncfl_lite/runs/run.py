@@ -58,6 +58,17 @@ def run(
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
+
+    Example: ten versions of a buffer of five are fifty updates, the model is tested at versions 0, 5 and 10.
+
+    >>> from asyncfl_lite import Config, run
+    >>> result = run(Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=10, eval_every=5))
+    >>> result.summary["versions"], result.summary["client_updates"], result.summary["max_staleness"]
+    (10, 50, 7)
+    >>> result.curve["version"].tolist()
+    [0, 5, 10]
+    >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
+    [[14, 6, 3], [37, 2, 7]]
     """
     result = Run(config, task, checkpoint).finish(progress=progress)
     _remove_checkpoints(checkpoint)

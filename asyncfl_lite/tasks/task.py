@@ -81,6 +81,20 @@ class Task:
 
         Raises:
             DataError: when shapes do not fit together, or labels are no classes.
+
+        Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
+
+        >>> import torch
+        >>> from asyncfl_lite import Config, Task, run
+        >>> points = torch.randn(50, 2)
+        >>> sides = (points.sum(1) > 0).long()
+        >>> task = Task.from_tensors(points[:40], sides[:40], points[40:], sides[40:], name="sides")
+        >>> task.input_shape, task.num_classes
+        ((2,), 2)
+        >>> config = Config(model="mlp", partition="iid", clients=4, concurrency=2, buffer_size=1, rounds=6)
+        >>> result = run(config, task=task)
+        >>> result.clients["num_samples"].tolist(), len(result.updates)
+        ([10, 10, 10, 10], 6)
         """
         from asyncfl_lite.tasks.own import checked, first_of
 

@@ -53,6 +53,23 @@ def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
         AlgorithmCheckError: with a line for every check that failed. An exception that the method throws is a
             failure of the check that met it, told with the line of the method's code.
         ConfigError: for what is no method.
+
+    Example: FedBuff keeps all rules. Changing the global model in place breaks one, because clients still train
+    on the version that would change under them.
+
+    >>> from asyncfl_lite.algorithms import FedBuff
+    >>> from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
+    >>> "in_place" in check_algorithm(FedBuff(buffer_size=4, server_lr=0.5))
+    True
+    >>> class InPlace(FedBuff):
+    ...     "FedBuff that changes the global model in place."
+    ...     def new_version(self, x):
+    ...         return super().new_version(self.x.copy_(x))
+    >>> try:
+    ...     check_algorithm(InPlace)
+    ... except AlgorithmCheckError as error:
+    ...     print("in_place" in error.failures)
+    True
     """
     failures: dict[str, str] = {}
     with registered(algorithm) as make, torch_threads(1):

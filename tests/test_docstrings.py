@@ -1,0 +1,43 @@
+"""The worked examples in docstrings print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import asyncfl_lite
+from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
+from asyncfl_lite.testing import check_algorithm
+
+OPENED_BY_IMPORT = {"asyncfl_lite.__main__"}
+"""Modules that do their work when they are imported."""
+WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, check_algorithm]
+"""What a learner calls first; each shows how."""
+
+
+def examples() -> list[doctest.DocTest]:
+    """Every docstring of the package that holds an example."""
+    names = [module.name for module in pkgutil.walk_packages(asyncfl_lite.__path__, "asyncfl_lite.")]
+    modules = [asyncfl_lite, *(importlib.import_module(name) for name in names if name not in OPENED_BY_IMPORT)]
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    return [found for module in modules for found in finder.find(module) if found.examples]
+
+
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_examples_print_what_they_say(example, capsys):
+    outcome = doctest.DocTestRunner(verbose=False).run(example, clear_globs=False)
+    assert outcome.attempted and not outcome.failed, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("call", WORKED, ids=lambda call: call.__qualname__)
+def test_what_a_learner_calls_first_has_an_example(call):
+    name = f"{call.__module__}.{call.__qualname__}"
+    assert name in {example.name for example in EXAMPLES}
+    assert f"{call.__name__}(" in inspect.getdoc(call).split(">>>", 1)[1]
