@@ -247,9 +247,9 @@ def make_algorithm(name: str, **settings: Any) -> Algorithm:
     >>> from asyncfl_lite import Update, make_algorithm
     >>> method = make_algorithm("fedbuff", buffer_size=2, server_lr=0.5)
     >>> method.start(torch.tensor([1.0, 0.0]))
-    >>> method.receive(Update(client=0, delta=torch.tensor([4.0, 0.0]), start_version=0))  # the buffer waits
+    >>> bool(method.receive(Update(client=0, delta=torch.tensor([4.0, 0.0]), start_version=0)))  # the buffer waits
     False
-    >>> method.receive(Update(client=1, delta=torch.tensor([0.0, 8.0]), start_version=0))
+    >>> bool(method.receive(Update(client=1, delta=torch.tensor([0.0, 8.0]), start_version=0)))
     True
     >>> method.version, method.x
     (1, tensor([2., 2.]))
