@@ -130,17 +130,17 @@ def curve(*accuracies):
 
 
 def test_time_to_a_target_is_the_first_evaluation_there():
-    assert time_to(curve(0.1, 0.5, 0.4, 0.6), 50) == 10
-    assert time_to(curve(0.1, 0.5, 0.4, 0.6), 50, window=2) == 30
-    assert time_to(curve(0.1, 0.5), 51) == math.inf
+    assert time_to(curve(0.1, 0.5, 0.4, 0.6), 0.5) == 10
+    assert time_to(curve(0.1, 0.5, 0.4, 0.6), 0.5, window=2) == 30
+    assert time_to(curve(0.1, 0.5), 0.51) == math.inf
 
 
 def test_sooner_knows_what_was_never_reached():
     slow, fast, never = [curve(0, 0.2, 0.9)] * 3, [curve(0, 0.9, 0.9)] * 3, [curve(0, 0.1, 0.1)] * 3
     measured = Measured({}, {"a/fast": fast, "a/slow": slow, "a/never": never})
-    assert measured.sooner("a/fast", "a/slow", 50).verdict == HOLDS
-    assert measured.sooner("a/slow", "a/fast", 50).verdict == FAILS
-    assert measured.sooner("a/slow", "a/never", 50).verdict == HOLDS
-    assert "not reached" in measured.sooner("a/slow", "a/never", 50).detail
-    assert measured.sooner("a/never", "a/never", 50).verdict == UNDECIDED
-    assert measured.sooner("a/fast", "a/gone", 50).verdict == NOT_RUN
+    assert measured.sooner("a/fast", "a/slow", 0.5).verdict == HOLDS
+    assert measured.sooner("a/slow", "a/fast", 0.5).verdict == FAILS
+    assert measured.sooner("a/slow", "a/never", 0.5).verdict == HOLDS
+    assert "not reached" in measured.sooner("a/slow", "a/never", 0.5).detail
+    assert measured.sooner("a/never", "a/never", 0.5).verdict == UNDECIDED
+    assert measured.sooner("a/fast", "a/gone", 0.5).verdict == NOT_RUN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,7 +17,7 @@ from asyncfl_lite.reproduction.claims import (
     check_claims,
     pooled_deviation,
 )
-from asyncfl_lite.reproduction.claims.base import Claim, Finding, all_of, check_claim, not_run
+from asyncfl_lite.reproduction.claims.base import Claim, Finding, all_of, check_claim, compare, not_run
 from asyncfl_lite.reproduction.published import hyperparameters, published
 
 
@@ -47,10 +48,10 @@ def test_above(left, right, verdict):
     assert measured(a=left, b=right).above("a", "b").verdict == verdict
 
 
-def test_a_margin_counts_in_points():
+def test_a_margin_is_a_fraction_as_accuracies_are():
     m = measured(a=[0.9, 0.9, 0.9], b=[0.85, 0.85, 0.85])
-    assert m.above("a", "b", margin=4).verdict == HOLDS
-    assert m.above("a", "b", margin=6).verdict == FAILS
+    assert m.above("a", "b", margin=0.04).verdict == HOLDS
+    assert m.above("a", "b", margin=0.06).verdict == FAILS
 
 
 def test_what_was_not_run_is_not_run():
@@ -83,7 +84,7 @@ def test_cells_that_answer_one_class_are_not_compared():
     assert half.above("a", "b").verdict == HOLDS
     curve = pd.DataFrame({"time": [0.0, 1.0], "accuracy": [0.1, 0.9]})
     timed = Measured(few.summaries, {"a": [curve] * 3, "b": [curve.assign(time=[0.0, 5.0])] * 3})
-    assert timed.sooner("a", "b", 50).verdict == DID_NOT_TRAIN
+    assert timed.sooner("a", "b", 0.5).verdict == DID_NOT_TRAIN
 
 
 def check(m: Measured, what, **more) -> Finding:
@@ -109,6 +110,26 @@ def test_a_claim_rests_on_the_cells_that_it_asks_for():
     undecided = constant(measured(a=[0.5, 0.5, 0.5], b=[0.5, 0.5, 0.5]), a=3, b=3)
     table = check_claims(undecided, [Claim("X-1", "Table 4", "", "", lambda m: m.above("a", "b"))])
     assert table["ours"].tolist() == [DID_NOT_TRAIN]
+
+
+def test_numbers_are_compared_without_cells():
+    """Fractions are printed in percent, other numbers as they are; two seeds decide nothing."""
+    many, few = np.array([0.5, 0.51, 0.52]), np.array([0.3, 0.31, 0.32])
+    assert compare(many, few, "a against b") == Finding(HOLDS, "a against b: 51.0 ± 1.0, 31.0 ± 1.0")
+    assert compare(few, many, "b against a", marks=("", " (m)")) == Finding(
+        FAILS, "b against a: 31.0 ± 1.0, 51.0 ± 1.0 (m)"
+    )
+    assert compare(many, few, "a against b", 0.25).verdict == FAILS
+    assert compare(many, few, "a against b", 0.195).verdict == UNDECIDED
+    assert compare(many[:2], few, "a against b").verdict == UNDECIDED
+    assert compare(20 * many, 20 * few, "times", scale=1).detail == "times: 10.2 ± 0.2, 6.2 ± 0.2"
+    assert compare(None, few, "a against b") == Finding(NOT_RUN, "a against b: not run")
+
+
+def test_gaps_are_taken_seed_by_seed():
+    m = measured(a=[0.9, 0.8, 0.7], b=[0.5, 0.5, 0.5], c=[0.5, 0.5])
+    assert m.gap("a", "b") == pytest.approx([0.4, 0.3, 0.2])
+    assert m.gap("a", "c") is None and m.gap("a", "d") is None
 
 
 def test_pooled_deviation():

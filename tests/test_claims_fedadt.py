@@ -51,7 +51,7 @@ def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread:
     for cell, final in cells.items():
         accuracies = final / 100 + spread * np.array([-1.0, 0.0, 1.0])
         summaries[cell] = pd.DataFrame({"final_accuracy": accuracies, "versions": 1000})
-        target = TARGETS.get(cell.split("/")[2].split("-")[0], claims.FIG1_TARGET) / 100
+        target = TARGETS.get(cell.split("/")[2].split("-")[0], claims.FIG1_TARGET)
         at = (times or {}).get(cell)
         curves[cell] = [
             pd.DataFrame(

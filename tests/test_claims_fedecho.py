@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.reproduction.claims import fedecho_simulated as simulated
+from asyncfl_lite.reproduction.claims import fedecho as claims
 from asyncfl_lite.reproduction.claims.fedecho import (
     BASELINES,
     DEFAULT,
@@ -23,6 +23,7 @@ from asyncfl_lite.reproduction.claims.fedecho import (
     TABLE3,
 )
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.measure import fedecho as measure
 from asyncfl_lite.reproduction.published import hyperparameters, published
 from asyncfl_lite.simulator.tables import Schedule
 
@@ -34,8 +35,9 @@ IDS = [
     *("FE-T4-a", "FE-T4-b", "FE-T5-a", "FE-T5-b", "FE-T6-a", "FE-T6-b", "FE-T6-c", "FE-T7-a", "FE-T7-b"),
     *("FE-T8-a", "FE-T11-a", "FE-X-a", "FE-X-b"),
 ]
-SIMULATED = {claim.id for claim in simulated.SIMULATED}
-TRAINED = [claim for claim in FEDECHO if claim.id not in SIMULATED | {"FE-X-a"}]
+SIMULATED = ("FE-T1-a", "FE-T1-b", "FE-T8-a", "FE-X-b")
+"""Claims that need no recorded cell."""
+TRAINED = [claim for claim in FEDECHO if claim.id not in (*SIMULATED, "FE-X-a")]
 BY_ID = {claim.id: claim for claim in FEDECHO}
 COUNTS = {
     "paper": {"table2": 28, "table3": 28, "table4": 5, "table5": 5, "table6": 3, "table7": 3, "table11": 2},
@@ -223,7 +225,7 @@ def ideal() -> tuple[dict[str, list[float]], dict[str, float]]:
               "fedecho/table11/no-clip": 70}  # fmt: skip
     cells = {name: [mean - 0.1, mean, mean + 0.1] for name, mean in means.items()}
     cells["fedecho/table6/samples-100"] = [48.0, 50.0, 52.0]
-    cells["fedecho/table4/fadas"] = [MRPC_MAJORITIES["MRPC, GLUE's validation pairs"]] * 3
+    cells["fedecho/table4/fadas"] = [100 * MRPC_MAJORITIES["MRPC, GLUE's validation pairs"]] * 3
     return cells, {f"fedecho/table5/{method}": 30.0 for method in table5}
 
 
@@ -297,7 +299,7 @@ def test_one_seed_decides_nothing():
 
 
 def test_a_fadas_that_learns_does_not_say_the_majority():
-    shares = (66.7, MRPC_MAJORITIES["MRPC, pairs drawn from Microsoft's"], 68.38)
+    shares = (66.7, 100 * MRPC_MAJORITIES["MRPC, pairs drawn from Microsoft's"], 68.38)
     known = measured({"fedecho/table4/fadas": [shares[1]] * 3})
     assert verdict("FE-T4-b", known) == HOLDS
     assert verdict("FE-T4-b", measured({"fedecho/table4/fadas": [*[shares[1]] * 2, 70.0]})) == FAILS
@@ -305,16 +307,16 @@ def test_a_fadas_that_learns_does_not_say_the_majority():
 
 def test_claims_that_need_no_run(monkeypatch):
     nothing = Measured({})
-    assert [claim.check(nothing).verdict for claim in simulated.SIMULATED] == [HOLDS, HOLDS, HOLDS, FAILS]
-    monkeypatch.setattr(simulated, "MOST_MODELS", 25)
+    assert [verdict(name, nothing) for name in SIMULATED] == [HOLDS, HOLDS, HOLDS, FAILS]
+    monkeypatch.setattr(claims, "MOST_MODELS", 25)
     assert verdict("FE-X-b", nothing) == HOLDS
-    monkeypatch.setattr(simulated, "TABLE1", dict(reversed(simulated.TABLE1.items())))
+    monkeypatch.setattr(measure, "LAWS", measure.LAWS[::-1])
     assert verdict("FE-T1-b", nothing) == FAILS
-    monkeypatch.setitem(simulated.TABLE1, "fedecho_large", {"short": (1, 2), "medium": (3, 5), "long": (50, 60)})
+    monkeypatch.setitem(claims.TABLE1, "fedecho_large", {"short": (1, 2), "medium": (3, 5), "long": (50, 60)})
     assert verdict("FE-T1-a", nothing) == FAILS
     other = hyperparameters("FedEcho")
     other.loc[(other["name"] == "local_lr").idxmax(), "value"] = "0.5"
-    monkeypatch.setattr(simulated, "hyperparameters", lambda paper: other)
+    monkeypatch.setattr(claims, "hyperparameters", lambda paper: other)
     assert verdict("FE-T8-a", nothing) == FAILS
 
 
@@ -325,7 +327,7 @@ def test_versions_held_are_counted_while_clients_are_in_flight():
     )
     out = pd.DataFrame({"dispatched_at": [0.0, 9.0], "start_version": [0, 5]})
     clients = pd.DataFrame()
-    assert simulated.most_versions_held(Schedule(updates, out, clients)) == 2
+    assert measure.most_versions_held(Schedule(updates, out, clients)) == 2
     three = pd.concat([out, pd.DataFrame({"dispatched_at": [2.0], "start_version": [7]})])
-    assert simulated.most_versions_held(Schedule(updates, three, clients)) == 3
-    assert simulated.most_versions_held(Schedule(updates, out[1:], clients)) == 1
+    assert measure.most_versions_held(Schedule(updates, three, clients)) == 3
+    assert measure.most_versions_held(Schedule(updates, out[1:], clients)) == 1

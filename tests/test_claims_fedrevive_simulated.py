@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, Finding, Measured
-from asyncfl_lite.reproduction.claims import fedrevive_probes as probes
-from asyncfl_lite.reproduction.claims import fedrevive_simulated as simulated
+from asyncfl_lite.reproduction.claims import fedrevive as claims
+from asyncfl_lite.reproduction.measure import fedrevive as measure
 from asyncfl_lite.reproduction.published import published
 
-BY_ID = {claim.id: claim for claim in simulated.SIMULATED}
+BY_ID = {claim.id: claim for claim in claims.SIMULATED}
 
 
 def verdict(name: str) -> str:
@@ -34,32 +34,32 @@ def test_printed_arithmetic_can_fail(monkeypatch, name, row):
         table.loc[ours, "value"] *= 0.1 if name == "FR-X-b" else 3
         return table
 
-    monkeypatch.setattr(simulated, "published", other)
+    monkeypatch.setattr(claims, "published", other)
     assert verdict(name) == FAILS
 
 
 def test_flop_count_can_fail(monkeypatch):
-    monkeypatch.setattr(simulated, "forward_flop", lambda model, inputs: 2.2e9)
+    monkeypatch.setattr(measure, "resnet18_gflop", lambda: 2.2)
     assert verdict("FR-T3-c") == FAILS
 
 
 def test_histograms_can_fail(monkeypatch):
     even = np.random.default_rng(0).integers(0, 199, 20_000)
-    monkeypatch.setattr(simulated, "staleness", lambda delay: even)
+    monkeypatch.setattr(measure, "staleness", lambda delay: even)
     assert [verdict(name) for name in ("FR-F6-a", "FR-F7-a")] == [FAILS, FAILS]
 
 
 def test_schedules_can_fail(monkeypatch):
-    monkeypatch.setattr(simulated.AFLDW, "beta", lambda self, tau: abs(np.sin(tau)))
+    monkeypatch.setattr(measure.AFLDW, "beta", lambda self, tau: abs(np.sin(tau)))
     assert verdict("FR-F11-a") == FAILS
 
 
 @pytest.mark.parametrize(("values", "better", "order"), [((1, 2, 3, 4), HOLDS, HOLDS), ((1, 3, 2, 9), FAILS, FAILS)])
 def test_divergences(monkeypatch, values, better, order):
-    tables = dict(zip(probes.PROBED, values, strict=True))
+    tables = dict(zip(measure.PROBED, values, strict=True))
     spread = 0.001 * np.arange(3)
     monkeypatch.setattr(
-        simulated,
+        measure,
         "short_run_divergences",
         lambda data: pd.DataFrame({"proxy": tables[data] + spread, "uniform": 5 + spread}),
     )
@@ -74,7 +74,7 @@ def test_parts_of_an_update(monkeypatch, parts, first, second):
     table = pd.DataFrame(
         {name: part + spread for name, part in zip(("stale", "distilled", "both"), parts, strict=True)}
     )
-    monkeypatch.setattr(simulated, "short_run_parts", lambda: table)
+    monkeypatch.setattr(measure, "short_run_parts", lambda: table)
     assert (verdict("FR-F4-b"), verdict("FR-F4-c")) == (first, second)
 
 
@@ -83,6 +83,6 @@ def test_short_runs_give_findings():
         finding = BY_ID[name].check(Measured({}))
         assert isinstance(finding, Finding)
         assert finding.verdict != NOT_RUN
-    table = probes.short_run_divergences("CIFAR-10")
+    table = measure.short_run_divergences("CIFAR-10")
     assert len(table) == 3
     assert (table["proxy"] < table["uniform"]).all()

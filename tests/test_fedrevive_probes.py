@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.claims import fedrevive_probes as probes
 from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.measure import fedrevive as probes
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks

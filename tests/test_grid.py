@@ -22,6 +22,7 @@ from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.cost import estimate
 from asyncfl_lite.reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.reproduction.report import Recorded
+from asyncfl_lite.reproduction.report.tables import beside
 from asyncfl_lite.runs.results import load_result
 
 ROOT = Path(__file__).parent.parent
@@ -279,7 +280,7 @@ def test_the_projects_own_grids_are_sound(tier):
 def test_every_published_row_that_a_cell_names_exists():
     recorded = Recorded(ROOT / "experiments/smoke.yaml", "nowhere")
     for artefact, rows in (("Table 2", 28), ("Table 6", 4), ("Table 7", 4), ("Table 11", 3)):
-        table = recorded.beside("FedEcho", artefact)
+        table = beside(recorded, "FedEcho", artefact)
         assert len(table) == rows
         named = {c.name for c in recorded.cells.values() if artefact in c.artefacts}
         assert set(table["cell"]) - {""} == named

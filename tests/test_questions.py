@@ -12,8 +12,17 @@ import yaml
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.reproduction.claims.answers import ANSWERED, FIVE, LARGE, OTHERS, REGIMES, STATES, WORKLOADS
-from asyncfl_lite.reproduction.claims.questions import QUESTIONS, answer_questions
+from asyncfl_lite.reproduction.claims.across import (
+    ANSWERED,
+    FIVE,
+    LARGE,
+    OTHERS,
+    QUESTIONS,
+    REGIMES,
+    STATES,
+    WORKLOADS,
+    answer_questions,
+)
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 
 GRID = Path(__file__).parent.parent / "experiments" / "head_to_head.yaml"
@@ -212,6 +221,6 @@ def test_paired_tests_go_by_seed():
     m = runs({f"{LARGE}/fedbuff": 80, f"{LARGE}/fedadt": 85}, spread=5.0)  # a spread that pairing takes away
     m.summaries[f"{LARGE}/fedadt"]["final_accuracy"] += [0.0, 0.001, 0.002]
     assert ask("X-12", m)[0] == ANSWERED
-    assert m.above(f"{LARGE}/fedadt", f"{LARGE}/fedbuff", margin=3).verdict == UNDECIDED
+    assert m.above(f"{LARGE}/fedadt", f"{LARGE}/fedbuff", margin=0.03).verdict == UNDECIDED
     m.summaries[f"{LARGE}/fedadt"]["final_accuracy"] = [0.9, 0.7, 0.8]
     assert ask("X-12", m)[0] == UNDECIDED

@@ -19,8 +19,9 @@ from asyncfl_lite.reproduction.claims import CLAIMS
 from asyncfl_lite.reproduction.claims.base import DID_NOT_TRAIN, FAILS, HOLDS, UNDECIDED, VERDICTS
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.tidy import write_tidy
+from asyncfl_lite.reproduction.measure import fedrevive
 from asyncfl_lite.reproduction.published import FOLDER, published
-from asyncfl_lite.reproduction.report import Recorded, counted, export, head_to_head, metrics, page, summary, tables
+from asyncfl_lite.reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
 from asyncfl_lite.reproduction.report.notebook import make_report
 from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
@@ -46,8 +47,8 @@ def short(monkeypatch):
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
     monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.CLAIMS", claims)
     probed = pd.DataFrame({"proxy": [0.2, 0.3, 0.4], "uniform": [0.6, 0.6, 0.7]})
-    monkeypatch.setattr(counted, "short_run_divergences", lambda dataset: probed)
-    monkeypatch.setattr(counted, "_forward_gmac", lambda: 0.5)  # a ResNet-18 takes seconds to build
+    monkeypatch.setattr(fedrevive, "short_run_divergences", lambda dataset: probed)
+    monkeypatch.setattr(fedrevive, "resnet18_gflop", lambda: 1.0)  # a ResNet-18 takes seconds to build
     parts = pd.DataFrame({"stale": [0.1, 0.2], "distilled": [0.1, 0.1], "both": [0.2, 0.3]})
     monkeypatch.setattr("asyncfl_lite.reproduction.report.figures_fedrevive.short_run_parts", lambda: parts)
 
@@ -224,7 +225,7 @@ def test_colours_reach_the_table_as_printed(tmp_path):
     for method, accuracy in (("fedecho-cross", 0.5), ("fedbuff", 0.7), ("fedac", 0.3)):
         record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", [accuracy, accuracy + 0.01, accuracy + 0.02])
     recorded = Recorded(SMOKE, tmp_path)
-    html = tables.styled(recorded.beside("FedEcho", "Table 2"), "FedEcho", "Table 2").to_html()
+    html = tables.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2").to_html()
     assert html.count(tables.COLOURS[FAILS]) == html.count(tables.COLOURS[HOLDS]) == 1
     assert tables.COLOURS[UNDECIDED] not in html
 
@@ -266,7 +267,7 @@ def test_tables_are_files_in_three_formats_that_read_back(tmp_path):
     assert len(names) * 3 == len(files) == len(set(files))
 
     kept = pd.read_csv(tmp_path / "tables/fedecho-table-2.csv", dtype=str, keep_default_na=False)
-    pd.testing.assert_frame_equal(kept, recorded.beside("FedEcho", "Table 2").astype(str), check_dtype=False)
+    pd.testing.assert_frame_equal(kept, tables.beside(recorded, "FedEcho", "Table 2").astype(str), check_dtype=False)
 
     rows = (tmp_path / "tables/fedecho-table-2.md").read_text().splitlines()
     read = [[part.strip() for part in row.strip("|").split("|")] for row in rows]
@@ -317,7 +318,7 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     cells = recorded.table().set_index("cell")["accuracy %"]
     assert cells["fedecho/table4/fedbuff"] == "53.00 ± 0.00 (constant answer)"
     assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "52.00 ± 2.00"
-    beside = recorded.beside("FedEcho", "Table 4").set_index("method")
+    beside = tables.beside(recorded, "FedEcho", "Table 4").set_index("method")
     assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["53.00 ± 0.00 (constant answer)", DID_NOT_TRAIN]
     claims = recorded.claims("fedecho").set_index("id")
     assert claims.loc["FE-T4-a", "ours"] == DID_NOT_TRAIN and "1 did not train" in claims.loc["FE-T4-a", "detail"]
@@ -370,7 +371,7 @@ def test_a_cell_with_a_seed_missing_says_so(tmp_path):
     (cell.folder(tmp_path) / "seed-1/result.json").unlink()
     recorded = Recorded(SMOKE, tmp_path)
     assert recorded.table().set_index("cell").loc[cell.name, "seeds"] == "2 of 3"
-    assert recorded.beside("FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "52.00 ± 2.83"
+    assert tables.beside(recorded, "FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "52.00 ± 2.83"
 
 
 def test_ranks_and_nemenyis_difference_are_demsars():
@@ -427,7 +428,7 @@ def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
     assert kept not in alone.results and alone.from_kept == set()
     both = Recorded(SMOKE, tmp_path / "runs", tmp_path / "results")
     assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
-    assert both.accuracies(here).tolist() == [60.0] * 3  # one's own runs go before
+    assert both.accuracies(here).tolist() == [0.6] * 3  # one's own runs go before
     ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
     assert ends.loc[kept, "ours"] == "52.00 ± 2.00"
 

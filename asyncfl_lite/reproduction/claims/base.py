@@ -4,7 +4,7 @@ A verdict is ``holds``, ``undecided`` (a difference within one pooled standard d
 than three seeds), ``fails``, ``did not train`` (:meth:`Measured.is_constant`) or ``not run``; it never says more than
 was measured. The rule is mild: of two equal methods with three seeds each, one lies beyond one pooled standard
 deviation of the other in 29 % of trials, and in 5 % only from about nine seeds. What the paper's own printed numbers
-say of the claim stands beside it.
+say of the claim stands beside it. Accuracies and targets are fractions; the texts of findings print percent.
 """
 
 from __future__ import annotations
@@ -34,13 +34,44 @@ class Finding(NamedTuple):
     detail: str
 
 
+def compare(
+    left: np.ndarray | None,
+    right: np.ndarray | None,
+    label: str,
+    margin: float = 0.0,
+    *,
+    scale: float = 100.0,
+    marks: tuple[str, str] = ("", ""),
+) -> Finding:
+    """Whether the mean of ``left`` lies above that of ``right`` by more than ``margin``.
+
+    Args:
+        left: ``(seeds,)`` numbers; None where nothing was run.
+        right: likewise; the numbers of seeds may differ.
+        label: what is compared, such as ``fedecho against fedbuff``.
+        margin: in the unit of the numbers.
+        scale: what numbers are multiplied by where they are printed: accuracies are fractions here, percent in texts.
+        marks: what is printed behind each side's numbers.
+
+    Returns:
+        ``undecided`` within one pooled standard deviation or with fewer than three seeds, ``not run`` without numbers.
+    """
+    if left is None or right is None:
+        return Finding(NOT_RUN, f"{label}: not run")
+    shown = (f"{mean_text(scale * side)}{mark}" for side, mark in zip((left, right), marks, strict=True))
+    text, difference = f"{label}: {', '.join(shown)}", left.mean() - right.mean() - margin
+    if min(len(left), len(right)) < FEWEST_SEEDS or abs(difference) <= pooled_deviation(left, right):
+        return Finding(UNDECIDED, text)
+    return Finding(HOLDS if difference > 0 else FAILS, text)
+
+
 @dataclass(frozen=True)
 class Measured:
     """What was recorded, by cell.
 
     Attributes:
-        summaries: cell -> its runs' summaries, a row a seed; cells that were not run are absent.
-        curves: cell -> its runs' curves (version, time, updates, accuracy, …), one a seed.
+        summaries: cell -> its runs' summaries, one row per seed; cells that were not run are absent.
+        curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed.
     """
 
     summaries: Mapping[str, pd.DataFrame]
@@ -62,7 +93,7 @@ class Measured:
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return what a number of these cells is marked with: " (constant answer)", with how many seeds; or nothing."""
+        """Return the mark behind a number of these cells: " (constant answer)", with how many seeds; or nothing."""
         runs = sum(len(self.summaries[cell]) for cell in cells if cell in self.summaries)
         constant = sum(map(self.constant_runs, cells))
         return f" ({CONSTANT}{f' with {constant} of {runs} seeds' * (constant < runs)})" if constant else ""
@@ -72,27 +103,32 @@ class Measured:
         return Measured(*({name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves)))
 
     def unmarked(self) -> Measured:
-        """Return the same without the number that tells which runs answer one class for everything."""
+        """Return the same without the number that shows which runs answer one class for everything."""
         frames = {cell: runs.drop(columns="largest_prediction_share", errors="ignore") for cell, runs in
                   self.summaries.items()}  # fmt: skip
         return Measured(frames, self.curves)
 
     def values(self, cell: str, number: str = "final_accuracy") -> np.ndarray | None:
-        """Return one number over a cell's seeds, accuracies in points, or None when it was not run."""
+        """Return one number of a cell's summaries, ``(seeds,)``; accuracies are fractions. None when it was not run."""
         if cell not in self.summaries or number not in self.summaries[cell]:  # some numbers came later than others
             return None
-        return self.summaries[cell][number].to_numpy() * (100 if "accuracy" in number else 1)
+        return self.summaries[cell][number].to_numpy()
+
+    def gap(self, better: str, worse: str, number: str = "final_accuracy") -> np.ndarray | None:
+        """Return one cell's number less another's, seed by seed; None where the cells do not have the same seeds."""
+        left, right = self.values(better, number), self.values(worse, number)
+        return None if left is None or right is None or len(left) != len(right) else left - right
 
     def times_to(self, cell: str, target: float, window: int = 1) -> np.ndarray | None:
-        """Return a cell's virtual times to an accuracy of ``target`` percent, one a seed; see :func:`time_to`."""
+        """Return a cell's virtual times to an accuracy of ``target``, a fraction, one per seed; see :func:`time_to`."""
         if cell not in self.curves:
             return None
         return np.array([time_to(curve, target, window) for curve in self.curves[cell]])
 
     def sooner(self, faster: str, slower: str, target: float, window: int = 1) -> Finding:
-        """Whether one cell's mean time to ``target`` percent is shorter than another's; never is infinitely long."""
+        """Whether one cell's mean time to ``target`` is shorter than another's; never is infinitely long."""
         left, right = self.times_to(faster, target, window), self.times_to(slower, target, window)
-        names = f"{_short(faster)} against {_short(slower)}, time to {target:g}%"
+        names = f"{against(faster, slower)}, time to {100 * target:g}%"
         if left is None or right is None:
             return Finding(NOT_RUN, f"{names}: not run")
         text = f"{names}: {time_text(left)}{self.mark(faster)}, {time_text(right)}{self.mark(slower)}"
@@ -108,38 +144,34 @@ class Measured:
         return Finding(HOLDS if difference > 0 else FAILS, text)
 
     def above(self, better: str, worse: str, margin: float = 0.0, number: str = "final_accuracy") -> Finding:
-        """Whether one cell's mean lies above another's by more than ``margin``."""
-        left, right = self.values(better, number), self.values(worse, number)
-        names = f"{_short(better)} against {_short(worse)}"
-        if number != "final_accuracy":
-            names += f", {number.replace('_', ' ')}"
-        if left is None or right is None:
-            return Finding(NOT_RUN, f"{names}: not run")
-        difference, spread = left.mean() - right.mean() - margin, pooled_deviation(left, right)
-        text = (
-            f"{names}: {left.mean():.1f} ± {deviation(left):.1f}{self.mark(better)}, "
-            f"{right.mean():.1f} ± {deviation(right):.1f}{self.mark(worse)}"
-        )
-        if self.is_constant(better) or self.is_constant(worse):
-            return Finding(DID_NOT_TRAIN, text)
-        if min(len(left), len(right)) < FEWEST_SEEDS or abs(difference) <= spread:
-            return Finding(UNDECIDED, text)
-        return Finding(HOLDS if difference > 0 else FAILS, text)
+        """Whether one cell's mean lies above another's by more than ``margin``, a fraction for accuracies."""
+        label = against(better, worse) + ("" if number == "final_accuracy" else f", {number.replace('_', ' ')}")
+        sides = self.values(better, number), self.values(worse, number)
+        marks, scale = (self.mark(better), self.mark(worse)), 100.0 if "accuracy" in number else 1.0
+        finding = compare(*sides, label, margin, scale=scale, marks=marks)
+        if finding.verdict != NOT_RUN and (self.is_constant(better) or self.is_constant(worse)):
+            return Finding(DID_NOT_TRAIN, finding.detail)
+        return finding
 
 
 def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
-    """Return the virtual time of the first evaluation at which accuracy is at least ``target`` percent.
+    """Return the virtual time of the first evaluation at which accuracy is at least ``target``.
 
     Args:
         curve: a run's evaluations in order, with ``time`` and ``accuracy`` (a fraction).
-        target: in percent.
+        target: a fraction.
         window: average over so many last evaluations (fewer at the start), as FedRevive's running average.
 
     Returns:
         The time, or infinity when it is not reached.
     """
-    reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target / 100
+    reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target
     return float(curve["time"][reached].iloc[0]) if reached.any() else math.inf
+
+
+def mean_text(values: np.ndarray, digits: int = 1) -> str:
+    """Return mean and standard deviation of ``(seeds,)`` numbers: ``93.1 ± 0.5``."""
+    return f"{values.mean():.{digits}f} ± {deviation(values):.{digits}f}"
 
 
 def time_text(times: np.ndarray) -> str:
@@ -147,7 +179,7 @@ def time_text(times: np.ndarray) -> str:
     never = int(np.isinf(times).sum())
     if never:
         return "not reached" + (f" with {never} of {len(times)} seeds" if never < len(times) else "")
-    return f"{times.mean():.1f} ± {deviation(times):.1f}"
+    return mean_text(times)
 
 
 def deviation(values: np.ndarray) -> float:
@@ -188,8 +220,14 @@ def all_ran(findings: Iterable[Finding], nothing: str = "not run") -> Finding:
     return Finding(verdict, f"{detail}; {missing} of {len(findings)} comparisons not run" if missing else detail)
 
 
-def _short(cell: str) -> str:
+def short(cell: str) -> str:
+    """Return a cell's name without its paper, as findings print it."""
     return cell.split("/", 1)[-1].removeprefix("table2/")
+
+
+def against(left: str, right: str) -> str:
+    """Return the label of a comparison of two cells."""
+    return f"{short(left)} against {short(right)}"
 
 
 @dataclass(frozen=True)
@@ -251,7 +289,7 @@ def check_claim(measured: Measured, claim: Claim) -> Finding:
     if not claim.of_constant_answers:
         rest = claim.check(measured.without(constant))
         finding = rest if rest.verdict == FAILS else Finding(DID_NOT_TRAIN, finding.detail)
-    return Finding(finding.verdict, f"{finding.detail}; {CONSTANT}: {', '.join(map(_short, constant))}")
+    return Finding(finding.verdict, f"{finding.detail}; {CONSTANT}: {', '.join(map(short, constant))}")
 
 
 def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from asyncfl_lite.reproduction.claims.base import (
     FAILS,
@@ -21,12 +20,14 @@ from asyncfl_lite.reproduction.claims.base import (
     Claim,
     Finding,
     Measured,
+    against,
     all_of,
     all_ran,
+    compare,
 )
 
-TARGETS = {"mnist": 90.0, "fmnist": 75.0, "cifar10": 40.0, "cifar100": 10.0}
-FIG1_TARGET = 35.0
+TARGETS = {"mnist": 0.9, "fmnist": 0.75, "cifar10": 0.4, "cifar100": 0.1}
+FIG1_TARGET = 0.35
 ALPHAS = ("0.1", "0.5", "1.0")
 COLUMNS = [(data, f"fedadt/table1/{data}-dir{alpha}") for data in TARGETS for alpha in ALPHAS]
 SYNCHRONOUS, BUFFERED, ASYNCHRONOUS = ("fedavg", "fedavgm"), ("fedbuff", "ca2fl"), ("fedasync", "fedfa")
@@ -35,11 +36,6 @@ METHODS = (*BASELINES, "fedadt")
 SHARES = ("10", "20", "25", "30")
 NOTHING = "no cell of it was run"
 _joined = partial(all_ran, nothing=NOTHING)
-
-
-def _of(values: dict[str, np.ndarray]) -> Measured:
-    """Return numbers a seed, in points, as if they were cells' final accuracies."""
-    return Measured({name: pd.DataFrame({"final_accuracy": points / 100}) for name, points in values.items()})
 
 
 def _sooner(m: Measured, pairs: Iterable[tuple[str, str]]) -> Finding:
@@ -65,7 +61,7 @@ def _reached_by(m: Measured, cell: str, target: float) -> Finding:
     if times is None:
         return Finding(NOT_RUN, f"{cell}: not run")
     reached = int(np.isfinite(times).sum())
-    text = f"{cell.split('/', 2)[-1]}: {reached} of {len(times)} seeds reach {target:g}%"
+    text = f"{cell.split('/', 2)[-1]}: {reached} of {len(times)} seeds reach {100 * target:g}%"
     if reached == 0:
         return Finding(FAILS, text)
     return Finding(HOLDS if reached == len(times) >= FEWEST_SEEDS else UNDECIDED, text)
@@ -111,7 +107,7 @@ def _fail_is_ending_below(m: Measured) -> Finding:
 
 
 def _margins(m: Measured) -> dict[str, np.ndarray]:
-    """Return column -> FedADT's points above the better asynchronous baseline, a seed each."""
+    """Return column -> FedADT's accuracy less that of the better asynchronous baseline, seed by seed."""
     margins = {}
     for _, column in COLUMNS:
         ours, baselines = m.values(f"{column}/fedadt"), [m.values(f"{column}/{method}") for method in ASYNCHRONOUS]
@@ -125,16 +121,16 @@ def _most_on_cifar10(m: Measured) -> Finding:
     margins, most = _margins(m), "fedadt/table1/cifar10-dir0.1"
     if most not in margins or len(margins) < 2:
         return Finding(NOT_RUN, "needs CIFAR-10 at α = 0.1, for which nothing stands in, and another column")
-    return all_of(*(_of(margins).above(most, other) for other in margins if other != most))
+    return all_of(*(compare(margins[most], margins[other], against(most, other)) for other in margins if other != most))
 
 
 def _at_round_of(m: Measured, cell: str, other: str) -> np.ndarray | None:
-    """Return a cell's accuracies, in points, at the version at which another one ended."""
+    """Return a cell's ``(seeds,)`` accuracies at the version at which another one ended."""
     if cell not in m.curves or other not in m.summaries:
         return None
     last = int(m.summaries[other]["versions"].max())
     rows = [curve[curve["version"] == last] for curve in m.curves[cell]]
-    return None if any(row.empty for row in rows) else np.array([100 * row["accuracy"].iloc[-1] for row in rows])
+    return None if any(row.empty for row in rows) else np.array([row["accuracy"].iloc[-1] for row in rows])
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
@@ -144,11 +140,8 @@ def _adaptive_then_more(m: Measured) -> Finding:
                 column = f"{data}-dir{alpha}"
                 low, high = (f"fedadt/table3/{column}/fixed-{weight}" for weight in ("0.2", "0.6"))
                 yield m.above(high, low)
-                ours, adaptive = (
-                    f"fedadt/table3/{column}/adaptive",
-                    _at_round_of(m, f"fedadt/table1/{column}/fedadt", high),
-                )
-                yield _of({} if adaptive is None else {ours: adaptive, high: m.values(high)}).above(ours, high)
+                adaptive = _at_round_of(m, f"fedadt/table1/{column}/fedadt", high)
+                yield compare(adaptive, m.values(high), against(f"fedadt/table3/{column}/adaptive", high))
 
     return _joined(findings())
 
@@ -168,13 +161,13 @@ def _in_order_at_each_share(m: Measured) -> Finding:
 
 
 def _falls_least(m: Measured) -> Finding:
-    falls = {}
-    for method in ("fedasync", "fedfa", "fedadt"):
-        few, many = m.values(_in_flight(method, "10")), m.values(_in_flight(method, "30"))
-        if few is not None and many is not None and len(few) == len(many):
-            falls[f"fedadt/table4/fall of {method}"] = few - many
-    return _joined(_of(falls).above(f"fedadt/table4/fall of {method}", "fedadt/table4/fall of fedadt")
-                   for method in ASYNCHRONOUS)  # fmt: skip
+    def fall(method: str) -> np.ndarray | None:
+        return m.gap(_in_flight(method, "10"), _in_flight(method, "30"))
+
+    return _joined(
+        compare(fall(method), fall("fedadt"), f"table4/fall of {method} against table4/fall of fedadt")
+        for method in ASYNCHRONOUS
+    )
 
 
 def _family_lowest(m: Measured) -> Finding:
@@ -187,15 +180,15 @@ def _family_lowest(m: Measured) -> Finding:
         return Finding(NOT_RUN, "needs all six methods with the same seeds")
     best = np.min(list(times.values()), axis=0)
     nobody = np.isinf(best)
-    efficiency = {method: np.where(nobody, 0, 100 * np.where(nobody, 1, best) / own) for method, own in times.items()}
+    efficiency = {method: np.where(nobody, 0, np.where(nobody, 1, best) / own) for method, own in times.items()}
     findings = []
     for what, numbers in (("accuracy", accuracy), ("efficiency", efficiency)):
-        families = {
-            f"fig1/{what} of {name}": (numbers[pair[0]] + numbers[pair[1]]) / 2
-            for name, pair in (("synchronous", SYNCHRONOUS), ("buffered", BUFFERED), ("asynchronous", ASYNCHRONOUS))
-        }
-        synchronous, buffered, asynchronous = families
-        findings += [_of(families).above(other, asynchronous) for other in (synchronous, buffered)]
+        synchronous, buffered, asynchronous = (
+            (numbers[one] + numbers[two]) / 2 for one, two in (SYNCHRONOUS, BUFFERED, ASYNCHRONOUS)
+        )
+        for name, other in (("synchronous", synchronous), ("buffered", buffered)):
+            label = f"{what} of {name} against {what} of asynchronous"
+            findings.append(compare(other, asynchronous, label))
     return all_of(*findings)
 
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from asyncfl_lite.base.errors import ConfigError, ResultError, unknown_name
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.plots import NEUTRAL, colour, plot_curves, time_label, title, use_style
-from asyncfl_lite.reproduction.claims.answers import FIVE, OTHERS, target_of
-from asyncfl_lite.reproduction.claims.base import deviation, time_text
+from asyncfl_lite.reproduction.claims.across import FIVE, OTHERS, target_of
+from asyncfl_lite.reproduction.claims.base import deviation, mean_text, time_text
 from asyncfl_lite.reproduction.report import Recorded
 from asyncfl_lite.reproduction.report.head_to_head import places
 
@@ -42,7 +42,7 @@ def seeds_of(
         methods: which; all that were run there by default.
 
     Returns:
-        Method -> ``(seeds,)`` accuracies in percent, or virtual times, infinite where the target was not reached.
+        Method -> ``(seeds,)`` accuracies, or virtual times, infinite where the target was not reached.
 
     Raises:
         ConfigError: if the place, the measure or a method is not there, or no method is asked for.
@@ -69,7 +69,7 @@ def seeds_of(
 
 
 def target(recorded: Recorded, workload: str, regime: str) -> float:
-    """Return the accuracy to reach, in percent: 85% of FedBuff's mean final accuracy in this place.
+    """Return the accuracy to reach: 85% of FedBuff's mean final accuracy in this place.
 
     Raises:
         ResultError: if FedBuff was not run there.
@@ -89,8 +89,9 @@ def head_to_head_figure(
 ) -> Figure:
     """Draw every seed of every method, ordered, beside the accuracy over virtual time.
 
-    Left, a row a method, best on top: a dot a seed, a bar at the mean with one standard deviation, ``×`` at the edge
-    for a seed that did not reach the target; the dashed line is FedBuff's mean. Right, means over seeds with the range.
+    Left, one row per method, best on top: one dot per seed, a bar at the mean with one standard deviation, ``×`` at the
+    edge for a seed that did not reach the target; the dashed line is FedBuff's mean. Right, means over seeds with the
+    range.
 
     Args:
         recorded: a tier's results.
@@ -109,22 +110,23 @@ def head_to_head_figure(
     use_style()
     height = max(3.4, 1.3 + 0.36 * len(found))
     figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, height), width_ratios=(5, 4), layout="constrained")
-    _draw_seeds(found, measure, left)
+    shown = found if measure == TIME else {method: 100 * values for method, values in found.items()}
+    _draw_seeds(shown, measure, left)
     curves = {method: recorded.measured.curves[cell] for method, cell in cells.items()}
     plot_curves(curves, unit=unit, axes=right)
     right.get_legend().remove()  # the rows beside it have the same colours
     right.set(title="mean over seeds, lowest to highest", ylim=(0, None))
     if measure == TIME:
         goal = target(recorded, workload, regime)
-        right.axhline(goal / 100, color="black", linestyle=":", linewidth=1)
-        left.set(xlabel=f"{time_label(unit)} to {goal:g}% accuracy")
+        right.axhline(goal, color="black", linestyle=":", linewidth=1)
+        left.set(xlabel=f"{time_label(unit)} to {100 * goal:g}% accuracy")
     left.set_title(f"{workload}, {regime} delays: {measure}")
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
 
 
 def _draw_seeds(found: dict[str, np.ndarray], measure: str, axes: Axes) -> None:
-    """Draw a row a method."""
+    """Draw one row per method: virtual times, or accuracies in percent."""
     every = np.concatenate(list(found.values()))
     finite = every[np.isfinite(every)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
@@ -138,7 +140,7 @@ def _draw_seeds(found: dict[str, np.ndarray], measure: str, axes: Axes) -> None:
         axes.plot(reached, np.full(len(reached), row), "o", color=colour(method), alpha=0.55, markeredgecolor="white")
         never = len(values) - len(reached)
         axes.plot(np.full(never, edge), row + 0.16 * (np.arange(never) - (never - 1) / 2), "x", color=colour(method))
-        text = time_text(values) if measure == TIME else f"{values.mean():.1f} ± {deviation(values):.1f}"
+        text = time_text(values) if measure == TIME else mean_text(values)
         labels.append(f"{title(method)}\n{text}")
     if REFERENCE in found and np.isfinite(found[REFERENCE]).all():
         axes.axvline(found[REFERENCE].mean(), color=NEUTRAL, linestyle="--", linewidth=1.2, zorder=0)

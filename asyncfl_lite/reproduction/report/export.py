@@ -12,7 +12,7 @@ from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.claims import CLAIMS
 from asyncfl_lite.reproduction.report import head_to_head, summary
 from asyncfl_lite.reproduction.report.recorded import Recorded
-from asyncfl_lite.reproduction.report.tables import artefacts, as_printed
+from asyncfl_lite.reproduction.report.tables import artefacts, as_printed, beside
 
 
 def slug(*words: str) -> str:
@@ -38,14 +38,14 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
         yield name, table, table
     for paper in summary.TITLES.values():
         for artefact in artefacts(paper):
-            table = recorded.beside(paper, artefact)
+            table = beside(recorded, paper, artefact)
             yield slug(paper, artefact), table, as_printed(table, paper, artefact)
 
 
 def write_tables(recorded: Recorded, folder: str | Path) -> list[Path]:
     """Write every table of the report into ``folder`` in three formats, and return the files.
 
-    The CSV is tidy, a number a row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
+    The CSV is tidy, one number per row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
     """
     written = []
     for name, tidy, shown in every_table(recorded):

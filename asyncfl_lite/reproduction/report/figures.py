@@ -76,6 +76,12 @@ def say_not_run(axes: Axes) -> None:
     axes.set(xticks=[])
 
 
+def percent(recorded: Recorded, cell: str) -> np.ndarray | None:
+    """Return the ``(seeds,)`` final accuracies of a cell, in percent as axes show them; None if it was not run."""
+    values = recorded.measured.values(cell)
+    return None if values is None else 100 * values
+
+
 def smoothed(curves: Sequence[pd.DataFrame], window: int) -> list[pd.DataFrame]:
     """Return curves with the running average of so many last evaluations, fewer at the start."""
     return [curve.assign(accuracy=curve["accuracy"].rolling(window, min_periods=1).mean()) for curve in curves]
@@ -98,7 +104,7 @@ def draw_curves(
         over: ``time``, ``version`` or ``updates``.
         unit: of virtual time.
         window: method -> evaluations in its running average.
-        target: title -> accuracy in percent to mark, if any.
+        target: title -> accuracy to mark, a fraction, if any.
 
     A method that goes on for more than twice as long as all others, as rounds do, is cut there.
     """
@@ -121,7 +127,7 @@ def draw_curves(
         entries |= legend_of(axis)
         axis.get_legend().remove()
         if (goal := target(title)) is not None:
-            axis.axhline(goal / 100, color="black", linestyle=":", linewidth=1)
+            axis.axhline(goal, color="black", linestyle=":", linewidth=1)
     for place, axis in enumerate(axes):
         axis.set_ylabel("" if place % PER_ROW else "test accuracy")
     return finish(figure, entries)
@@ -144,11 +150,11 @@ def draw_lines(
         shown: panel's title -> method or variant -> value of the setting -> cell.
         xlabel: the setting.
         ylabel: the number.
-        value: from a cell to the number, one a seed; final accuracy in percent where left out.
+        value: from a cell to the number, one per seed; final accuracy in percent where left out.
         log: whether the setting is on a logarithmic axis.
         sharey: whether the panels share the number's axis.
     """
-    value = value or (lambda recorded, cell: recorded.measured.values(cell))
+    value = value or percent
     found = {
         title: {method: _points(recorded, cells, value) for method, cells in methods.items()}
         for title, methods in shown.items()

@@ -26,6 +26,7 @@ from asyncfl_lite.reproduction.report.figures import (
     finish,
     legend_of,
     panels,
+    percent,
 )
 from asyncfl_lite.reproduction.report.recorded import Recorded
 
@@ -38,7 +39,7 @@ def _place(data: str, alpha: str, method: str) -> str:
 
 
 def families(recorded: Recorded) -> Figure | None:
-    """Fig. 1, right: means of two methods a family; efficiency is best time over own time, 0 if never there."""
+    """Fig. 1, right: means of two methods for each family; efficiency is best time over own time, 0 if never there."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     m = recorded.measured
     if any(m.values(cell) is None for cell in cells.values()):
@@ -48,7 +49,7 @@ def families(recorded: Recorded) -> Figure | None:
     efficiency = {method: 100 * best / time if np.isfinite(time) else 0.0 for method, time in times.items()}
     figure, (axes,) = panels(1, height=3.4)
     for place, pair in enumerate(FAMILIES.values()):
-        accuracy = np.mean([m.values(cells[method]) for method in pair], axis=0)
+        accuracy = np.mean([percent(recorded, cells[method]) for method in pair], axis=0)
         axes.bar(place - 0.2, accuracy.mean(), 0.36, yerr=deviation(accuracy), color=plots.NEUTRAL, capsize=3,
                  label="accuracy, %" if place == 0 else None)  # fmt: skip
         axes.bar(place + 0.2, np.mean([efficiency[method] for method in pair]), 0.36, color=plots.ACCENT,
@@ -70,7 +71,7 @@ def pure_curves(recorded: Recorded) -> Figure | None:
 def times_to_target(recorded: Recorded) -> Figure | None:
     """Table I at α = 0.1 as bars."""
     shown = {
-        f"{title}, {TARGETS[data]:g}%": {
+        f"{title}, {100 * TARGETS[data]:g}%": {
             method: recorded.measured.times_to(_place(data, "0.1", method), TARGETS[data]) for method in METHODS
         }
         for data, title in NAMES.items()

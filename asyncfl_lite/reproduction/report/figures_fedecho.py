@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import pandas as pd
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
 from asyncfl_lite.reproduction.claims.fedecho import BASELINES, DEFAULT, SETS, TABLE2, TABLE3, WEIGHTS
+from asyncfl_lite.reproduction.measure.fedecho import planned
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_curves, draw_lines, finish, panels
 from asyncfl_lite.reproduction.report.recorded import Recorded
-from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.config import Config
 
 METHODS = (*BASELINES, *SETS)
 
@@ -34,18 +30,13 @@ def over_time(recorded: Recorded) -> Figure | None:
     return draw_curves(recorded, {"large delay, α = 0.1": cells}, unit="10 s")
 
 
-@lru_cache(maxsize=2)
-def _updates(delay: str) -> pd.DataFrame:
-    planned = schedule(Config(delay=delay, rounds=500, seed=0))
-    return planned.updates.assign(category=planned.updates["client"].map(planned.clients["category"]))
-
-
 def delays(recorded: Recorded) -> Figure:
     """Draw the staleness of 500 simulated versions by runtime category."""
     figure, axes = panels(2, height=3.4)
     for axis, delay in zip(axes, ("large", "mild"), strict=True):
-        updates = _updates(f"fedecho_{delay}")
-        plots.plot_staleness(updates, by=updates["category"], expected=5.0, axes=axis)
+        plan = planned(f"fedecho_{delay}", seed=0)
+        categories = plan.updates["client"].map(plan.clients["category"])
+        plots.plot_staleness(plan.updates, by=categories, expected=5.0, axes=axis)
         axis.set_title(f"{delay} delay")
     axes[1].set_ylabel("")
     return finish(figure, {})

@@ -6,11 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
-from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.reproduction.claims.base import deviation
 from asyncfl_lite.reproduction.claims.fedrevive import ASYNCHRONOUS, WINDOW, cell, target
-from asyncfl_lite.reproduction.claims.fedrevive_probes import short_run_parts
-from asyncfl_lite.reproduction.claims.fedrevive_simulated import FAMILIES, staleness
+from asyncfl_lite.reproduction.measure.fedrevive import FAMILIES, betas, short_run_parts, staleness
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_curves, finish, legend_of, panels
 from asyncfl_lite.reproduction.report.metrics import revive_times
 from asyncfl_lite.reproduction.report.recorded import Recorded
@@ -113,9 +111,8 @@ def schedules(recorded: Recorded) -> Figure:
     figure, (axes,) = panels(1)
     tau = np.arange(0, 301)
     for family, style in zip(FAMILIES, ("-", "--", ":", "-."), strict=True):
-        method = AFLDW(beta_family=family)
         label = "1 - cosine, as used" if family == "cosine" else family
-        axes.plot(tau, [method.beta(int(t)) for t in tau], linestyle=style, linewidth=2, label=label,
+        axes.plot(tau, betas(family, int(tau[-1])), linestyle=style, linewidth=2, label=label,
                   color=plots.colour("fedrevive") if family == "cosine" else plots.NEUTRAL)  # fmt: skip
     axes.set(xlabel="staleness τ (versions)", ylabel="β(τ)", xlim=(0, 300), ylim=(-0.02, 1.05))
     return finish(figure, legend_of(axes))

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
-from asyncfl_lite.reproduction.claims.kuiper_comparisons import SHARE_OF_FINAL, cell, time_of_round
-from asyncfl_lite.reproduction.claims.kuiper_figures import (
+from asyncfl_lite.reproduction.claims.kuiper import (
     BIASES,
     BURSTS,
     COUNTS,
@@ -18,14 +17,16 @@ from asyncfl_lite.reproduction.claims.kuiper_figures import (
     IMAGES,
     METHODS,
     PANELS,
+    SHARE_OF_FINAL,
     TEXTS,
     alone,
+    cell,
     of_burst,
+    time_of_round,
 )
+from asyncfl_lite.reproduction.measure.kuiper import five_clients
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_lines, finish, panels
 from asyncfl_lite.reproduction.report.recorded import Recorded
-from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.config import Config
 
 BIAS = "non-IID bias"
 THREE = METHODS[:3]
@@ -46,8 +47,7 @@ def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, np.ndarray | N
 
 def timeline(recorded: Recorded) -> Figure:
     """Fig. 1: five clients, bursts of three, simulated without training on the paper's boards."""
-    base = {"task": "digits", "delay": "kuiper_hmdb51", "partition": "iid"}
-    planned = schedule(Config(**base, algorithm="kuiper", clients=5, concurrency=5, buffer_size=3, rounds=6))
+    planned = five_clients()
     figure, (axes,) = panels(1, height=2.8)
     ends = planned.updates.groupby("version")["arrived_at"].max()
     plots.plot_gantt(planned.updates, until=float(ends.max()), in_flight=planned.in_flight, unit="s", axes=axes)

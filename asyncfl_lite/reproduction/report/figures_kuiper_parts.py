@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from asyncfl_lite.reproduction.claims.kuiper_comparisons import cell
-from asyncfl_lite.reproduction.claims.kuiper_figures import BIASES, FRAMES, METHODS
-from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_lines
+from asyncfl_lite.reproduction.claims.kuiper import BIASES, FRAMES, METHODS, cell
+from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_lines, percent
 from asyncfl_lite.reproduction.report.figures_kuiper import BIAS, THREE, by_bias_of, times
 from asyncfl_lite.reproduction.report.recorded import Recorded
 
@@ -69,11 +68,10 @@ def frames(recorded: Recorded) -> Figure | None:
 
 def central(recorded: Recorded) -> Figure | None:
     """Fig. 16: final accuracies of central training beside KUIPER's at bias 0."""
-    m = recorded.measured
     shown = {
         data: {
-            "central": m.values(cell("fig16", data.lower(), "central")),
-            "kuiper": m.values(cell(folder, "bias0", "kuiper")),
+            "central": percent(recorded, cell("fig16", data.lower(), "central")),
+            "kuiper": percent(recorded, cell(folder, "bias0", "kuiper")),
         }
         for data, folder in {"HMDB51": "fig3b", "UCF101": "fig8"}.items()
     }
@@ -84,7 +82,7 @@ def slow_board(recorded: Recorded) -> Figure | None:
     """Fig. 12."""
     boards = {"four NX": "homogeneous", "three NX, one Nano": "slow"}
     cells = {title: {m: cell("fig12", place, m) for m in THREE} for title, place in boards.items()}
-    shown = {f"accuracy, %\n{t}": {m: recorded.measured.values(n) for m, n in c.items()} for t, c in cells.items()}
+    shown = {f"accuracy, %\n{t}": {m: percent(recorded, n) for m, n in c.items()} for t, c in cells.items()}
     shown |= {f"time to target, s\n{title}": times(recorded, methods) for title, methods in cells.items()}
     return draw_bars(shown, ylabel="")
 
@@ -103,14 +101,14 @@ def assistants(recorded: Recorded) -> Figure | None:
     """Fig. 14(a) and Table 3."""
     starts = {"from scratch": "scratch"}
     starts |= {f"{n} assistant{'s' * (n != 1)}": f"assistants-{n}" for n in range(4)}
-    shown = {name: recorded.measured.values(cell("table3", place)) for name, place in starts.items()}
+    shown = {name: percent(recorded, cell("table3", place)) for name, place in starts.items()}
     return draw_bars({"": shown}, ylabel="student's test accuracy, %")
 
 
 def distilled_start(recorded: Recorded) -> Figure | None:
     """Fig. 14(b)."""
     starts = {"random start": ("fig14b", "scratch"), "distilled start": ("fig3b", "bias0")}
-    shown = {title: {m: recorded.measured.values(cell(*at, m)) for m in METHODS} for title, at in starts.items()}
+    shown = {title: {m: percent(recorded, cell(*at, m)) for m in METHODS} for title, at in starts.items()}
     return draw_bars(shown, ylabel="test accuracy, %")
 
 

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from asyncfl_lite import plots
-from asyncfl_lite.reproduction.claims.answers import FIVE, OTHERS, REGIMES, WORKLOADS
-from asyncfl_lite.reproduction.claims.base import FEWEST_SEEDS, deviation
+from asyncfl_lite.reproduction.claims.across import FIVE, OTHERS, REGIMES, WORKLOADS
+from asyncfl_lite.reproduction.claims.base import FEWEST_SEEDS, deviation, mean_text
 from asyncfl_lite.reproduction.report.figures import finish, panels
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
 
@@ -42,7 +42,7 @@ class Ranking(NamedTuple):
 
 
 def places(recorded: Recorded) -> dict[str, dict[str, np.ndarray]]:
-    """Return ``workload, regime`` -> method -> ``(seeds,)`` accuracies in percent; places with two methods or more."""
+    """Return ``workload, regime`` -> method -> ``(seeds,)`` accuracies; places with two methods or more."""
     found = {}
     for workload in WORKLOADS:
         for regime in REGIMES:
@@ -103,14 +103,17 @@ def _paired(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def table(recorded: Recorded) -> pd.DataFrame:
-    """Return a row a place and a column a method: accuracy, its deviation, ``*`` if not told from the place's best."""
+    """Return one row per place and one column per method: accuracy and its deviation.
+
+    ``*`` marks methods of :func:`not_told_from_best`.
+    """
     there = places(recorded)
     methods = [m for m in (*FIVE, *OTHERS) if any(m in ran for ran in there.values())]
     rows = []
     for place, ran in there.items():
         good = not_told_from_best(ran)
         marks = {m: recorded.measured.mark(cell_of(place, m)) for m in ran}
-        texts = {m: f"{ran[m].mean():.1f} ± {deviation(ran[m]):.1f}{' *' * (m in good)}{marks[m]}" for m in ran}
+        texts = {m: f"{mean_text(100 * ran[m])}{' *' * (m in good)}{marks[m]}" for m in ran}
         rows.append({"workload, regime": place, **{plots.title(m): texts.get(m, MISSING) for m in methods}})
     return pd.DataFrame(rows)
 
@@ -120,7 +123,7 @@ def heat_map(recorded: Recorded) -> Figure | None:
     there = places(recorded)
     if not there:
         return None
-    means = pd.DataFrame({place: {m: v.mean() for m, v in ran.items()} for place, ran in there.items()}).T
+    means = pd.DataFrame({place: {m: 100 * v.mean() for m, v in ran.items()} for place, ran in there.items()}).T
     ranks = means.rank(axis=1, ascending=False)
     order = ranks.mean().sort_values().index
     means, ranks = means[order], ranks[order]

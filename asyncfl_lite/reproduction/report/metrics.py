@@ -2,7 +2,7 @@
 
 A printed row's paper and metric decide (:data:`MEASURES`). Times to target are the papers' own: FedADT's is the first
 evaluation at the target, FedRevive's the running average at 85% of FedBuff's best, KUIPER's as in
-:mod:`asyncfl_lite.reproduction.claims.kuiper_comparisons`.
+:mod:`asyncfl_lite.reproduction.claims.kuiper`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pandas as pd
 from asyncfl_lite.reproduction.claims.fedadt import TARGETS
 from asyncfl_lite.reproduction.claims.fedecho import BASELINES, SETS, TABLE3
 from asyncfl_lite.reproduction.claims.fedrevive import ACCURACY, WINDOW, target
-from asyncfl_lite.reproduction.claims.kuiper_comparisons import SHARE_OF_FINAL, gap
+from asyncfl_lite.reproduction.claims.kuiper import SHARE_OF_FINAL
 from asyncfl_lite.reproduction.report import counted
 from asyncfl_lite.reproduction.report.recorded import NOT_MEASURED, Ours, Recorded
 
@@ -33,6 +33,9 @@ UNITS = {
 }
 """Kind of a measure -> units in which it may stand beside a printed number."""
 
+
+PERCENT = {"%": 100, "percentage points": 100}
+"""Printed unit of accuracies -> what a fraction is multiplied by."""
 
 Take = Callable[[Recorded, pd.Series, str | None], Ours]
 
@@ -59,12 +62,11 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
 
 
 def _summary(number: str) -> Take:
-    """Return the measure that reads a number of a cell's summaries; accuracies are in percent, or as a fraction."""
+    """Return the measure that reads a number of a cell's summaries; an accuracy is printed in the row's unit."""
 
     def take(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
         values = None if cell is None else recorded.measured.values(cell, number)
-        share = 100 if row["unit"] == "fraction" else 1
-        return Ours(None if values is None else values / share, cell or "")
+        return Ours(None if values is None else PERCENT.get(row["unit"], 1) * values, cell or "")
 
     return take
 
@@ -74,7 +76,12 @@ def _nothing(why: str) -> Take:
 
 
 def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
-    return Ours(gap(recorded.measured, better, worse), f"{better} - {worse}")
+    return _points(recorded.measured.gap(better, worse), f"{better} - {worse}")
+
+
+def _points(gap: np.ndarray | None, source: str) -> Ours:
+    """Return differences of accuracies, which are printed in percentage points."""
+    return Ours(None if gap is None else 100 * gap, source)
 
 
 def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
@@ -83,7 +90,10 @@ def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Our
         return _summary("final_accuracy")(recorded, row, cell)
     start = "fedecho/table5/fedbuff"
     curves = recorded.measured.curves.get(start)
-    return Ours(curves and np.array([100 * curve["accuracy"].iloc[0] for curve in curves]), f"{start}, version 0")
+    return Ours(
+        curves and PERCENT.get(row["unit"], 1) * np.array([curve["accuracy"].iloc[0] for curve in curves]),
+        f"{start}, version 0",
+    )
 
 
 def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
@@ -131,9 +141,7 @@ def _revive_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> O
 
 def _revive_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     pair = [revive_cell(row, method) for method in ("fedrevive", "fedbuff")]
-    better, worse = (recorded.measured.values(name, ACCURACY) for name in pair)
-    known = better is not None and worse is not None and len(better) == len(worse)
-    return Ours(better - worse if known else None, " - ".join(pair))
+    return _points(recorded.measured.gap(*pair, ACCURACY), " - ".join(pair))
 
 
 KUIPER_PLACES = {("HMDB51", "4"): "fig3a", ("HMDB51", "12"): "fig3b", ("UCF101", "4"): "fig3c"}
@@ -195,7 +203,11 @@ def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ou
     config = recorded.cells[cell].config
     last = min(config.settings.alpha_versions, config.rounds or config.settings.alpha_versions)
     there = [curve.loc[curve["version"] == last, "accuracy"] for curve in recorded.measured.curves[cell]]
-    values = None if any(one.empty for one in there) else np.array([100 * one.iloc[-1] for one in there])
+    values = (
+        None
+        if any(one.empty for one in there)
+        else np.array([PERCENT.get(row["unit"], 1) * one.iloc[-1] for one in there])
+    )
     return Ours(values, f"{cell}, version {last}")
 
 

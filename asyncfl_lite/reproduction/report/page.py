@@ -22,7 +22,7 @@ from asyncfl_lite.reproduction.report import (
 from asyncfl_lite.reproduction.report.export import write_tables
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
-from asyncfl_lite.reproduction.report.tables import artefacts, background, listed, styled
+from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, styled
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure
@@ -83,7 +83,7 @@ class Page:
     def table(self, paper: str, *names: str) -> None:
         """Show printed tables with ours beside them."""
         for name in names:
-            display(Markdown(f"**{paper}, {name}**"), styled(self.recorded.beside(paper, name), paper, name))
+            display(Markdown(f"**{paper}, {name}**"), styled(beside(self.recorded, paper, name), paper, name))
 
     def texts(self, paper: str) -> None:
         """Show a paper's numbers that stand in text and captions."""

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_claims
-from asyncfl_lite.reproduction.claims.base import deviation
-from asyncfl_lite.reproduction.claims.questions import answer_questions
+from asyncfl_lite.reproduction.claims.across import answer_questions
+from asyncfl_lite.reproduction.claims.base import mean_text
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.runs.results import Result
@@ -44,8 +44,8 @@ class Recorded:
     Args:
         tier_file: ``experiments/<tier>.yaml``.
         runs: folder of results.
-        kept: folder of the tables that ``asyncfl-lite record`` wrote, one a tier; a cell of which they hold more runs
-            than ``runs`` is read from them, without who trained when. None: ``runs`` alone counts.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, for each tier; a cell of which they hold more
+            runs than ``runs`` is read from them, without its table of updates. If None, ``runs`` alone counts.
 
     Attributes:
         cells: every cell of the tier, by name.
@@ -53,6 +53,7 @@ class Recorded:
         from_kept: the cells that were read from ``kept``.
         outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (of another
             configuration), for cells of which such a run lies there; it counts as not run.
+        tables: (paper, artefact) -> the printed table with ours beside it, kept by :func:`.tables.beside`.
     """
 
     def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
@@ -67,7 +68,7 @@ class Recorded:
         if kept is not None:
             of_tables = outdated_tidy(self.cells.values(), Path(kept) / self.tier)
             self.outdated |= {name: state for name, state in of_tables.items() if name not in self.results}
-        self._beside: dict[tuple[str, str], pd.DataFrame] = {}
+        self.tables: dict[tuple[str, str], pd.DataFrame] = {}
 
     @property
     def tier(self) -> str:
@@ -81,8 +82,8 @@ class Recorded:
         return Measured(summaries, {name: [r.curve for r in results] for name, results in self.results.items()})
 
     def accuracies(self, cell: str) -> np.ndarray:
-        """Return the ``(seeds,)`` final accuracies of a cell, in percent; empty when it was not run."""
-        return np.array([100 * result.summary["final_accuracy"] for result in self.results.get(cell, [])])
+        """Return the ``(seeds,)`` final accuracies of a cell; empty when it was not run."""
+        return np.array([result.summary["final_accuracy"] for result in self.results.get(cell, [])])
 
     def table(self) -> pd.DataFrame:
         """Return one row per cell: accuracy over seeds, virtual time, updates, staleness, seconds."""
@@ -97,7 +98,7 @@ class Recorded:
             rows.append(
                 {
                     "cell": name,
-                    "accuracy %": mean_and_deviation(self.accuracies(name)) + self.measured.mark(name),
+                    "accuracy %": mean_and_deviation(100 * self.accuracies(name)) + self.measured.mark(name),
                     "seeds": len(results)
                     if len(results) == len(cell.seeds)
                     else f"{len(results)} of {len(cell.seeds)}",
@@ -110,14 +111,6 @@ class Recorded:
                 }
             )
         return pd.DataFrame(rows, dtype=object).fillna("")
-
-    def beside(self, paper: str, artefact: str) -> pd.DataFrame:
-        """Return every printed number of a table with ours; see :func:`.tables.beside`."""
-        from asyncfl_lite.reproduction.report.tables import beside
-
-        if (paper, artefact) not in self._beside:
-            self._beside[paper, artefact] = beside(self, paper, artefact)
-        return self._beside[paper, artefact]
 
     def cell_of(self, row: pd.Series) -> str | None:
         """Return the cell that says that it stands beside a printed row, or None."""
@@ -142,7 +135,7 @@ class Recorded:
         return {paper: check_claims(self.measured, claims) for paper, claims in CLAIMS.items()}
 
     def claims(self, paper: str) -> pd.DataFrame:
-        """Return a row a claim of the paper with its verdict."""
+        """Return one row per claim of the paper with its verdict."""
         return self._claims[paper]
 
     def verdicts(self, paper: str) -> pd.Series:
@@ -151,7 +144,7 @@ class Recorded:
 
     @cached_property
     def questions(self) -> pd.DataFrame:
-        """A row a question across the papers: id, question, state, answer."""
+        """One row per question across the papers: id, question, state, answer."""
         return answer_questions(self.measured)
 
 
@@ -160,5 +153,4 @@ def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
     if not len(values):
         return MISSING
     values = np.asarray(values)
-    mean = f"{values.mean():.{digits}f}"
-    return f"{mean} ± {deviation(values):.{digits}f}" if len(values) > 1 else mean
+    return mean_text(values, digits) if len(values) > 1 else f"{values.mean():.{digits}f}"

@@ -10,6 +10,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_lite.reproduction.published import published
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
+from asyncfl_lite.reproduction.report.tables import beside
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 
@@ -52,7 +53,7 @@ def headlines(recorded: Recorded) -> pd.DataFrame:
     rows, tables = [], {}
     for paper, artefact, which, text in HEADLINES:
         if (paper, artefact) not in tables:
-            tables[paper, artefact] = published(paper, artefact), recorded.beside(paper, artefact)
+            tables[paper, artefact] = published(paper, artefact), beside(recorded, paper, artefact)
         printed, ours = tables[paper, artefact]
         matches = np.logical_and.reduce([printed[column] == value for column, value in which.items()])
         row = ours.loc[int(np.flatnonzero(matches)[0])]

@@ -78,11 +78,17 @@ def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
     """Return every printed number of a table or text with ours beside it, measured as its metric says.
 
     Returns:
-        The columns of the paper's setting that differ between its rows, ``metric``, ``unit``, ``paper``, ``ours``,
-        ``verdict`` (whether ours stands on the printed side of the reference row, or of zero for a gain; empty where
-        there is nothing to compare) and ``cell``, where ours is from. ``ours`` is "not run" where there is nothing,
-        "not measured" where there cannot be.
+        A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
+        ``metric``, ``unit``, ``paper``, ``ours``, ``verdict`` (whether ours stands on the printed side of the
+        reference row, or of zero for a gain; empty where there is nothing to compare) and ``cell``, where ours is
+        from. ``ours`` is "not run" where there is nothing, "not measured" where there cannot be.
     """
+    if (paper, artefact) not in recorded.tables:
+        recorded.tables[paper, artefact] = _beside(recorded, paper, artefact)
+    return recorded.tables[paper, artefact]
+
+
+def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
     printed = published(paper, artefact)
     settings = list(printed.columns[list(printed.columns).index("notes") + 1 :])
     varying = [name for name in ("dataset", "method", *settings) if printed[name].nunique(dropna=False) > 1]

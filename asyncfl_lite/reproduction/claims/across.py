@@ -1,15 +1,16 @@
-"""How the questions across the papers are answered, from the cells of ``experiments/head_to_head.yaml``.
+"""Questions that none of the four papers answers, X-1 to X-12, with the answers that recorded cells give.
 
-A difference counts as in ``claims/base.py``: beyond one pooled standard deviation over at least three
-seeds, between cells that trained. An answer is ``answered`` if at least one of its comparisons is clear, ``undecided``
-if none is, ``did not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its
-text holds the numbers, and names what cannot be asked of the package.
+The cells are those of ``experiments/head_to_head.yaml``. A difference counts as in ``claims/base.py``: beyond one
+pooled standard deviation over at least three seeds, between cells that trained. An answer is ``answered`` if at least
+one of its comparisons is clear, ``undecided`` if none is, ``did not train`` if each has a cell that answers one class
+for everything, ``not run`` without cells; its text holds the numbers, and names what cannot be asked of the package.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ from asyncfl_lite.reproduction.claims.base import (
     UNDECIDED,
     Finding,
     Measured,
+    against,
+    compare,
     deviation,
 )
 from asyncfl_lite.runs.config import Config
@@ -65,7 +68,7 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
     ran = [finding for finding in findings if finding.verdict != NOT_RUN]
     if not ran:
         return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
-    text = "; ".join(f"{finding.detail} ({_in_words(finding.verdict)})" for finding in ran)
+    text = "; ".join(f"{finding.detail} ({_verdict_in_words(finding.verdict)})" for finding in ran)
     return Answer(_state([finding.verdict for finding in ran]), f"{text}; {besides}" if besides else text)
 
 
@@ -76,7 +79,7 @@ def _state(verdicts: Sequence[str]) -> str:
     return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
 
 
-def _in_words(verdict: str) -> str:
+def _verdict_in_words(verdict: str) -> str:
     words = {HOLDS: "the first is better", FAILS: "the second is better", UNDECIDED: "no clear difference"}
     return words.get(verdict, verdict)
 
@@ -90,7 +93,7 @@ def orders(m: Measured) -> Answer:
             continue
         mean = {method: m.values(_cell(workload, regime, method)).mean() for method in there}
         ranked = sorted(there, key=mean.get, reverse=True)
-        number = {method: f"{mean[method]:.1f}{m.mark(_cell(workload, regime, method))}" for method in there}
+        number = {method: f"{100 * mean[method]:.1f}{m.mark(_cell(workload, regime, method))}" for method in there}
         text = f"{ranked[0]} {number[ranked[0]]}"
         for one, two in itertools.pairwise(ranked):
             verdicts.append(m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict)
@@ -146,22 +149,19 @@ def gain_without_staleness(m: Measured) -> Answer:
     }  # fmt: skip
     findings = []
     for name, places in gains.items():
-        values = [[m.values(cell) for cell in pair] for pair in places]
-        if any(one is None or two is None or len(one) != len(two) for one, two in values):
+        large, none = (m.gap(*pair) for pair in places)
+        if large is None or none is None:
             continue
-        frames = {
-            f"x4/{name}, {where}": pd.DataFrame({"final_accuracy": (one - two) / 100})
-            for where, (one, two) in zip(("large delay", "no staleness"), values, strict=True)
-        }
-        finding, cells = Measured(frames).above(*frames), [cell for pair in places for cell in pair]
+        cells = [cell for pair in places for cell in pair]
+        finding = compare(large, none, against(f"x4/{name}, large delay", f"x4/{name}, no staleness"))
         trained = not any(map(m.is_constant, cells))
         findings.append(finding if trained else Finding(DID_NOT_TRAIN, finding.detail + m.mark(*cells)))
     return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
 
 
 def target_of(reference: np.ndarray) -> float:
-    """Return the accuracy in percent that times are taken to: FedRevive's share of FedBuff's mean ``(seeds,)``."""
-    return round(TARGET_SHARE * float(reference.mean()), 1)
+    """Return the accuracy that times are taken to: FedRevive's share of FedBuff's mean ``(seeds,)``, to 0.1%."""
+    return round(TARGET_SHARE * float(reference.mean()), 3)
 
 
 def with_server_time(m: Measured) -> Answer:
@@ -205,7 +205,7 @@ def server_storage(m: Measured) -> pd.DataFrame:
     """Return what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell.
 
     Returns:
-        A row a method that was run on digits at large delay: accuracy (percent, mean over seeds), models (held at one
+        One row per method that was run on digits at large delay: accuracy (mean over seeds), models (held at one
         time), in_flight (how many of them are versions that clients hold), kilobytes (of all models), logits_kilobytes
         (of stored logits, an unlabelled sample). Generators, pools and labelled sets are not counted.
     """
@@ -230,7 +230,7 @@ def server_memory(m: Measured) -> Answer:
     for row in server_storage(m).itertuples():
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
         more += f", and {row.logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(row.logits_kilobytes)
-        accuracy = f"{row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
+        accuracy = f"{100 * row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
         models = f"{row.models} model{'s' * (row.models > 1)}"
         texts.append(f"{row.Index} {accuracy}, {models}, {row.kilobytes:.0f} kB{more}")
     if not texts:
@@ -251,7 +251,7 @@ def paired_tests(m: Measured) -> Answer:
             p = stats.ttest_1samp(differences, 0).pvalue if deviation(differences) > 0 else float(not differences.any())
             tested, clear = tested + 1, clear + (p < 0.05)
             mark = m.mark(_cell(workload, regime, method), _cell(workload, regime, "fedbuff"))
-            text = f"{differences.mean():+.1f} ± {deviation(differences):.1f}{mark}, p = {p:.3f}"
+            text = f"{differences.mean() * 100:+.1f} ± {100 * deviation(differences):.1f}{mark}, p = {p:.3f}"
             texts.append(f"{workload}, {regime}: {method} {text}")
     if not tested:
         return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
@@ -269,3 +269,58 @@ def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
                        "least seen is the fifth of the classes that clients trained on least")  # fmt: skip
 
     return answer
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question across the papers.
+
+    Attributes:
+        id: as in the list of experiments, ``X-1``.
+        text: what is asked.
+        answer: from recorded results to an answer.
+    """
+
+    id: str
+    text: str
+    answer: Callable[[Measured], Answer]
+
+
+def answer_questions(measured: Measured, questions: Iterable[Question] | None = None) -> pd.DataFrame:
+    """Return one row per question: id, question, state, answer."""
+    asked = QUESTIONS if questions is None else questions
+    rows = [[question.id, question.text, *question.answer(measured)] for question in asked]
+    return pd.DataFrame(rows, columns=["id", "question", "state", "answer"])
+
+
+QUESTIONS = [
+    Question("X-1", "In what order are the four methods and FedBuff, on one workload and regime, equally tuned?",
+             orders),
+    Question("X-2", "Does the order survive another delay law?", reversals),
+    Question("X-3", "What is the server's data worth?", compared(
+        (f"{LARGE}/fedadt", control(3, "fedadt-labels-only")),
+        (control(3, "fedadt-labels-only"), f"{LARGE}/fedbuff"),
+        (f"{LARGE}/fedadt", control(3, "fedadt-teacher-only")),
+        (f"{LARGE}/fedrevive", control(3, "fedrevive-noise")),
+        (f"{LARGE}/fedecho", control(3, "fedecho-strokes")),
+        (f"{LARGE}/fedecho", control(3, "fedecho-noise")),
+        (control(3, "fedecho-noise"), f"{LARGE}/fedbuff"),
+        besides="fine-tuning on the labels is of clients' models, as in FedADT, not of FedBuff's global one")),
+    Question("X-4", "Does distillation help because of staleness?", gain_without_staleness),
+    Question("X-5", "Is the part needed that goes by staleness, time or accuracy?", compared(
+        (f"{LARGE}/fedecho", control(5, "fedecho-fixed-weight")),
+        (f"{LARGE}/fedrevive", control(5, "fedrevive-mean-weight")),
+        (f"{LARGE}/fedadt", control(5, "fedadt-ramp-reversed")),
+        (f"{LARGE}/kuiper", control(5, "kuiper-equal-accuracy")))),
+    Question("X-6", "Do times to target still favour distillation with the server's time on the clock?",
+             with_server_time),
+    Question("X-7", "Should the global model teach the clients', or they it?", compared(
+        (control(3, "fedadt-teacher-only"), control(7, "global-from-clients")),
+        besides="the same data and steps, but FedADT mixes and FedRevive adds updates, and weighs its teachers by "
+                "label, so more than the direction differs")),
+    Question("X-8", "What if slow clients hold classes of their own?", slow_groups(FIVE)),
+    Question("X-9", "How do momentum, adaptive servers and Oort fare in foreign regimes?", across_regimes),
+    Question("X-10", "How does accuracy change with the share of clients in flight?", by_concurrency),
+    Question("X-11", "What must each server store?", server_memory),
+    Question("X-12", "How large is the spread over seeds, and what survives a paired test?", paired_tests),
+]  # fmt: skip

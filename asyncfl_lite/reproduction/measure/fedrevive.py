@@ -1,6 +1,7 @@
-"""What FedRevive's runs do not record: how good its proxies are (Table 2), what each part of an update does (Fig. 4).
+"""FedRevive's numbers that no recorded run holds.
 
-Both are measured on short runs of small models that are made when they are asked for, the same every time.
+Without training: staleness at the paper's scale, the schedules of β, the operations of its model. On short runs of
+small models, the same every time: how good the proxies are (Table 2), what each part of an update does (Fig. 4).
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.models.base import InputSpec, forward_flop
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.run import Run
@@ -21,7 +27,12 @@ from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks.partitions.base import label_counts
 
+IN_FLIGHT, UPDATES = 100, 20_000
+"""Of the simulation of staleness, with 1,000 clients."""
+FAMILIES = ("cosine", "linear", "exponential", "stepwise")
+"""Schedules of β in the authors' code."""
 SEEDS = (0, 1, 2)
+"""Of the short runs."""
 _SMALL: dict[str, Any] = {
     "algorithm": "fedrevive",
     "delay": "fedrevive",
@@ -87,6 +98,30 @@ Synthesis and distillation, which begin after most clients' first two uploads, a
 """
 
 
+@lru_cache(maxsize=2)
+def staleness(delay: str) -> np.ndarray:
+    """Return the ``(n,)`` staleness of updates at 1,000 clients, 100 in flight, one version per update.
+
+    The first tenth, in which the clients that began together have not spread out yet, is left out.
+    """
+    at_scale = {"clients": 1000, "concurrency": IN_FLIGHT, "rounds": UPDATES}
+    planned = schedule(Config(delay=delay, algorithm="afl_dw", partition="iid", **at_scale))
+    return planned.updates["staleness"].to_numpy()[UPDATES // 10 :]
+
+
+def betas(family: str, largest: int) -> np.ndarray:
+    """Return ``(largest + 1,)`` values of β for staleness 0, 1, … ``largest`` under one of :data:`FAMILIES`."""
+    method = AFLDW(beta_family=family)
+    return np.array([method.beta(tau) for tau in range(largest + 1)])
+
+
+@lru_cache(maxsize=1)
+def resnet18_gflop() -> float:
+    """Return the operations of a forward pass of ResNet-18 on one image of CIFAR-10, in units of 10^9."""
+    spec = MODELS.get("resnet")(width=64, blocks="resnet18", norm="batch")
+    return forward_flop(VectorModel(spec.build((3, 32, 32), 10)), InputSpec((3, 32, 32), 10)) / 1e9
+
+
 def divergence(shares: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return ``(N,)`` KL(shares || others) in nats for two ``(N, C)`` arrays of class proportions."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,8 +133,8 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
     """Return how far the proxies of a finished run of FedRevive are from the truth (Table 2).
 
     Returns:
-        A row a client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are the
-        KL divergences, in nats, of its true class proportions from its proxy and from equal shares.
+        One row for each client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are
+        the KL divergences, in nats, of its true class proportions from its proxy and from equal shares.
 
     Raises:
         ConfigError: for another method, or one with true proportions.
@@ -129,8 +164,8 @@ class UpdateParts:
         every: test at every so many updates.
 
     Attributes:
-        rows: an entry a measured update: ``version``, ``staleness``, ``beta``, and the changes of test accuracy, as
-            fractions, ``stale``, ``distilled``, ``both``.
+        rows: one entry for each measured update: ``version``, ``staleness``, ``beta``, and the changes of test
+            accuracy, as fractions, ``stale``, ``distilled``, ``both``.
     """
 
     def __init__(self, run: Run, every: int = 1) -> None:
@@ -178,7 +213,7 @@ class UpdateParts:
 
 @lru_cache(maxsize=len(PROBED))
 def short_run_divergences(dataset: str) -> pd.DataFrame:
-    """Return a row a seed: mean ``proxy`` and ``uniform`` divergence on a data set's stand-in, in nats."""
+    """Return one row per seed: mean ``proxy`` and ``uniform`` divergence on a data set's stand-in, in nats."""
     runs = [Run(Config(**{**_TWICE_EACH, **PROBED[dataset], "seed": seed})) for seed in SEEDS]
     finish_together(runs)
     return pd.DataFrame([proxy_divergences(run)[["proxy", "uniform"]].mean() for run in runs])
@@ -186,7 +221,7 @@ def short_run_divergences(dataset: str) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def short_run_parts() -> pd.DataFrame:
-    """Return a row a seed: mean change of test accuracy by part of an update, at the smoke tier."""
+    """Return one row per seed: mean change of test accuracy, a fraction, by part of an update, at the smoke tier."""
     runs = [Run(Config(**{**SMOKE, "task": "digits", "seed": seed})) for seed in SEEDS]
     watched = [UpdateParts(run, every=3) for run in runs]
     finish_together(runs)

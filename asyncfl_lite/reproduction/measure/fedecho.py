@@ -1,0 +1,84 @@
+"""FedEcho's numbers that need no training: runtimes, staleness, versions held; and a share that its text task has."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from asyncfl_lite.runs.assembly import load_task, schedule
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.tasks import TASKS
+
+LARGE, MILD = LAWS = ("fedecho_large", "fedecho_mild")
+CATEGORIES = ("short", "medium", "long")
+SEEDS = range(5)
+VERSIONS = 500
+"""Versions of the paper's runs on images."""
+
+
+class Runtimes(NamedTuple):
+    """What a delay law draws.
+
+    Attributes:
+        ranges: category -> shortest and longest runtime drawn.
+        long: how many of the clients are of the category ``long``.
+    """
+
+    ranges: dict[str, tuple[float, float]]
+    long: int
+
+
+@lru_cache(maxsize=1)
+def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
+    """Return law -> what it draws for that many clients, with so many draws for each."""
+    rng, found = np.random.default_rng(0), {}
+    for law in LAWS:
+        delays = DELAYS.get(law)().prepare(np.arange(1, clients + 1), rng)
+        ranges = {}
+        for category in CATEGORIES:
+            members = [client for client in range(clients) if delays.categories[client] == category]
+            drawn = [delays.draw(client, rng) for client in members for _ in range(draws)]
+            ranges[category] = (min(drawn), max(drawn))
+        found[law] = Runtimes(ranges, delays.categories.count("long"))
+    return found
+
+
+@lru_cache(maxsize=len(LAWS) * len(SEEDS))
+def planned(law: str, seed: int) -> Schedule:
+    """Return which client trains when in the paper's 500 versions, without training."""
+    return schedule(Config(delay=law, rounds=VERSIONS, seed=seed))
+
+
+def staleness_of_long_clients(law: str) -> np.ndarray:
+    """Return the ``(5,)`` mean staleness of updates of ``long`` clients, one number for each seed."""
+    means = []
+    for seed in SEEDS:
+        updates, clients = planned(law, seed).updates, planned(law, seed).clients
+        means.append(updates["staleness"][updates["client"].map(clients["category"]) == "long"].mean())
+    return np.array(means)
+
+
+def most_versions_held(plan: Schedule) -> int:
+    """Return the largest number of distinct versions that the clients in flight had started from, at any time."""
+    updates, waiting = plan.updates, plan.in_flight
+    began = np.concatenate([updates["dispatched_at"], waiting["dispatched_at"]])
+    ended = np.concatenate([updates["arrived_at"], np.full(len(waiting), np.inf)])
+    started_from = np.concatenate([updates["start_version"], waiting["start_version"]])
+    return max(len(np.unique(started_from[(began <= time) & (time < ended)])) for time in np.unique(began))
+
+
+@lru_cache(maxsize=len(LAWS))
+def versions_held(law: str) -> tuple[int, ...]:
+    """Return :func:`most_versions_held` of the paper's 500 versions, for each of :data:`SEEDS`."""
+    return tuple(most_versions_held(planned(law, seed)) for seed in SEEDS)
+
+
+@lru_cache(maxsize=1)
+def larger_class_of_pairs() -> float:
+    """Return the share of the larger class among the test pairs of the generated text task."""
+    share = float(load_task(TASKS.get("pairs")()).test_labels.float().mean())
+    return max(share, 1 - share)

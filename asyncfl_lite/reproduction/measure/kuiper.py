@@ -1,0 +1,41 @@
+"""KUIPER's numbers that need no training: seconds of its boards, and virtual times of schedules."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.tables import Schedule
+
+BOARDS = {"Nano": "Jetson Nano", "TX2": "Jetson TX2", "NX": "Jetson Xavier NX", "AGX": "Jetson AGX Xavier"}
+"""Board in the delay laws -> board in the paper's tables, slowest first."""
+LAWS = {"HMDB51": "kuiper_hmdb51", "UCF101": "kuiper_ucf101"}
+"""Data set -> delay law."""
+JOBS = 4 * round(80 / 3)
+"""Jobs of 4 boards in 80 epochs of training, 3 epochs each."""
+
+
+def epoch_seconds(dataset: str) -> dict[str, float]:
+    """Return board -> seconds per epoch that the data set's delay law takes."""
+    return DELAYS.get(LAWS[dataset]).epoch_seconds
+
+
+def test_set_seconds(dataset: str) -> dict[str, float]:
+    """Return board -> seconds for the whole test set that the data set's delay law takes."""
+    return DELAYS.get(LAWS[dataset]).test_seconds
+
+
+@lru_cache(maxsize=4)
+def seconds_of_80_epochs(dataset: str, algorithm: str) -> float:
+    """Return the virtual seconds of 80 epochs on 4 boards: ``fedavg`` in rounds of all, ``kuiper`` in bursts of 2."""
+    versions = {"buffer_size": 2, "rounds": JOBS // 2} if algorithm == "kuiper" else {"rounds": JOBS // 4}
+    base = {"task": "digits", "delay": LAWS[dataset], "partition": "iid", "clients": 4, "concurrency": 4}
+    return float(schedule(Config(**base, algorithm=algorithm, **versions)).updates["arrived_at"].max())
+
+
+def five_clients() -> Schedule:
+    """Return the schedule of five clients in six bursts of three, on the paper's boards."""
+    base = {"task": "digits", "delay": LAWS["HMDB51"], "partition": "iid"}
+    return schedule(Config(**base, algorithm="kuiper", clients=5, concurrency=5, buffer_size=3, rounds=6))
