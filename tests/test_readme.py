@@ -1,4 +1,4 @@
-"""What the README shows works as it is written there."""
+"""What the README shows works as it is written there; its tables, and those of docs/results.md, are what was recorded."""
 
 from __future__ import annotations
 
@@ -8,113 +8,118 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 
-from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.reproduction.claims import CLAIMS
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.published import published
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+RESULTS = (ROOT / "docs/results.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TITLES = {"FedAvg with Oort": "fedavg-oort", "FedEcho (cross)": "fedecho", "KUIPER, Eq. 2 as printed": "kuiper-literal"}
+"""Cells that the table of methods calls by another name than their method's title."""
+SETS = {"FedEcho, another data set": "cross", "FedEcho, natural images": "natural", "FedEcho, synthetic": "synthetic"}
+"""FedEcho's rows of the first table, each with its distillation set."""
 
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+REAL = {
+    "Fashion-MNIST": ("fashion_mnist", "fedecho"),
+    "MNIST": ("mnist", "fedecho"),
+    "CIFAR-10": ("cifar10_jpeg75", "fedecho-natural"),
+    "20 Newsgroups": ("newsgroups20", "fedecho"),
+    "MRPC": ("mrpc", "fedecho"),
+    "GSM8K": ("gsm8k", "fedecho"),
+}
+"""How rows on real data begin, with the cells' data and FedEcho's cell."""
 
 
 def test_python_blocks_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    for block in blocks("python"):
+    for block in re.findall(r"```python\n(.*?)```", README, re.S):
         exec(block, names)
     assert names["result"].config.rounds == 100
-    torch.testing.assert_close(names["method"].x, torch.tensor([1.1, 0.2]))
     assert (tmp_path / "runs/mine/result.json").exists()
+    for column in re.findall(r"result\.(?:summary|curve|updates)  # (.*)", README):
+        shown = [name for name in column.split(", ") if name != "..."]
+        assert all(
+            any(name in part for part in vars(names["result"]).values() if hasattr(part, "keys")) for name in shown
+        )
 
 
-def added(path: str) -> str:
-    """What the README's diff adds to a new file."""
-    (diff,) = blocks("diff")
-    part = diff.split(f"+++ {path}\n")[1]
-    lines = itertools.takewhile(lambda line: line.startswith("+") and not line.startswith("+++"), part.splitlines())
-    return "\n".join(line[1:] for line in lines)
-
-
-@pytest.fixture
-def fedmedian(monkeypatch):
-    """The README's method, added as its diff adds it, for one test."""
-    from asyncfl_lite import algorithms
-
-    names = {"__name__": "fedmedian"}
-    exec(added("asyncfl_lite/algorithms/fedmedian.py"), names)
-    monkeypatch.setattr(algorithms, "FedMedian", names["FedMedian"], raising=False)
-    yield ALGORITHMS.get("fedmedian")
-    ALGORITHMS.remove("fedmedian")
-
-
-def test_the_example_of_adding_a_method_works(fedmedian, tmp_path):
-    config = Config(algorithm="fedmedian", buffer_size=3, horizon=20.0, checkpoint_every=10)
-    result = run(config, checkpoint=tmp_path / "run.pt")
-    assert result.summary["best_accuracy"] > 0.3
-    assert result.summary["client_updates"] // 3 == result.summary["versions"]
-
-
-def test_the_examples_own_test_passes(fedmedian):
-    names: dict = {}
-    exec(added("tests/test_fedmedian.py"), names)
-    names["test_it_keeps_the_rules"]()
-
-
-def test_the_example_takes_the_median(fedmedian):
-    from asyncfl_lite import Update
-
-    method = fedmedian(buffer_size=3)
-    method.start(torch.zeros(2))
-    for delta in ((2.0, 2.0), (0.0, 4.0), (9.0, 0.0)):
-        method.receive(Update(client=0, delta=torch.tensor(delta), start_version=0))
-    assert method.x.tolist() == [2, 2]
-
-
-def test_commands_that_it_names_exist():
-    makefile = (Path(__file__).parent.parent / "Makefile").read_text()
-    for target in set(re.findall(r"make ([a-z]+)", README)):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_it_names_exist(page):
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(
+        re.findall(r"make ([a-z-]+)", "\n".join(re.findall(r"`[^`]*`|```.*?```", page.read_text(), re.S)))
+    ):
         assert re.search(rf"^{target}:", makefile, re.M), target
 
 
-ROOT = Path(__file__).parent.parent
-TITLES = {"FedAvg with Oort": "fedavg-oort", "FedEcho (cross)": "fedecho", "KUIPER, Eq. 2 as printed": "kuiper-literal"}
-"""Cells that the README calls by another name than their method's title."""
+def test_the_table_of_tiers_counts_the_cells():
+    for tier, _, cells, _ in rows_below("make reproduce TIER=", README):
+        assert len(expand_grid(ROOT / f"experiments/{tier.strip('`')}.yaml")) == int(cells), tier
 
 
-def rows_below(heading: str) -> list[list[str]]:
-    """The rows of the first table below a line of the README that contains ``heading``, without its head."""
-    lines = README[README.index(heading) :].splitlines()
+def rows_below(heading: str, text: str) -> list[list[str]]:
+    """The rows of the first table below a line of ``text`` that contains ``heading``, without its head."""
+    lines = text[text.index(heading) :].splitlines()
     table = list(itertools.takewhile(lambda line: line.startswith("|"), itertools.dropwhile(
         lambda line: not line.startswith("|"), lines)))  # fmt: skip
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
 
 
-def recorded(tier: str, prefix: str) -> dict[str, str]:
-    """Cell -> its final accuracies as mean ± standard deviation."""
+def recorded(tier: str, prefix: str, number: str = "final_accuracy") -> dict[str, str]:
+    """Cell -> its accuracies in percent as mean ± standard deviation, or a single run's alone."""
     runs = pd.read_csv(ROOT / "results" / tier / "runs.csv")
     runs = runs[runs["cell"].str.startswith(prefix)]
-    values = 100 * runs.groupby("cell")["final_accuracy"].agg(["mean", "std"])
-    return {row.Index.split("/")[-1]: f"{row.mean:.2f} ± {row.std:.2f}" for row in
-            values.rename(columns=str).itertuples()}  # fmt: skip
+    values = 100 * runs.groupby("cell")[number].agg(["mean", "std"])
+    spreads = {cell: f" ± {std:.2f}" if std == std else "" for cell, std in values["std"].items()}
+    return {cell.split("/")[-1]: f"{mean:.2f}{spreads[cell]}" for cell, mean in values["mean"].items()}
 
 
 def test_the_table_of_methods_is_what_was_recorded():
     ours, titles = recorded("smoke", "methods/"), {ALGORITHMS.get(name).title: name for name in ALGORITHMS}
     shown = {}
-    for row in rows_below("### Every method, one setting"):
+    for row in rows_below("## Every method, one setting", RESULTS):
         shown |= {title: number for title, number in zip(row[::2], row[1::2], strict=True) if title}
     assert {(titles | TITLES)[title]: number for title, number in shown.items()} == ours
 
 
+def test_the_table_of_fedecho_is_what_was_printed_and_recorded():
+    column = "fedecho/table2/large-dir0.1/"
+    smoke, laptop = (recorded(tier, column) for tier in ("smoke", "laptop"))
+    printed = published("FedEcho", "Table 2")
+    printed = printed[(printed["dataset"] == "CIFAR-10") & (printed["delay"] == "large") & (printed["alpha"] == "0.1")]
+    assert len(rows_below("## FedEcho against FedBuff", RESULTS)) == 4
+    for title, paper, *ours in rows_below("## FedEcho against FedBuff", RESULTS):
+        name = SETS.get(title.split(" (")[0])
+        cell = f"fedecho-{name}" if name else title.lower()
+        assert ours == [smoke[cell], laptop[cell]], title
+        mean, spread = (float(number) for number in paper.split(" ± "))
+        assert ((printed["value"] == mean) & (printed["std"] == spread)).any(), title
+
+
+def test_the_table_of_real_data_is_what_was_recorded():
+    for title, _, fedbuff, fedecho, _ in rows_below("## Real data", RESULTS):
+        (data, cell) = REAL[re.split(r",| \(", title)[0]]
+        ours = recorded("real", f"real/{data}/", "last5_accuracy" if data.startswith("cifar10") else "final_accuracy")
+        assert [fedbuff, fedecho] == [ours["fedbuff"], ours.get(cell, "not run")], title
+    said = recorded("real", "real/cifar10_jpeg75/", "last5_accuracy")
+    text = RESULTS[RESULTS.index("On CIFAR-10's images") :]
+    assert all(said[cell] in text for cell in ("fedecho-cross", "fedecho-noise", "fedbuff-server-0.2", "ca2fl"))
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(("tier", "heading"), [("smoke", "At smoke scale"), ("core", "core set, claims of")])
-def test_the_tables_of_claims_are_what_was_recorded(tier, heading):
+@pytest.mark.parametrize("tier", ["smoke", "core"])
+def test_the_table_of_claims_is_what_was_recorded(tier):
     from asyncfl_lite.reproduction.report import Recorded
 
     found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
-    for paper, *counts in rows_below(heading):
-        verdicts = [str(count) for count in found.verdicts(paper.lower())]
-        assert counts[-len(verdicts) :] == verdicts, paper
+    rows = [row for row in rows_below("## Results", README) if row[1] == tier]
+    assert [paper.lower() for paper, *_ in rows] == list(CLAIMS)
+    for paper, _, claims, *counts in rows:
+        verdicts = found.verdicts(paper.lower())
+        assert counts == [str(count) for count in verdicts], paper
+        assert int(claims) == verdicts.sum() == len(CLAIMS[paper.lower()])

@@ -1,0 +1,186 @@
+"""The README and docs/: short, linked, true to the files that they name; what their pages add works as written."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "asyncfl_lite"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+TEXTS = [ROOT / "README.md", *PAGES]
+ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
+MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html")
+"""Paths that do not exist before something was run."""
+USERS_OWN = re.compile(r"ASYNCFL|\*|<|~|://|/path/")
+"""Marks of a path that is not in the repository: the reader's own place, a pattern, an address."""
+FILES_OF_DATA = "| task | what its folder holds |"
+"""Head of the table whose paths are files of data sets."""
+
+
+def prose(path: Path) -> str:
+    """A page without its code blocks and without the table of data sets' files."""
+    text = FENCE.sub("", path.read_text())
+    before, _, table = text.partition(FILES_OF_DATA)
+    return before + table.partition("\n\n")[2]
+
+
+def words_in_code(path: Path) -> list[str]:
+    return [word for code in re.findall(r"`([^`]+)`", prose(path)) for word in code.split()]
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_bytes()) <= 8192
+
+
+def test_every_page_is_linked_once_from_the_readme():
+    links = re.findall(r"\]\((docs/[^)]+)\)", (ROOT / "README.md").read_text())
+    assert sorted(links) == [f"docs/{page.name}" for page in PAGES]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_relative_links_lead_somewhere(path):
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", prose(path)) if "://" not in link]
+    assert [link for link in links if not (path.parent / link.partition("#")[0]).exists()] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_files_that_are_named_exist(path):
+    """A word in code with a slash or a file's ending is a path in the repository, or in the package."""
+    named = [
+        word
+        for word in words_in_code(path)
+        if re.fullmatch(r"[\w.-]+(/[\w.-]*)+|\w+\.(py|md|ipynb|ya?ml|csv|json)", word)
+    ]
+    named = [word for word in named if not MADE_BY_RUNS.match(word) and not USERS_OWN.search(word)]
+    assert [word for word in named if not (ROOT / word).exists() and not (PACKAGE / word).exists()] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_modules_that_are_named_exist(path):
+    for word in words_in_code(path):
+        if re.fullmatch(r"asyncfl_lite(\.\w+)+", word):
+            module, _, name = word.rpartition(".")
+            try:
+                importlib.import_module(word)
+            except ImportError:
+                assert hasattr(importlib.import_module(module), name), word
+
+
+def test_the_tree_shows_the_rooms_that_exist():
+    (tree,) = [
+        code for _, code in FENCE.findall((ROOT / "README.md").read_text()) if code.startswith("asyncfl_lite/\n")
+    ]
+    shown = {line.split()[1] for line in tree.splitlines()[1:]}
+    folders = {f"{path.name}/" for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert shown == folders | {path.name for path in PACKAGE.glob("*.py")}
+
+
+def test_the_reading_order_goes_down_no_room_twice():
+    """It names files, each once, and all rooms between the clock and a run."""
+    order = (ROOT / "README.md").read_text().partition("**Reading order**")[2].partition("\n## ")[0]
+    files = re.findall(r"`([a-z_]+/[a-z_]+\.py)`", order)
+    assert len(files) == len(set(files)) == order.count(".py`")
+    assert {file.split("/")[0] for file in files} >= {
+        "base",
+        "simulator",
+        "algorithms",
+        "models",
+        "clients",
+        "tasks",
+        "runs",
+    }
+
+
+# --- the pages on adding something ---------------------------------------------------------------
+
+
+def steps(page: Path) -> list[tuple[bool, str, str]]:
+    """The files that a page says to write, in order: whether to add to it, its path, and what."""
+    found = []
+    for language, code in FENCE.findall(page.read_text()):
+        first, _, rest = code.partition("\n")
+        to = re.fullmatch(r"# (added to )?([\w/]+\.py)", first)
+        if language == "python" and to:
+            found.append((bool(to[1]), to[2], rest))
+    return found
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    """A copy of the package in which all pages' examples were added, as they are written."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(PACKAGE, folder / "asyncfl_lite", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("experiments", "papers", "results"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "tests").mkdir()
+    for page in ADDING:
+        for adds, path, code in steps(page):
+            target = folder / path
+            assert target.exists() == adds, f"{page.name}: {path}"
+            before = target.read_text() + "\n" if adds else ""
+            target.write_text(before + code)
+    return folder
+
+
+def run_there(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize("page", ADDING, ids=lambda page: page.stem)
+def test_each_page_on_adding_ends_with_its_test(page):
+    *rest, (_, last, _) = steps(page)
+    assert last.startswith("tests/test_") and rest
+    assert "## The test that proves it" in page.read_text()
+
+
+def test_what_the_pages_add_passes_the_tests_that_they_add(copy):
+    done = run_there(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    counted = sum(code.count("\ndef test_") for page in ADDING for _, _, code in steps(page))
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= counted > 0
+
+
+def test_what_the_pages_add_is_listed(copy):
+    listed = run_there(copy, "-m", "asyncfl_lite", "list").stdout
+    assert all(name in listed for name in ("fedmedian", "rings", "by_size")), listed
+
+
+def test_what_the_pages_add_is_formatted_as_the_rest(copy):
+    """``asyncfl_lite/__init__.py`` files aside, which are added to."""
+    files = [path for page in ADDING for adds, path, _ in steps(page) if not adds]
+    (copy / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    checked = run_there(copy, "-m", "ruff", "check", "--no-cache", *files)
+    assert checked.returncode == 0, checked.stdout
+    formatted = run_there(copy, "-m", "ruff", "format", "--no-cache", "--diff", *files)
+    assert formatted.returncode == 0, formatted.stdout
+
+
+# --- other code that pages show ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ADDING], ids=lambda page: page.stem)
+def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for language, code in FENCE.findall(page.read_text()):
+        if language == "python":
+            exec(code, names)
+    if page.stem == "running":
+        assert [round(value, 6) for value in names["method"].x.tolist()] == [1.1, 0.2]
+        assert (
+            len(names["results"]) == 3 and len(names["jobs"].updates) == names["results"][0].summary["client_updates"]
+        )
+    if page.stem == "cluster":
+        assert names["result"].summary["versions"] == 20
