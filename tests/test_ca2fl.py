@@ -1,4 +1,4 @@
-"""CA²FL: worked numbers and identities of specification §4, and what it is for (§17, T6)."""
+"""CA²FL: numbers worked out by hand, identities, and what it is for (T6 of the theory)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def quadratic_run(name, durations=(1.0, 10.0), centres=(1.0, -1.0), x0=0.0, rate
 
 
 def test_it_removes_the_bias_of_fast_clients():
-    """§17, T6: arrivals 10:1 drag FedBuff to 9/11; CA²FL ends at the uniform optimum, from elsewhere too."""
+    """Theory's T6: arrivals 10:1 drag FedBuff to 9/11; CA²FL ends at the uniform optimum, from elsewhere too."""
     assert quadratic_run("fedbuff", rate=0.01, rounds=8000)[-1100:].mean() == pytest.approx(9 / 11, abs=2e-3)
     for x0 in (0.0, 2.0):
         assert abs(quadratic_run("ca2fl", x0=x0)[-110:]).max() < 1e-6

@@ -88,7 +88,7 @@ def job(client: int, x: torch.Tensor, number: int = 0, buffers=None) -> Job:
     [(0.0, 3, -0.4065), (0.1, 1, -0.15), (0.1, 2, -0.15 - 0.1 * (1.85 - 0.5 - 0.1 * 0.15))],
 )
 def test_closed_form_on_a_quadratic(cohort, proximal, steps, expected):
-    """Specification §0.5: K = 3, rate 0.1, x = 2, c = 0.5 give -0.4065; and FedProx's term."""
+    """By hand: K = 3, rate 0.1, x = 2, c = 0.5 give -0.4065; and FedProx's term."""
     model = VectorModel(nn.Linear(1, 1, bias=False, dtype=torch.float64))
     training = LocalTraining(lr=0.1, batch_size=1, steps=steps, proximal=proximal)
     trainer = Trainer(model, quadratic([0.5, 0.5]), training, seed=0, cohort=cohort)

@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.controls import as_image
 
-TEACHER, STUDENT = (2.0, 0.0, -1.0), (0.0, 1.0, 0.0)  # specification §13 (g)
+TEACHER, STUDENT = (2.0, 0.0, -1.0), (0.0, 1.0, 0.0)  # a worked example of FedADT's Eq. 7
 FOUR = {"teacher": (3.0, 0.0, -1.0, 1.0), "student": (0.0, 2.0, 0.5, -1.0), "label": 3}
 
 
@@ -70,7 +70,7 @@ def test_the_parts_add_up_to_the_gradient_of_fedadts_loss(options):
 
 
 def test_fedechos_weight_goes_by_entropy_and_its_label_is_the_teachers():
-    teacher, student = (1.0, 0.5, -0.5), (0.0, 0.0, 1.0)  # specification §10 (g)
+    teacher, student = (1.0, 0.5, -0.5), (0.0, 0.0, 1.0)  # a worked example of FedEcho's Eqs. 3 and 4
     terms = distillation_terms(teacher, student, 2, rule="fedecho", temperature=7.0, weight=0.9)
     assert (terms.weight, terms.loss) == pytest.approx((0.7203696921, 0.7772207482), rel=1e-9)
     assert terms.label == 0 and torch.equal(terms.student, terms.plain)

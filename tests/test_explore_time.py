@@ -120,7 +120,7 @@ def short_run(**settings):
 
 @pytest.fixture(scope="module")
 def by_hand():
-    """Specification §0.3, before_agg: v1 and the third arrival at 2, v2 at 3, v3 at 4, v4 at 5, v5 at 6."""
+    """By hand, before_agg: v1 and the third arrival at 2, v2 at 3, v3 at 4, v4 at 5, v5 at 6."""
     return short_run()
 
 

@@ -1,4 +1,4 @@
-"""FADAS: worked numbers, identities and counter-examples of specification §5."""
+"""FADAS: numbers worked out by hand, identities and counter-examples."""
 
 from __future__ import annotations
 

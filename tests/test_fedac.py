@@ -1,4 +1,4 @@
-"""FedAC: worked numbers, identities and control variates of specification §6."""
+"""FedAC: numbers worked out by hand, identities and control variates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedADT: worked numbers, identities and traps of specification §13."""
+"""FedADT: numbers worked out by hand, identities and traps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedAsync: worked numbers, identities and counter-example of specification §2."""
+"""FedAsync: numbers worked out by hand, identities and a counter-example."""
 
 from __future__ import annotations
 

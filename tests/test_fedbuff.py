@@ -1,4 +1,4 @@
-"""FedBuff and FedAvg: worked numbers of specification §1.1 and §3, identities, properties."""
+"""FedBuff and FedAvg: numbers worked out by hand, identities, properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedEcho: worked numbers, identities and switches of specification §10."""
+"""FedEcho: numbers worked out by hand, identities and switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedFa and FedASMU: worked numbers and identities of specification §7 and §8."""
+"""FedFa and FedASMU: numbers worked out by hand, and identities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedAvgM, FedAdam and FedProx: worked numbers and identities of specification §1.2 to §1.4."""
+"""FedAvgM, FedAdam and FedProx: numbers worked out by hand, and identities."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_fedprox_without_its_term_is_fedavg(equal):
 
 
 def test_permuting_clients_leaves_synchronous_methods_unchanged():
-    """Specification §17, T12 (iii)."""
+    """As theory's T12 has it of all methods that should not depend on clients' numbers."""
     reports = [((0.1, 0.2), 5), ((-1, 0.3), 2), ((2, 2), 9)]
     for name in ("fedavg", "fedavgm", "fedadam", "fedprox"):
         ends = []

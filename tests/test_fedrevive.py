@@ -1,4 +1,4 @@
-"""FedRevive, AFL-DW and DD-FedRevive: worked numbers, identities and switches of specification §11."""
+"""FedRevive, AFL-DW and DD-FedRevive: numbers worked out by hand, identities and switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KUIPER: worked numbers, identities and traps of specification §12."""
+"""KUIPER: numbers worked out by hand, identities and traps."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_worked_shrinking():
 
 
 def test_literal_is_not_translation_equivariant_and_renormalised_is():
-    """§17, T12 (ii): the test that finds the shrinking."""
+    """As theory's T12 has it: the test that finds the shrinking."""
     for norm, same in (("renorm", True), ("delta", True), ("literal", False)):
         ends = []
         for shift in (0.0, 3.0):

@@ -76,11 +76,11 @@ SWITCHES = {
     "kuiper": {"kuiper_norm": "renorm", "t0_mode": "iteration", "t0": None, "staleness_offset": 0, "acc": "received"},
     "fedadt": {"kl_dir": "forward", "kd_t2": False, "tau_kd": 1},
 }  # fmt: skip
-"""Specification §18, defaults first."""
+"""Every switch with its default."""
 
 
 @pytest.mark.parametrize("name", SWITCHES)
-def test_every_switch_of_the_specification_has_its_name_and_default(name):
+def test_every_switch_has_its_name_and_default(name):
     settings = ALGORITHMS.get(name).Settings()
     assert {key: getattr(settings, key) for key in SWITCHES[name]} == SWITCHES[name]
 

@@ -1,4 +1,4 @@
-"""Oort: worked numbers, identities and switches of specification §9, and runs."""
+"""Oort: numbers worked out by hand, identities and switches, and runs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ TIMELINE = {
 
 @pytest.mark.parametrize("redispatch", TIMELINE)
 def test_worked_timeline(redispatch):
-    """Specification §0.3: three clients of durations 1, 2, 5 and a buffer of two."""
+    """By hand: three clients of durations 1, 2, 5 and a buffer of two."""
     policy = Continuous(3, 2, redispatch=redispatch)
     simulation = simulate(policy, Fixed(1, 2, 5), 3, rounds=100, horizon=6.0, selection=SameClient())
     shown, version = [], 0
@@ -73,7 +73,7 @@ def test_worked_timeline(redispatch):
     ],
 )
 def test_mean_staleness_identity(law, clients, in_flight, buffer, redispatch, versions, expected, within):
-    """Specification §15: A/M before aggregation, (A - 1)/M after it, whatever the delays."""
+    """Little's law: A/M before aggregation, (A - 1)/M after it, whatever the delays."""
     delays = DELAYS.get(law)().prepare(np.full(clients, 80), np.random.default_rng(0))
     policy = Continuous(in_flight, buffer, redispatch=redispatch)
     simulation = simulate(policy, delays, clients, rounds=versions)
@@ -81,8 +81,8 @@ def test_mean_staleness_identity(law, clients, in_flight, buffer, redispatch, ve
     assert staleness.mean() == pytest.approx(expected, abs=within)
 
 
-def test_fedechos_large_delay_as_simulated_in_the_specification():
-    """§15: about 260 units for 500 versions; long clients under 1% of arrivals and very stale."""
+def test_fedechos_large_delay_over_500_versions():
+    """About 260 units of virtual time; long clients under 1% of arrivals and very stale."""
     law = DELAYS.get("fedecho_large")()
     shares, staleness, ends = [], [], []
     for seed in range(4):

@@ -1,4 +1,4 @@
-"""Class proxies, synthesis losses, pool, generators and soft prompts: worked numbers of specification §11."""
+"""Class proxies, synthesis losses, pool, generators and soft prompts: numbers worked out by hand."""
 
 from __future__ import annotations
 

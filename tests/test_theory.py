@@ -1,4 +1,4 @@
-"""Every number of specification §17 (T1 to T12), the inequalities for all inputs, the counter-examples, the repairs."""
+"""Every number of T1 to T12, the inequalities for all inputs, the counter-examples, the repairs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_t2_on_random_networks(seed):
 
 def test_t3_numbers(checks):
     case = checks["T3"]["10 quadratics, M = 3"]
-    assert case.measured == pytest.approx(0.003725, abs=2e-5)  # §17 has a Monte-Carlo mean, this is exact
+    assert case.measured == pytest.approx(0.003725, abs=2e-5)  # exact; a Monte-Carlo mean is within 2e-5
     assert case.bound == pytest.approx(0.02374, abs=5e-6)
     assert checks["T3"]["FedBuff's own steps"].holds
     assert checks["T3"]["everybody"].measured == pytest.approx(
@@ -244,7 +244,7 @@ def test_t5_clipped_sgd_keeps_the_bound_and_adam_does_not(steps):
 
 
 def test_t6_numbers(checks):
-    """§17's means are of 6 other seeds; a skewed case's bound is the mean under uniform arrivals."""
+    """The expected means are of 6 other seeds; a skewed case's bound is the mean under uniform arrivals."""
     cases = {
         t: checks["T6"][f"arrivals: half of the clients 10 times as likely, T = {t}"] for t in (250, 1000, 4000, 16000)
     }

@@ -35,9 +35,8 @@ class Algorithm(ABC):
     Args:
         buffer_size: M, how many updates one version takes.
         server_lr: the server's learning rate η.
-        bn_mode: what becomes of running statistics (specification §14): ``avg``, the plain mean of
-            the buffered values, ``delta``, moved by the mean of their changes, or ``freeze``, left as
-            they were at the start.
+        bn_mode: what becomes of running statistics: ``avg``, the plain mean of the buffered values,
+            ``delta``, moved by the mean of their changes, or ``freeze``, left as they were at the start.
         settings: the method's own switches, by name.
 
     Attributes:

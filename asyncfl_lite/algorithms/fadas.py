@@ -1,8 +1,7 @@
 """FADAS: an adaptive server optimiser on FedBuff's mean update.
 
 Wang, Wang, Chen, Wang, Lin, "FADAS: Towards Federated Adaptive Asynchronous Optimization", ICML 2024,
-Algorithm 1 and its delay-adaptive rule. Where the authors' code differs from the paper there is a switch
-(specification §5).
+Algorithm 1 and its delay-adaptive rule. Where the authors' code differs from the paper there is a switch.
 """
 
 from __future__ import annotations

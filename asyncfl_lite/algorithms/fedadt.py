@@ -1,7 +1,7 @@
 """FedADT: stale client models are distilled from the global one before they are mixed in.
 
 "FedADT", Section IV, Eqs. 7 and 8, and its algorithm. What the paper does not give (the distillation's optimiser
-and rate, how long it lasts) is a switch, with specification §13 as default.
+and rate, how long it lasts) is a switch, whose default is our reading.
 """
 
 from __future__ import annotations

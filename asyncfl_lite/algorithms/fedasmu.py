@@ -1,8 +1,7 @@
 """FedASMU: mixing weights that fall with staleness and time, and clients that merge a newer model half-way.
 
 Liu et al., "FedASMU: Efficient Asynchronous Federated Learning with Dynamic Staleness-Aware Model Update", AAAI
-2024. The paper was not read: re-implemented from secondary sources (specification §8), with constants where the
-paper learns them. Do not publish comparisons from this definition without reading the paper.
+2024. The paper was not read: re-implemented from secondary sources, with constants where the paper learns them. Do not publish comparisons from this definition without reading the paper.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """FedAsync: mix every arriving model in.
 
 Xie, Koyejo, Gupta, "Asynchronous Federated Optimization", 2019, Algorithm 1 and §5. Staleness counts from
-0 for a fresh update (the paper counts the iteration being computed; specification §2).
+0 for a fresh update; the paper counts the iteration that is being computed, too.
 """
 
 from __future__ import annotations

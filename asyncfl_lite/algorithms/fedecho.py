@@ -2,7 +2,7 @@
 
 "Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning",
 Algorithm 1 and Eqs. 2 to 4. What the paper leaves open (Q, the distillation batch, logits or
-probabilities, Adam's state) is a switch, with the specification's §10 as default.
+probabilities, Adam's state) is a switch, whose default is our reading.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """FedFa: the global model is the mean of a sliding window of client models.
 
 Xu et al., "FedFa: A Fully Asynchronous Training Paradigm for Federated Learning", IJCAI 2024. Paper and official
-code could not be had: re-implemented from the abstract and third-party queue code (specification §7). Another
-method, "Fairness and Accuracy", bears the same name.
+code could not be had: re-implemented from the abstract and third-party queue code. Another method, "Fairness
+and Accuracy", bears the same name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FedFa(Algorithm):
     ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one
     it is FedAsync of full weight.
 
-    Running statistics (specification §14) become the mean of the queue's, as the parameters do. Where deltas are
+    Running statistics become the mean of the queue's, as the parameters do. Where deltas are
     queued, ``bn_mode`` decides: the same mean, or with ``delta`` the mean of the queue's changes is added.
 
     Attributes:

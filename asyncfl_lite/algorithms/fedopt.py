@@ -2,7 +2,7 @@
 
 FedAvgM: Hsu, Qi, Brown, "Measuring the Effects of Non-Identical Data Distribution for Federated Visual
 Classification", 2019, §4.2. FedAdam: Reddi et al., "Adaptive Federated Optimization", ICLR 2021, Algorithm 2
-(FedAdam). Specification §1.2 and §1.3.
+(FedAdam).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """FedProx: clients are held near the model that they were sent.
 
-Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, Algorithm 2 and Eq. 2. Specification §1.4.
+Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, Algorithm 2 and Eq. 2.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from asyncfl_lite.simulator.jobs import Job
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """How a client trains (specification §0.5).
+    """How a client trains: optimiser, rate, batches, and what a method adds to its objective and reports.
 
     Attributes:
         epochs, steps: passes over its samples or minibatch steps; exactly one is given.

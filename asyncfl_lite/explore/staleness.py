@@ -3,8 +3,8 @@
 It needs no training: delays do not depend on weights, so the clock runs alone.
 
 The mean staleness of a long run is predicted for every policy: a version makes each job in flight one version older,
-so it is the mean number of jobs in flight when a version is made, over updates a version. That is Little's law (1961)
-on a clock of versions (specification §15).
+so it is the mean number of jobs in flight when a version is made, over updates per version. That is Little's law (1961)
+on a clock of versions.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Norm = Literal["none", "group", "batch"]
 
 
 def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
-    """Return a factory of layers, given their channels; GroupNorm has 2 groups (specification §14)."""
+    """Return a factory of layers, given their channels; GroupNorm has 2 groups."""
     return {"none": lambda _: nn.Identity(), "group": partial(nn.GroupNorm, 2), "batch": nn.BatchNorm2d}[kind]
 
 

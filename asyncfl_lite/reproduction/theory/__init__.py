@@ -1,4 +1,4 @@
-"""The papers' printed statements, put to the test (specification §17, T1 to T12).
+"""The papers' printed statements, put to the test, T1 to T12.
 
 A check is a function without arguments that returns a :class:`Check`: the statement in other words with its equation
 number, numbers beside bounds, and a verdict that follows from them. Wherever a method is involved, it is the

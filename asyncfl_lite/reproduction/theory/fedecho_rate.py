@@ -16,7 +16,7 @@ from asyncfl_lite.reproduction.theory.beds import context, race, spread, started
 from asyncfl_lite.reproduction.theory.results import AS_PRINTED, ASIDE, Case, Check, slope
 
 LENGTHS = (250, 1000, 4000, 16000)
-"""T of §17's runs."""
+"""T, the lengths of runs in versions."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def check_t6(lengths: tuple[int, ...] = LENGTHS) -> Check:
     """T6, FedEcho Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
 
     Args:
-        lengths: T of the runs; §17's by default.
+        lengths: T of the runs, in versions.
 
     Returns:
         Slopes of log mean squared gradient over log T from the second length on (-½ is the rate), and where two

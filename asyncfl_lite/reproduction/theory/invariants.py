@@ -123,7 +123,7 @@ def check_t12() -> Check:
     """T12, the package's engine and methods: mean staleness, equivariance, renumbering, fixed point, η_l = 0.
 
     Returns:
-        Mean staleness beside its identity (specification §15), then distances that must be 0.
+        Mean staleness beside its identity (Little's law), then distances that must be 0.
     """
     fleets = {
         "FedEcho": (25, 5, "before_agg"),
@@ -149,7 +149,7 @@ def check_t12() -> Check:
     return Check(
         "T12",
         "the package",
-        "specification §15, §17",
+        "simulator and methods",
         "Mean staleness is (A - 1)/M or A/M; methods do not depend on the origin, on the updates' scale, or on "
         "clients' numbers where they should not, rest at a common optimum, and stand still when clients do.",
         tuple(cases),

@@ -59,7 +59,7 @@ class Check:
     """A printed statement, the cases in which it was tested, and what follows.
 
     Attributes:
-        id: ``T1`` to ``T12``, as in specification §17.
+        id: ``T1`` to ``T12``.
         paper: FedEcho, KUIPER, FedRevive, or the package, for what its own engine must keep.
         where: equation, lemma or assumption.
         statement: what is printed there, in other words.
