@@ -132,7 +132,7 @@ OWN = [
     ("labels-from-one", lambda: Task.from_tensors(X, Y + 1, X, Y + 1), ("labels: must be numbered from 0, got 1 to 3",)),
     ("labels-real", lambda: Task.from_tensors(X, Y * 0.5, X, Y), ("labels: must be (n,) whole numbers, got shape (6,)",)),
     ("labels-words", lambda: Task.from_tensors(X, ["a"] * 6, X, Y), ("labels: must be a tensor or an array of numbers",)),
-    ("inputs-one-number-each", lambda: Task.from_tensors(X[:, 0], Y, X, Y), ("inputs: must have a sample a row, (n, …), got shape (6,)",)),
+    ("inputs-one-number-each", lambda: Task.from_tensors(X[:, 0], Y, X, Y), ("inputs: must have one sample per row, (n, …), got shape (6,)",)),
     ("inputs-bytes", lambda: Task.from_tensors(X.astype(np.uint8), Y, X, Y), ("inputs: must be real numbers", "scale them first")),
     ("inputs-complex", lambda: Task.from_tensors(X + 1j, Y, X, Y), ("inputs: must be real numbers", "got torch.complex64")),
     ("inputs-nan", lambda: Task.from_tensors(X * np.nan, Y, X, Y), ("inputs: must be finite numbers, got NaN or infinity",)),

@@ -11,7 +11,7 @@ from asyncfl_lite import Config, Run, Task
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.controls import as_image
-from asyncfl_lite.explore.gallery import RIGHT
+from asyncfl_lite.explore.gallery import RIGHT_COLOUR
 from asyncfl_lite.plots import ACCENT
 
 SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4, "k_synth": 2, "synth_batch_size": 12}
@@ -84,7 +84,7 @@ def test_images_stand_in_the_column_of_their_class(channels):
         (image.get_extent()[0], image.get_extent()[3], np.asarray(image.get_array()).flat[0]) for image in images.images
     ]
     assert np.allclose(drawn, [(0.08, 0.08, 1 / 3), (1.08, 0.08, 0), (1.08, 1.08, 2 / 3)])  # the fourth has no room
-    assert [to_hex(frame.get_edgecolor()) for frame in images.patches] == [RIGHT, RIGHT, ACCENT]
+    assert [to_hex(frame.get_edgecolor()) for frame in images.patches] == [RIGHT_COLOUR, RIGHT_COLOUR, ACCENT]
     assert [line.get_ydata()[0] for line in shares.lines] == [1.0, 0.5, 0.25, 0]
     assert shares.get_title("left") == "as asked: 100% say teachers, 50% the global model"
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from asyncfl_lite.algorithms import make_algorithm, staleness
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore import LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
+from asyncfl_lite.explore import DEFAULT_LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
 from asyncfl_lite.explore.controls import as_image
-from asyncfl_lite.explore.schedules import MEANING
+from asyncfl_lite.explore.schedules import WEIGHT_MEANINGS
 from conftest import update, vector
 
 UPDATES = pd.DataFrame({"staleness": [0, 1, 1, 2, 4, 4, 4, 8, 30, 150], "version": range(1, 11)})
@@ -90,16 +90,16 @@ def test_fedadts_share_stops_where_the_run_does():
 
 def test_one_update_and_none():
     alone = pd.DataFrame({"staleness": [0], "version": [1]})
-    assert len(schedule_figure(alone).axes[0].lines) == 2 * len(LINES)
+    assert len(schedule_figure(alone).axes[0].lines) == 2 * len(DEFAULT_LINES)
     with pytest.raises(ConfigError, match="updates: must hold at least one"):
         schedule_figure(alone.iloc[:0])
 
 
 def test_every_method_that_is_named_can_be_drawn():
     labels = [
-        tick.get_text() for tick in schedule_figure(UPDATES, {name: {} for name in MEANING}).axes[1].get_yticklabels()
+        tick.get_text() for tick in schedule_figure(UPDATES, {name: {} for name in WEIGHT_MEANINGS}).axes[1].get_yticklabels()
     ]
-    assert len(labels) == len(MEANING) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels
+    assert len(labels) == len(WEIGHT_MEANINGS) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels
 
 
 def test_the_explorer_draws_anew_and_greys_out():

@@ -100,7 +100,7 @@ X, Y = torch.zeros(6, 2), torch.arange(6) % 3
         ((X, Y[:, None], X, Y), r"labels: must be \(n,\) whole numbers, got shape \(6, 1\)"),
         ((X, Y + 1, X, Y + 1), "labels: must be numbered from 0, got 1 to 3"),
         ((X, Y - 1, X, Y), "labels: must be numbered from 0, got -1 to 2"),
-        ((X[:, 0], Y, X, Y), r"inputs: must have a sample a row, \(n, …\), got shape \(6,\)"),
+        ((X[:, 0], Y, X, Y), r"inputs: must have one sample per row, \(n, …\), got shape \(6,\)"),
         ((X.byte(), Y, X.byte(), Y), "inputs: must be real numbers, or int64 token ids, got torch.uint8"),
         (("text", Y, X, Y), "inputs: must be a tensor or an array of numbers"),
         ((X, Y, X, Y, {"owners": np.zeros(5)}), r"owners: one for each of the 6 samples is needed, got shape \(5,\)"),

@@ -52,7 +52,7 @@ class Algorithm(ABC):
     redispatch: ClassVar[str] = "before_agg"
     """Name of the scheduling policy that the method's paper uses."""
     buffered: ClassVar[bool] = True
-    """Whether ``buffer_size`` means something; without, every update makes a version (unless a switch says else)."""
+    """Whether ``buffer_size`` means something; if not, every update makes a version unless a switch says otherwise."""
     uses_server_lr: ClassVar[bool] = True
     """Whether ``server_lr`` means something."""
     proximal: float = 0.0
@@ -156,8 +156,8 @@ class Algorithm(ABC):
     def correction_for(self, client: int, control: Tensor) -> Tensor:
         """Return the ``(d,)`` vector that ``client``, having been sent ``control``, adds to its gradients.
 
-        It is asked for when the job is trained, after all that happened in the instant of its dispatch: a client that
-        is dispatched on its own report goes by what it keeps since that report.
+        It is asked for when the job is trained, after everything else at the instant of its dispatch: a client that is
+        dispatched on its own report uses what it keeps since that report.
         """
         return control
 
@@ -174,7 +174,7 @@ class Algorithm(ABC):
         """The server's model and data.
 
         Raises:
-            ConfigError: if the method was started without.
+            ConfigError: if the method was started without a context.
         """
         if self._context is None:
             raise ConfigError(

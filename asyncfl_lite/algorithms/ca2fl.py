@@ -38,9 +38,9 @@ class CA2FL(FedBuff):
         """Switches of CA²FL."""
 
         cache: bool = True
-        """Off: FedBuff."""
+        """If False, this is FedBuff."""
         cache_mean: Literal["all", "seen"] = "all"
-        """Divide Σ h_i by N, never heard clients counting as zero, or by the number heard from."""
+        """Divide Σ h_i by N, where clients that have not reported count as zero, or by the number that have."""
         cache_commit: Literal["at_agg", "at_receive"] = "at_agg"
         """When Δ_i becomes h_i: at the aggregation, the last one counting if a client reported twice, or at once."""
 

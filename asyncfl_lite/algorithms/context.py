@@ -115,7 +115,7 @@ class ServerContext:
         predictions: ``(outputs, inputs) -> (m, C)`` every prediction in a batch's outputs, sample after sample.
         prediction_counts: ``inputs -> (n,)`` int64, how many of these each sample has.
         answers: ``labels -> (m,)`` the right answers to these.
-        class_logits: ``outputs -> (n, C)`` one row of logits a sample.
+        class_logits: ``outputs -> (n, C)`` one row of logits per sample.
     """
 
     model: VectorModel

@@ -2,7 +2,7 @@
 
 Zang et al., "Efficient Asynchronous Federated Learning with Prospective Momentum Aggregation and Fine-Grained
 Correction", AAAI 2024. Paper and official code could not be had: re-implemented from third-party code and the
-abstract; report its numbers as those of a re-implementation.
+abstract; its numbers are those of a re-implementation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """FedASMU: mixing weights that fall with staleness and time, and clients that merge a newer model half-way.
 
 Liu et al., "FedASMU: Efficient Asynchronous Federated Learning with Dynamic Staleness-Aware Model Update", AAAI
-2024. The paper was not read: re-implemented from secondary sources, with constants where the paper learns them. Do not publish comparisons from this definition without reading the paper.
+2024. The paper was not read: re-implemented from secondary sources, with constants where the paper learns
+them. Do not publish comparisons with it without reading the paper.
 """
 
 from __future__ import annotations

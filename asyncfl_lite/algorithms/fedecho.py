@@ -29,12 +29,11 @@ class FedEcho(FedBuff):
 
     Each update rebuilds its client's model, whose logits on a small unlabelled set replace those stored
     for that client. After each aggregation the global model takes a few steps towards the mean of all
-    stored logits, so that a straggler still counts by what it predicted long after its parameters are
-    out of date.
+    stored logits, so that what a straggler predicted still counts long after its parameters are out of date.
 
     Attributes:
-        logits: client -> ``(m, C)`` its latest logits, a row a prediction (a sample, or a token that counts); absent
-            until its first report.
+        logits: client -> ``(m, C)`` its latest logits, one row per prediction (per sample, or per token that
+            counts); absent until its first report.
         last_weight: the mixing weight α of the latest distillation step.
     """
 
@@ -91,13 +90,13 @@ class FedEcho(FedBuff):
     def on_receive(self, update: Update) -> bool:
         """Store what this client predicts, then go on as FedBuff.
 
-        Predictions that are not finite (the client's model overflows) are no opinion: the client has none until its
-        next report.
+        Predictions that are not finite (the client's model overflows) are dropped: the client has none until its next
+        report.
         """
         logits = self._predictions(self.start_of(update) + update.delta, update.buffers)
         others = {client: stored for client, stored in self.logits.items() if client != update.client}
         heard = {update.client: logits} if torch.isfinite(logits).all() else {}
-        self.logits = {**others, **heard}  # a new one, so that a saved state stays as it was
+        self.logits = {**others, **heard}  # a new mapping, so that a saved state stays as it was
         return super().on_receive(update)
 
     def _predictions(self, x: Tensor, buffers: Tensor | None) -> Tensor:
@@ -105,8 +104,8 @@ class FedEcho(FedBuff):
         model, context = self.context.model, self.context
         batches = self._inputs.split(len(self._inputs) if self._one_each else self.settings.distill_batch_size)
         rows = torch.cat([context.predictions(model.outputs(x, batch, buffers), batch) for batch in batches])
-        if len(rows) != (told := self._num_predictions):
-            raise ConfigError(f"prediction_counts: must count the rows of predictions, {len(rows)}, got {told} in all")
+        if len(rows) != (count := self._num_predictions):
+            raise ConfigError(f"prediction_counts: must count the rows of predictions, {len(rows)}, got {count} in all")
         return rows
 
     def _rows(self, batch: Tensor) -> Tensor:
@@ -120,8 +119,8 @@ class FedEcho(FedBuff):
     def _teacher(self) -> Tensor:
         """Return the ``(m, C)`` probabilities of all clients together (Alg. 1, line 13; see :func:`mean_teacher`).
 
-        The sum is taken anew each time, in double precision and by client: one that was kept up from update to update
-        would never lose what a single overflowing or huge prediction left in it.
+        The sum is computed anew each time, in double precision and in the order of clients: a running sum would never
+        lose what a single overflowing or huge prediction left in it.
         """
         as_logits = self.settings.teacher_avg == "logits"
         stored = (self.logits[client].double() for client in sorted(self.logits))

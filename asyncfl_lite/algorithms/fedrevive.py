@@ -97,7 +97,7 @@ class FedRevive(MultiTeacher):
         freeze_rounds: int = Field(50, ge=0)
         """How many of the first versions are made without synthesis; the authors' code for FEMNIST has 400."""
         synthesis_only_rounds: int = Field(100, ge=0)
-        """Last version that an update meets without being distilled; the authors' code for FEMNIST has 500."""
+        """Last version at which updates are used without distillation; the authors' code for FEMNIST has 500."""
         adversarial_from: int = Field(100, ge=1)
         """Which synthesis, counted from 1, is the first with the adversarial term; the authors' code takes the number
         of ``synthesis_only_rounds``, so 500 for FEMNIST, and synthesises at every update."""

@@ -75,7 +75,7 @@ class KUIPER(Algorithm):
     def client_reports(self) -> frozenset[str]:
         """The received or the trained model's accuracy, where that is what counts."""
         chosen = self.settings
-        needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client says how its last epoch went
+        needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client reports its last epoch's accuracy
         return frozenset({self.ACCURACIES[chosen.acc]} if needed else ())
 
     @property

@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
-    """Return ``KL(target ‖ softmax(logits))`` a sample.
+    """Return ``KL(target ‖ softmax(logits))`` of each sample.
 
     Args:
         target: ``(n, C)`` probabilities; entries of 0 count 0.
@@ -35,7 +35,7 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
     """Return the ``(n, C)`` probabilities of several teachers together.
 
     Args:
-        logits: ``(S, n, C)`` one slice a teacher.
+        logits: ``(S, n, C)`` one slice per teacher.
         how: mean of logits and then softmax (FedEcho Alg. 1, line 13), or mean of softmax outputs
             (its Appendix B).
     """
@@ -50,7 +50,7 @@ def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal[
     Args:
         teacher: ``(n, C)`` probabilities.
         low, high: α_min and α_max.
-        scope: one weight a batch, from its mean entropy, or one a sample.
+        scope: one weight per batch, from its mean entropy, or one per sample.
 
     Returns:
         ``()`` or ``(n,)``.

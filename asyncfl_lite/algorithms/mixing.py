@@ -10,7 +10,7 @@ from asyncfl_lite.algorithms.base import Algorithm, Update
 
 
 class MixingMethod(Algorithm):
-    """``x ← (1 - α) x + α x_i`` at every arrival; a subclass says how large α is."""
+    """``x ← (1 - α) x + α x_i`` at every arrival; a subclass decides α."""
 
     redispatch = "after_agg"
     buffered = False
@@ -29,5 +29,5 @@ class MixingMethod(Algorithm):
         return self.new_version((1.0 - weight) * self.x + weight * client_model)
 
     def client_model(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` model that is mixed in: as the client trained it, unless a subclass says else."""
+        """Return the ``(d,)`` model that is mixed in: as the client trained it, unless a subclass says otherwise."""
         return self.start_of(update) + update.delta

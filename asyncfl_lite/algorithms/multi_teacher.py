@@ -24,8 +24,8 @@ from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.stacked import outputs_of_all
 from asyncfl_lite.models.steps import Adam, Step, sgd
 
-SPIKE, WINDOW, ENOUGH = 3.0, 20, 10
-"""A distillation loss of 3 times the mean of the latest 20, once there are 10, is a spike (the authors' code)."""
+SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10
+"""A distillation loss above 3 times the mean of the latest 20 is a spike, once there are 10 (the authors' code)."""
 
 
 class Teacher(NamedTuple):
@@ -47,7 +47,7 @@ class Teacher(NamedTuple):
 class MultiTeacher(AFLDW):
     """AFL-DW whose damped part is replaced by what the latest client models teach (FedRevive Eq. 3).
 
-    ``x ← x + η ((1 - β) Δ + β Δ^KD)``. What it distils on is a subclass's affair.
+    ``x ← x + η ((1 - β) Δ + β Δ^KD)``. A subclass says what is distilled on.
 
     Attributes:
         teachers: the latest client models, oldest first.
@@ -127,7 +127,7 @@ class MultiTeacher(AFLDW):
         return partial(cropped_and_mirrored, generator=torch.Generator().manual_seed(seed))
 
     def on_receive(self, update: Update) -> bool:
-        """Take the client's model among the teachers, then act on its update."""
+        """Add the client's model to the teachers, then act on its update."""
         teacher = Teacher(update.client, self.start_of(update) + update.delta, update.buffers, self.features_of(update))
         self.teachers = [*self.teachers, teacher][-self.settings.num_teachers :]
         self.learn_proportions(update, teacher)
@@ -145,7 +145,7 @@ class MultiTeacher(AFLDW):
         self.proxies.add(update.client, update.label_counts.double().cpu() / update.label_counts.sum().cpu())
 
     def renew_pool(self) -> None:
-        """Make up more data if it is time; real data stays as it is."""
+        """Generate more data if it is time; real data stays as it is."""
 
     def proportions(self) -> Tensor:
         """Return the ``(K, C)`` class proportions of the teachers' clients."""
@@ -184,9 +184,10 @@ class MultiTeacher(AFLDW):
 
     def _spikes(self, loss: float) -> bool:
         """Whether a loss is far above the latest ones; if not, count it among them."""
-        if len(self.kd_losses) >= ENOUGH and loss > SPIKE * sum(self.kd_losses) / len(self.kd_losses):
+        latest = self.kd_losses
+        if len(latest) >= LOSSES_BEFORE_SPIKES and loss > SPIKE_FACTOR * sum(latest) / len(latest):
             return True
-        self.kd_losses = [*self.kd_losses, loss][-WINDOW:]
+        self.kd_losses = [*latest, loss][-SPIKE_WINDOW:]
         return False
 
     def _optimiser(self, student: Tensor) -> Step:

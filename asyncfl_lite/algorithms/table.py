@@ -1,4 +1,4 @@
-"""What every method is and needs, as a table, and what its server really holds, measured."""
+"""A table of what every method is and needs, and a measurement of what its server really holds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stored(NamedTuple):
 
 
 def method_table() -> pd.DataFrame:
-    """Return a row a method: name, paper, family, what the server stores, clients' extra work, switches."""
+    """Return one row per method: name, paper, family, what the server stores, clients' extra work, switches."""
     return pd.DataFrame([_row(name, ALGORITHMS.get(name)) for name in ALGORITHMS])
 
 

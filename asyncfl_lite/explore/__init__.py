@@ -8,7 +8,7 @@ from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
-from asyncfl_lite.explore.schedules import LINES, explore_schedules, schedule_figure, staleness_weight
+from asyncfl_lite.explore.schedules import DEFAULT_LINES, explore_schedules, schedule_figure, staleness_weight
 from asyncfl_lite.explore.staleness import (
     READY_LAWS,
     explore_staleness,
@@ -21,7 +21,7 @@ from asyncfl_lite.explore.time_machine import Moment, explore_run, moment, momen
 from asyncfl_lite.reproduction.report.explorer import explore_head_to_head, head_to_head_figure
 
 __all__ = [
-    "LINES",
+    "DEFAULT_LINES",
     "READY_LAWS",
     "Moment",
     "Snapshot",

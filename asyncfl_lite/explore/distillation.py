@@ -1,6 +1,6 @@
 """The distillation-loss explorer: teacher, student, label and mixing weight in, loss and gradient on one input out.
 
-FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in whose
+FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in which
 label the second term takes (the server's own, or the teacher's first choice), in the temperature, and in what sets the
 mixing weight: the version (FedADT Eq. 8) or the teacher's entropy (FedEcho Eq. 4).
 """
@@ -34,7 +34,7 @@ RULES = {
     "fedadt": "FedADT, weight by version",
     "fedecho": "FedEcho, weight by entropy",
 }
-"""What sets the mixing weight, and with it whose loss it is."""
+"""What sets the mixing weight, and with it which method's loss it is."""
 
 
 class Terms(NamedTuple):
@@ -183,13 +183,13 @@ def distillation_figure(
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.9), layout="constrained")
     temperature = 1.0 if rule == "fedecho" else temperature
     shade = colour("fedecho" if rule == "fedecho" else "fedadt")
-    told = {"fixed": "", "fedadt": f" (version {version:,})", "fedecho": ""}[rule]
-    told += f"; T = {temperature:g}" + (", KL times T²" * times_t2 + ", KL reversed" * (direction == "reverse")) * (
+    heading = {"fixed": "", "fedadt": f" (version {version:,})", "fedecho": ""}[rule]
+    heading += f"; T = {temperature:g}" + (", KL times T²" * times_t2 + ", KL reversed" * (direction == "reverse")) * (
         rule != "fedecho"
     )
     numbers = f"H = {terms.entropy:.4f} of at most {np.log(len(terms.teacher)):.4f} nats, α = {terms.weight:.4f}, "
     numbers += f"KL = {terms.kl:.4f}, CE = {terms.ce:.4f}, loss = {terms.loss:.4f}"
-    figure.suptitle(f"{RULES[rule]}{told}\n{numbers}", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(f"{RULES[rule]}{heading}\n{numbers}", x=0.01, ha="left", fontsize=11)
     _draw_probabilities(terms, temperature, shade, "first choice" if rule == "fedecho" else "label", left)
     _draw_loss(terms, shade, middle)
     _draw_gradient(terms, shade, right)
@@ -247,7 +247,7 @@ def explore_distillation() -> widgets.VBox:
 
     A control that the chosen rule does not use is greyed out.
     """
-    rule = widgets.Dropdown(options=[(told, name) for name, told in RULES.items()], description="rule")
+    rule = widgets.Dropdown(options=[(heading, name) for name, heading in RULES.items()], description="rule")
     classes = widgets.ToggleButtons(options=(3, 4), description="classes")
     label = widgets.Dropdown(options=(0, 1, 2), description="label")
     weight = widgets.FloatSlider(0.3, min=0, max=1, step=0.05, description="weight α", continuous_update=False)

@@ -22,7 +22,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
 
-RIGHT = "#0f766e"
+RIGHT_COLOUR = "#0f766e"
 """Frame of an image that is named as was asked for."""
 
 
@@ -47,13 +47,13 @@ class Snapshot(NamedTuple):
     accuracy: float
     pool: int
 
-    def share(self, who: str) -> float:
-        """Return which share of the batch ``who``, ``teachers`` or ``student``, names as it was asked for."""
-        return float((getattr(self, who) == self.labels).double().mean())
+    def share(self, judge: str) -> float:
+        """Return which share of the batch ``judge``, ``teachers`` or ``student``, names as it was asked for."""
+        return float((getattr(self, judge) == self.labels).double().mean())
 
 
 def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
-    """Return a list into which a run of FedRevive puts a snapshot at every so many versions, as it goes.
+    """Return a list into which a run of FedRevive puts a snapshot every ``every`` versions, as it goes.
 
     Nothing is drawn from the run's random streams: the run is the same with and without it.
 
@@ -101,7 +101,7 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
     Args:
         snapshots: of :func:`watch_generator`, after the run.
         version: of the server.
-        rows: at most so many images of a class.
+        rows: most images per class.
 
     Returns:
         The figure; its axes are the images and the shares over versions.
@@ -135,7 +135,7 @@ def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes
             image = pixels[place] if pixels.shape[-1] == 3 else pixels[place, ..., 0]
             box = (column + 0.08, column + 0.92, row + 0.92, row + 0.08)
             axes.imshow(image, cmap="gray_r", vmin=0, vmax=1, extent=box, interpolation="nearest")
-            frame = RIGHT if now.student[place] == label else ACCENT
+            frame = RIGHT_COLOUR if now.student[place] == label else ACCENT
             axes.add_patch(Rectangle((box[0], box[3]), 0.84, 0.84, fill=False, edgecolor=frame, linewidth=2))
     axes.set(xlim=(0, len(classes)), ylim=(rows, 0), yticks=[], xlabel="class asked for")
     axes.set_xticks(np.arange(len(classes)) + 0.5, classes)

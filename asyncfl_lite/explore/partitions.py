@@ -1,4 +1,4 @@
-"""The partition explorer: who holds which samples under a law."""
+"""The partition explorer: which client holds which samples under a law."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 def partition_figure(
     task: Task, law: str = "dirichlet_class", *, clients: int = 20, seed: int = 0, **settings: Any
 ) -> Figure:
-    """Draw who holds how many samples, and of which classes, under a partition law.
+    """Draw how many samples each client holds, and of which classes, under a partition law.
 
     Samples are dealt out as a run with this seed does it, if its method keeps none of them on the server. The title
     says what the law's settings are, and the clients' mean total variation distance from the label shares of all
@@ -47,8 +47,8 @@ def partition_figure(
     labels = task.labels.cpu().numpy() if task.kinds is None else task.kinds
     parts = partition.split(labels, clients, stream(seed, "partition"), owners=task.owners)
     counts = label_counts(labels, parts, int(labels.max()) + 1)
-    told = ", ".join(f"{name} {value}" for name, value in partition.model_dump(exclude_none=True).items())
-    return _label_map(counts, f"{law}{': ' if told else ''}{told}; {clients} clients, seed {seed}")
+    given = ", ".join(f"{name} {value}" for name, value in partition.model_dump(exclude_none=True).items())
+    return _label_map(counts, f"{law}{': ' if given else ''}{given}; {clients} clients, seed {seed}")
 
 
 def _label_map(counts: np.ndarray, title: str) -> Figure:
@@ -63,10 +63,10 @@ def _label_map(counts: np.ndarray, title: str) -> Figure:
     above.grid(False, axis="x")
     empty = int((sizes == 0).sum())
     low, high = int(sizes.min()), int(sizes.max())
-    spread = f"{low:,}{f' to {high:,}' if low < high else ''} samples a client, {empty or 'none'} empty"
+    spread = f"{low:,}{f' to {high:,}' if low < high else ''} samples per client, {empty or 'none'} empty"
     above.set_title(f"{title}\ntotal variation {total_variation(counts):.2f}; {spread}")
     palette = sns.color_palette("crest", as_cmap=True)
-    held = np.ma.masked_equal(counts.T, 0)  # who holds none of a class stays white
+    held = np.ma.masked_equal(counts.T, 0)  # a client that holds none of a class stays white
     drawn = below.imshow(held, aspect="auto", cmap=palette, vmin=1, vmax=max(2, counts.max()), interpolation="nearest")
     figure.colorbar(drawn, ax=[above, below], label="samples of the class")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))

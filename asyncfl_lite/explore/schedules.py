@@ -1,7 +1,7 @@
 """The schedule explorer: what staleness does to an update's weight, and which of these weights a run really uses.
 
 FedRevive's β and AFL-DW's 1 - β (FedRevive §3.1, Fig. 11), FedAsync's α s(τ) (Xie et al. 2019, §5), KUIPER's β_t
-(Eq. 3), FedADT's β, and its α̃, which follows the version (Eq. 8). No formula stands here: the methods are asked.
+(Eq. 3), FedADT's β, and its α̃, which follows the version (Eq. 8). The methods compute the weights.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.explore.staleness import READY_LAWS, run_clock
 from asyncfl_lite.plots import ACCENT, NEUTRAL, shade, title, use_style
 
-MEANING = {
+WEIGHT_MEANINGS = {
     "fedrevive": "β, weight of the distilled part",
     "dd_fedrevive": "β, weight of the distilled part",
     "afl_dw": "1 - β",
@@ -38,7 +38,7 @@ MEANING = {
 }
 """What papers call the weight that a method gives an update by its staleness; the methods that can be drawn."""
 
-LINES: dict[str, dict[str, Any]] = {"fedrevive": {}, "afl_dw": {}, "fedasync": {}, "kuiper": {}, "fedadt": {}}
+DEFAULT_LINES: dict[str, dict[str, Any]] = {"fedrevive": {}, "afl_dw": {}, "fedasync": {}, "kuiper": {}, "fedadt": {}}
 """What is drawn where nothing else is asked for: method, or variant such as ``fedasync-hinge``, -> its settings."""
 
 
@@ -49,15 +49,15 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
     other method it is measured: how far the model moves, at server rate 1, when one update of length 1 arrives.
 
     Args:
-        method: one of :data:`MEANING`, with a buffer of one; ``fedasync-hinge`` for a variant of ``fedasync``.
+        method: one of :data:`WEIGHT_MEANINGS`, with a buffer of one; ``fedasync-hinge`` for a variant of ``fedasync``.
         settings: the method's own.
 
     Raises:
         ConfigError: for another method, or a setting that it does not have.
     """
     name = method.split("-")[0]
-    if name not in MEANING:
-        raise ConfigError(f"method: must be one of {', '.join(MEANING)}, got {name!r}")
+    if name not in WEIGHT_MEANINGS:
+        raise ConfigError(f"method: must be one of {', '.join(WEIGHT_MEANINGS)}, got {name!r}")
     if name == "fedadt":
         settings = {**settings, "kd_lr": 0.0}  # what it distils before it weighs needs data
     server = make_algorithm(name, **settings)
@@ -81,7 +81,7 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
 
     Args:
         updates: columns ``staleness`` and ``version``, of a result or of :func:`~asyncfl_lite.explore.run_clock`.
-        lines: method or variant -> settings; :data:`LINES` by default.
+        lines: method or variant -> settings; :data:`DEFAULT_LINES` by default.
 
     Returns:
         The figure; its axes are weights, weights in use, staleness, and α̃ by version (empty without FedADT).
@@ -89,7 +89,7 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
     Raises:
         ConfigError: if a method or setting does not exist, or there is no update.
     """
-    lines = LINES if lines is None else lines
+    lines = DEFAULT_LINES if lines is None else lines
     if not len(updates):
         raise ConfigError("updates: must hold at least one update, got none")
     tau = updates["staleness"].to_numpy()
@@ -124,7 +124,7 @@ def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left:
         right.plot(used.mean(), row, "o", color=colour)
         where = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
         right.annotate(f"{used.mean():.2f}", (np.quantile(used, 0.95), row), **where)
-        labels.append(f"{title(method)}: {MEANING[name].split(',')[0]}")
+        labels.append(f"{title(method)}: {WEIGHT_MEANINGS[name].split(',')[0]}")
     left.set(ylabel="weight (no unit)", ylim=(-0.03, 1.05), title="thick: where the middle 90% of updates are")
     right.set(
         yticks=range(len(labels)), yticklabels=labels, ylim=(len(labels) - 0.4, -0.7),
@@ -160,7 +160,7 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
 
 @lru_cache(maxsize=8)
 def _updates(law: str, concurrency: int) -> pd.DataFrame:
-    """Return 1,000 updates, a version each, of 10 times as many clients as train at the same time."""
+    """Return 1,000 updates, one version each, of 10 times as many clients as train at the same time."""
     clock = run_clock(
         law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, redispatch="after_agg", versions=1000
     )

@@ -46,7 +46,7 @@ def run_clock(
     seed: int = 0,
     **settings: Any,
 ) -> Schedule:
-    """Return who trains when if all clients have as many samples, without data or training.
+    """Return which client trains when, if all clients have equally many samples; no data, no training.
 
     Args:
         law: name of the delay law.
@@ -74,7 +74,7 @@ def run_clock(
 
 
 def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> float:
-    """Return the mean staleness of a long run: jobs that age with a version, over updates a version.
+    """Return the mean staleness of a long run: jobs that age with a version, over updates per version.
 
     With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
     ``before_agg``, A - 1 under ``after_agg``, A - M under ``burst``; under ``rounds`` only those that a version in
@@ -155,7 +155,7 @@ def staleness_figure(
 
 
 def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
-    """Draw the mean of what has arrived by each version, and that of all age handed out by then."""
+    """Draw the mean of what has arrived by each version, and of all ages that jobs have gained by then."""
     updates = planned.updates
     total, made = updates["staleness"].cumsum(), updates["version"].diff() != 0
     made.iloc[0] = updates["version"].iloc[0] > 0

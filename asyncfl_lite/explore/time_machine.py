@@ -1,4 +1,4 @@
-"""The time machine: scrubs through a run; who trains on which version now, what arrives, how accuracy moves."""
+"""The time machine: scrubs through a run; which client trains on which version, what arrives, how accuracy moves."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def moment(result: Result, time: float) -> Moment:
 
 
 def moment_figure(result: Result, time: float) -> Figure:
-    """Draw a run at one virtual time: who trains on which version, what came and comes, how good the model is.
+    """Draw a run at one virtual time: which client trains on which version, arrivals, and accuracy.
 
     A job has the colour of the staleness that its update has on arrival, as in
     :func:`~asyncfl_lite.plots.plot_gantt`, whatever the time that is shown; grey if it does not arrive within the run.
@@ -135,7 +135,7 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
 
 
 def _said(now: Moment, time: float) -> str:
-    """Return a moment in words: where the server is, and everybody who reports at this instant and at the next."""
+    """Return a moment in words: where the server is, and the clients that report at this instant and at the next."""
     said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "nobody has reported"

@@ -20,7 +20,7 @@ MODELS: Registry[ModelSpec] = Registry("model")
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What a task's inputs look like, for those who make some up.
+    """What a task's inputs look like, for methods that make some up.
 
     Attributes:
         shape: of one input.

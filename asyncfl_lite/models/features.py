@@ -1,4 +1,4 @@
-"""Statistics of a model's inner features φ, by which made-up inputs are told from real ones.
+"""Statistics of a model's inner features φ, by which made-up inputs differ from real ones.
 
 FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
 φ is a mean and a variance for every channel of

@@ -34,7 +34,7 @@ class LSTM(ModelSpec):
     vectorises: ClassVar[bool] = False  # torch's LSTM; spelt out so that it would, it is 3 to 5 times slower in all
 
     vocabulary: int = Field(1000, ge=1)
-    """Number of tokens where no task says it."""
+    """Number of tokens, where no task gives it."""
     embedding: int = Field(8, ge=1)
     width: int = Field(64, ge=1)
     layers: int = Field(2, ge=1)

@@ -36,7 +36,7 @@ class TokenIds(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep `transformers` from printing bars and reports on weights inside; its bar for GGUF knows no switch."""
+    """Keep `transformers` from printing bars and reports on weights inside; its bar for GGUF has no switch."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -112,7 +112,7 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
 
 def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
-    """Return a checkpoint's tokeniser and its ids; one that parts no sentences, as T5's, ends them."""
+    """Return a checkpoint's tokeniser and its ids; one that has no separator, as T5's, ends each sentence instead."""
     from transformers import AutoTokenizer
 
     tokeniser = from_checkpoint(AutoTokenizer, name, download)

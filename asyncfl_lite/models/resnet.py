@@ -13,7 +13,7 @@ from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.vision import Norm, norm_layers
 
 RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4, 6, 3)}
-"""Blocks a stage by name; KUIPER prints no layout of its ResNet-26, this one has 26 layers."""
+"""Blocks per stage by name; KUIPER prints no layout of its ResNet-26, this one has 26 layers."""
 
 
 def layout(total: int, stages: int) -> tuple[int, ...]:
@@ -36,7 +36,7 @@ def _named(blocks: Any) -> Any:
 
 
 Blocks = Annotated[tuple[int, ...], BeforeValidator(_named), Field(min_length=1)]
-"""Residual blocks a stage, or a ResNet's name."""
+"""Residual blocks per stage, or a ResNet's name."""
 
 
 @MODELS.register("resnet")
@@ -51,7 +51,7 @@ class ResNet(ModelSpec):
 
     width: int = Field(8, ge=2)
     blocks: Blocks = (1, 1, 1)
-    """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
+    """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"
     """``none`` is what FedRevive's authors train, from weights that were trained before."""
 

@@ -3,7 +3,7 @@
 ``torch.func.vmap`` does this for any module, at a price for every operation. The usual chain of image layers, a
 flattening and linear layers is therefore written out: G convolutions are one grouped convolution, channels last,
 where pooling and ReLU run over the channels of all models at once; G linear layers are one batched matrix product.
-Both give what vmap gives, within rounding.
+Both give what vmap gives, up to rounding.
 """
 
 from __future__ import annotations

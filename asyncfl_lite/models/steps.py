@@ -1,6 +1,6 @@
 """Optimisers that step a whole cohort: every row of a ``(G, d)`` matrix is one client's model.
 
-A row is stepped exactly as ``torch.optim`` would step that client alone (held to it by a test), with
+A row is stepped exactly as ``torch.optim`` would step that client alone (a test compares them), with
 state that starts fresh for every job. Rows may drop out at the end: a later call may pass fewer.
 """
 

@@ -61,7 +61,7 @@ class TextTransformer(ModelSpec):
     takes = "tokens"
 
     vocabulary: int = Field(1000, ge=2)
-    """Number of tokens where the task does not say; ids are below it."""
+    """Number of tokens, where no task gives it; ids are below it."""
     width: int = Field(32, ge=1)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)

@@ -48,7 +48,7 @@ class _PredictionTokenClassifier(nn.Module):
         encoder: of `transformers`.
         num_classes: C.
         ids: of the tokens that matter.
-        trained_layers: how many of the last layers are trained, beside the head; None for all there is.
+        trained_layers: how many of the last layers are trained, beside the head; None for all.
     """
 
     def __init__(
@@ -105,12 +105,12 @@ class TransformerSpec(ModelSpec):
     download: bool = False
     """Whether a checkpoint may be fetched over the network."""
     vocabulary: int = Field(1000, ge=3)
-    """Number of tokens where no task says it."""
+    """Number of tokens, where no task gives it."""
     width: int = Field(64, ge=1)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
     trained_layers: int | None = Field(None, ge=1)
-    """Train and send so many of the last layers, and a classifier's head, and nothing else; none: all weights."""
+    """Train and send only this many of the last layers, and a classifier's head; None for all weights."""
 
     @model_validator(mode="after")
     def _divides(self) -> TransformerSpec:

@@ -25,7 +25,7 @@ class ResNet3d(ModelSpec):
 
     width: int = Field(8, ge=2, multiple_of=2)
     blocks: Blocks = (1, 1, 1)
-    """Residual blocks a stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
+    """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Literal["group", "batch"] = "group"
     """GroupNorm with 2 groups, or torchvision's BatchNorm."""
     trainable: Literal["all", "last"] = "all"

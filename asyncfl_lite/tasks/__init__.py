@@ -1,6 +1,6 @@
 """Tasks by name: data, metric, the server's own sets; importing this package registers them all.
 
-A kind of data has a folder, a task or a family of tasks a file in it.
+Each kind of data has a folder, and each task or family of tasks a file in it.
 """
 
 from asyncfl_lite.tasks import generation, images, text, video  # noqa: F401 - they register

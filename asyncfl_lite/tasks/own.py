@@ -1,4 +1,4 @@
-"""One's own data as a task: what it must look like, and a line that says so where it does not."""
+"""Your own data as a task: what it must look like, and an error of one line where it does not."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _inputs(name: str, values: Any) -> Tensor:
     """Return inputs, real ones as float32 and token ids as int64."""
     tensor = _tensor(name, values)
     if tensor.dim() < 2:
-        raise DataError(f"{name}: must have a sample a row, (n, …), got shape {tuple(tensor.shape)}")
+        raise DataError(f"{name}: must have one sample per row, (n, …), got shape {tuple(tensor.shape)}")
     if tensor.dtype in (torch.uint8, torch.bool) or tensor.is_complex():
         raise DataError(f"{name}: must be real numbers, or int64 token ids, got {tensor.dtype}; scale them first")
     if tensor.is_floating_point() and not torch.isfinite(tensor).all():
@@ -81,8 +81,8 @@ def stacked(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
         ]
         return torch.stack([value for value, _ in items]), torch.tensor([label for _, label in items])
     except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
-        told = f"{type(error).__name__}: {reason(error)}"
-        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({told})") from None
+        found = f"{type(error).__name__}: {reason(error)}"
+        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({found})") from None
 
 
 def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> UnlabelledSet:

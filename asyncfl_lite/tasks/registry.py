@@ -1,4 +1,4 @@
-"""Tasks by name, and what has to load one."""
+"""Tasks by name, and the settings that load one."""
 
 from __future__ import annotations
 

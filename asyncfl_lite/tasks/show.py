@@ -1,4 +1,4 @@
-"""What a task is, in words and in pictures: its fields, examples with their labels, and who holds which."""
+"""What a task is, in words and in pictures: its fields, examples with their labels, and the clients' shares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Parts = Sequence[np.ndarray]
 """Client -> ``(n_i,)`` places of its samples in the task's training set."""
 
 COLUMNS = 5
-"""Images beside each other."""
+"""Images per row."""
 
 
 def title(task: Task) -> str:
@@ -33,7 +33,7 @@ def title(task: Task) -> str:
 
 
 def describe(task: Task, parts: Parts | None = None) -> str:
-    """Return what a task is, a line a fact: sizes, shapes, classes, metric, source, licence.
+    """Return what a task is, one line per fact: sizes, shapes, classes, metric, source, licence.
 
     Args:
         task: the task.
@@ -202,14 +202,14 @@ def _draw_rows(task: Task, places: list[int], axes: Axes) -> None:
 
 
 def _draw_histogram(task: Task, parts: Parts, axes: Axes) -> None:
-    """Draw who holds how many samples of which class, or how many at all where samples have no one class."""
+    """Draw how many samples of each class each client holds, or how many in all where samples have several labels."""
     counts = label_histogram(task, parts)
     if counts is None:
         axes.bar(range(len(parts)), [len(part) for part in parts], color=NEUTRAL)
         axes.set(xlabel="client", ylabel="samples")
         return
     drawn = axes.imshow(counts.T, aspect="auto", cmap=sns.color_palette("crest", as_cmap=True), interpolation="nearest")
-    drawn.set_data(np.ma.masked_equal(counts.T, 0))  # who holds none of a class stays white
+    drawn.set_data(np.ma.masked_equal(counts.T, 0))  # a client that holds none of a class stays white
     axes.figure.colorbar(drawn, ax=axes, label="samples")
     named = task.class_names if len(task.class_names) == counts.shape[1] <= 20 else ()
     if named:

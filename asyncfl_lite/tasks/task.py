@@ -31,7 +31,7 @@ class Task:
         num_classes: C.
         source: where the data comes from.
         unlabelled: the server's unlabelled sets by name.
-        owners: ``(n,)`` int64 who a sample belongs to by nature, or None.
+        owners: ``(n,)`` int64 the natural owner of each sample, such as its writer, or None.
         kinds: ``(n,)`` int64 by which partitions mix samples unequally, where that is not the label.
         vocabulary: how many tokens there are where inputs are token ids, else None.
         class_names: C names, or none.
@@ -70,14 +70,14 @@ class Task:
         unlabelled: Tensor | np.ndarray | None = None,
         owners: np.ndarray | None = None,
     ) -> Task:
-        """Make a task of one's own tensors or arrays.
+        """Make a task of your own tensors or arrays.
 
         Args:
             inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, labels are numbered from 0.
             test_inputs, test_labels: the same for testing.
             name: what results call it.
             unlabelled: ``(u, …)`` the server's unlabelled inputs; FedEcho knows them as ``own``.
-            owners: ``(n,)`` who a sample belongs to, for the partition ``natural``.
+            owners: ``(n,)`` the owner of each sample, for the partition ``natural``.
 
         Raises:
             DataError: when shapes do not fit together, or labels are no classes.
@@ -128,7 +128,7 @@ class Task:
         return describe(self, parts)
 
     def show(self, parts: Sequence[np.ndarray] | None = None) -> Figure:
-        """Draw examples with their labels; with clients' ``parts`` also who has which labels."""
+        """Draw examples with their labels; with clients' ``parts`` also which client has which labels."""
         from asyncfl_lite.tasks.show import show
 
         return show(self, parts)
@@ -140,7 +140,7 @@ class Task:
 
     @property
     def input_spec(self) -> InputSpec:
-        """Shape, range and classes, for who makes inputs up."""
+        """Shape, range and classes, for methods that make inputs up."""
         if not self.inputs.is_floating_point():
             vocabulary = self.vocabulary or int(self.inputs.max()) + 1
             return InputSpec(self.input_shape, self.num_classes, vocabulary=vocabulary)
@@ -158,7 +158,7 @@ class Task:
     def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """Return the ``(m, C)`` logits of every prediction in a batch's outputs, for distillation.
 
-        For classification these are the outputs, ``m = n``; a task of sequences has one a token that counts.
+        For classification these are the outputs, ``m = n``; a task of sequences has one per token that counts.
         """
         return outputs
 
@@ -171,7 +171,7 @@ class Task:
         return labels
 
     def class_logits(self, outputs: Tensor) -> Tensor:
-        """Return ``(n, C)`` one row of logits a sample, for methods that sort samples by class."""
+        """Return ``(n, C)`` one row of logits per sample, for methods that sort samples by class."""
         return outputs
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:

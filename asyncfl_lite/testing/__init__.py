@@ -9,7 +9,7 @@ After the model of scikit-learn's ``check_estimator``. A method's author calls i
         check_algorithm(Mine(buffer_size=5, my_switch="other"))  # with these settings
 
 The rules are one small function each, in :mod:`asyncfl_lite.testing.checks`; a new one goes into its list
-``CHECKS``. What they put a method into, a tiny run on made-up data, is in :mod:`asyncfl_lite.testing.candidate`.
+``CHECKS``. The tiny run on made-up data that they put a method into is in :mod:`asyncfl_lite.testing.candidate`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
 
     Raises:
         AlgorithmCheckError: with a line for every check that failed. An exception that the method throws is a
-            failure of the check that met it, told with the line of the method's code.
-        ConfigError: for what is no method.
+            failure of the check that met it, printed with the line of the method's code.
+        ConfigError: for anything that is not a method.
 
     Example: FedBuff keeps all rules. Changing the global model in place breaks one, because clients still train
     on the version that would change under them.

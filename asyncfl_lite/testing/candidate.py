@@ -25,7 +25,7 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 INPUT_SHAPE = (1, 8, 8)
 NUM_CLASSES = 4
-SMALL: dict[str, Any] = {
+SMALL_RUN: dict[str, Any] = {
     "partition": "iid",
     "delay": "exponential",
     "model": "mlp",
@@ -38,9 +38,9 @@ SMALL: dict[str, Any] = {
     "eval_every": 1000,
     "seed": 1,
 }
-"""The run that methods are checked in, but for its buffer, concurrency and length."""
+"""Settings of the run that methods are checked in; its buffer, concurrency and length depend on the method."""
 
-LESS_WORK = {"distill_samples": 100}
+LIGHTER_SETTINGS = {"distill_samples": 100}
 """Settings that a class is checked with in place of its defaults, so that its server does not work for long."""
 
 
@@ -85,7 +85,7 @@ class Candidate:
         buffer_size = changes.get("buffer_size", self.buffer_size)
         concurrency = buffer_size if self.cls.redispatch == "rounds" else max(4, buffer_size)
         usual = {
-            **SMALL,
+            **SMALL_RUN,
             "algorithm": self.name,
             "buffer_size": buffer_size,
             "server_lr": self.server_lr,
@@ -116,7 +116,7 @@ Check = Callable[[Candidate], None]
 
 @contextmanager
 def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
-    """Give a method a name inside, by which configurations find it."""
+    """Register a method under a name for as long as the context lasts, so that configurations find it."""
     cls = algorithm if isinstance(algorithm, type) else type(algorithm)
     if not issubclass(cls, Algorithm):
         raise ConfigError(f"algorithm: must be a subclass of Algorithm or an instance of one, got {algorithm!r}")
@@ -126,7 +126,7 @@ def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
         make = Candidate(cls, name, algorithm.buffer_size, algorithm.server_lr, algorithm.bn_mode, settings)
     else:
         fields = getattr(cls.Settings, "model_fields", {})
-        less = {setting: value for setting, value in LESS_WORK.items() if setting in fields}
+        less = {setting: value for setting, value in LIGHTER_SETTINGS.items() if setting in fields}
         make = Candidate(cls, name, 3 if cls.buffered else 1, settings=less)
     ALGORITHMS.register(name)(cls)
     try:
@@ -159,7 +159,7 @@ class _EverySet(dict[str, UnlabelledSet]):
 
 @lru_cache(maxsize=2)
 def small_task(num_samples: int) -> Task:
-    """Return images of noise around one image a class, values in [0, 1], with unlabelled sets of every name."""
+    """Return images of noise around one image per class, values in [0, 1], with unlabelled sets of every name."""
     rng = np.random.default_rng(0)
     labels = np.arange(num_samples) % NUM_CLASSES
     images = (rng.random((NUM_CLASSES, *INPUT_SHAPE))[labels] + rng.random((num_samples, *INPUT_SHAPE))) / 2

@@ -12,7 +12,7 @@ from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.testing.candidate import Candidate, expect
 
 FAMILIES = ("synchronous", "asynchronous", "buffered", "distilling")
-LONGEST_LINE = 105
+LONGEST_SUMMARY = 105
 
 
 def check_declarations(make: Candidate) -> None:
@@ -23,9 +23,9 @@ def check_declarations(make: Candidate) -> None:
         expect(bool(getattr(cls, name)), f"{what} must have a {name}, which tables and pictures show; it is empty")
     line = (cls.__doc__ or "").strip().split("\n")[0]
     expect(
-        0 < len(line) <= LONGEST_LINE,
-        f"the docstring of {what} must begin with a line of 1 to {LONGEST_LINE} characters, which `asyncfl-lite list` "
-        f"shows; it has {len(line)}",
+        0 < len(line) <= LONGEST_SUMMARY,
+        f"the docstring of {what} must begin with a line of 1 to {LONGEST_SUMMARY} characters, which "
+        f"`asyncfl-lite list` shows; it has {len(line)}",
     )
     _expect_known("family", cls.family, FAMILIES, "tables sort by it")
     _expect_known("redispatch", cls.redispatch, tuple(SCHEDULING), "it names the scheduling policy")

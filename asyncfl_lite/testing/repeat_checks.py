@@ -1,4 +1,4 @@
-"""The rules by which a run can be repeated, and gone on with where it stopped: saving, seeds, random numbers."""
+"""The rules by which a run can be repeated and resumed: saving, seeds, random numbers."""
 
 from __future__ import annotations
 

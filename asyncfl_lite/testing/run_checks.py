@@ -1,4 +1,4 @@
-"""The rules that a small run shows: versions, nothing changed in place, standing still, who trains when."""
+"""The rules that a small run shows: versions, nothing changed in place, standing still, which client trains when."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.testing.candidate import Candidate, expect, simulate
 from asyncfl_lite.testing.values import Kept, difference
 
-PLAN = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
+PLAN_COLUMNS = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
 BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batch"}, "cohort": "off", "rounds": 2}
 
 
@@ -116,17 +116,17 @@ def _expect_at_rest(run: Run, train: Train, why: str) -> None:
 
 
 def check_schedule(make: Candidate) -> None:
-    """Who trains when is the plan: that of a server without a model, under the same configuration."""
+    """Which client trains when is planned by the clock alone: the method does not change it."""
     run = make.run()
     simulate(run)
     server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
     server.start(torch.zeros(1), keep_versions=False)
     plan = make_simulation(run.config, run.parts, server)
     plan.run(lambda jobs: [Outcome(torch.zeros(1), len(run.parts[job.client])) for job in jobs])
-    expected, found = (who_did_what(clock, run.parts).updates[PLAN] for clock in (plan, run.simulation))
+    expected, found = (who_did_what(clock, run.parts).updates[PLAN_COLUMNS] for clock in (plan, run.simulation))
     expect(
         expected.equals(found),
-        "who trains when must not depend on the method, so that methods are compared on the same arrivals; "
+        "which client trains when must not depend on the method, so that methods are compared on the same arrivals; "
         + _first_row_apart(expected, found),
     )
 
@@ -137,7 +137,7 @@ def _first_row_apart(expected: pd.DataFrame, found: pd.DataFrame) -> str:
     if not len(apart):
         return f"{len(expected)} arrivals were planned and {len(found)} came"
     row = int(apart[0])
-    planned, came = (", ".join(f"{key} {table[key][row]:g}" for key in PLAN) for table in (expected, found))
+    planned, came = (", ".join(f"{key} {table[key][row]:g}" for key in PLAN_COLUMNS) for table in (expected, found))
     return f"arrival {row + 1} was planned as {planned} and came as {came}"
 
 

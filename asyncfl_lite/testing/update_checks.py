@@ -13,7 +13,7 @@ from asyncfl_lite.testing.values import copied, difference
 
 
 def check_buffer_size(make: Candidate) -> None:
-    """A buffer of M makes a version of every M fresh updates, a buffer of one and a method without of every update."""
+    """A buffer of M makes a version of every M fresh updates; with a buffer of one, or none, every update makes one."""
     updates = reports(make, 2 * make.at_least_two)
     for size in sorted({1, make.at_least_two}):
         method = make.run(buffer_size=size).algorithm
@@ -40,9 +40,9 @@ def check_same_client(make: Candidate) -> None:
 
 
 def check_order(make: Candidate) -> None:
-    """The order of fresh updates of different clients inside one buffer does not matter, but for rounding.
+    """The order of fresh updates of different clients inside one buffer does not matter, except for rounding.
 
-    Reckoned in float64. A method that means its order to matter declares ``order_matters = True``.
+    Computed in float64. A method in which the order is meant to matter declares ``order_matters = True``.
     """
     if not make.cls.buffered or make.cls.order_matters:
         return
@@ -138,8 +138,8 @@ def check_starts(make: Candidate) -> None:
     """Without ``start`` in an update, the method finds what it started from in its own record of versions."""
     updates = reports(make, 2 * make.at_least_two)
     bare = [dataclasses.replace(update, start=None) for update in updates]
-    told = feed(make.run().algorithm, updates)
-    found = difference(told.state(), feed(restart(make.run(), keep_versions=True), bare).state(), "state")
+    informed = feed(make.run().algorithm, updates)
+    found = difference(informed.state(), feed(restart(make.run(), keep_versions=True), bare).state(), "state")
     expect(
         found is None,
         "self.start_of(update) must be asked for what an update started from, since outside a simulation updates come "

@@ -75,7 +75,7 @@ def _shown(value: Any) -> str:
 
 
 class Kept:
-    """Tensors beside copies of them, to see later whether someone wrote into them."""
+    """Tensors beside copies of them, to see later whether anything was written into them."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[str, Tensor, Tensor]] = []

@@ -2,7 +2,7 @@
 
 That code cuts made-up images of CIFAR anew whenever a model on the server sees them, borders reflected, and mirrors
 half of them; it also turns those of CIFAR-100 by up to 15 degrees, which is left out here. The paper names none of it.
-Clients' real images are a task's affair (its setting ``augment``).
+Clients' real images follow the task's setting ``augment``.
 """
 
 from __future__ import annotations

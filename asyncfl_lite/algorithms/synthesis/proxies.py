@@ -1,4 +1,4 @@
-"""What classes a client seems to have, told from its first uploads (FedRevive §2.1 and Appendix B).
+"""Which classes a client seems to have, inferred from its first uploads (FedRevive §2.1 and Appendix B).
 
 A model answers noise with the classes that it was trained on most. Its mean answer is the client's proxy π̂ of
 class proportions; the teachers' proxies give each teacher's weight ω̂ for each class.

@@ -1,4 +1,4 @@
-"""Making inputs up, and learning to do it better next time (FedRevive §2.2, steps 2 and 3).
+"""Generating inputs, and learning to do it better next time (FedRevive §2.2, steps 2 and 3).
 
 A maker turns parameters θ, latents z and labels into inputs. Each synthesis starts from θ and fresh latents,
 takes a few steps on both, keeps the best batch, and moves θ a little towards where the steps led (Reptile,

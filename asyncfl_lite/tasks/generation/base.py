@@ -2,7 +2,7 @@
 
 FedEcho §5.3 fine-tunes on MathInstruct and scores on GSM8K. A sequence is ``question, marker, answer, end``;
 the loss, and FedEcho's distillation, see the answer's tokens only, each predicted from the true ones before it
-(teacher forcing). The score lets the model write by itself, always its most likely token.
+(teacher forcing). For the score the model writes by itself, always its most likely token.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GenerationTask(SequenceTask):
     Attributes:
         marker: token ids between question and answer.
         end: token id behind an answer.
-        references: right final numbers of the first test samples, those that models are let write to.
+        references: right final numbers of the first test samples, for which models write an answer.
         first_answer: position at which all questions' answers are predicted first, where it is the same.
     """
 
@@ -102,8 +102,8 @@ class GenerationTask(SequenceTask):
     def written(self, predict: Callable[[Tensor], Tensor], inputs: Tensor) -> list[str]:
         """Return what a model writes behind the questions of ``(n, L)`` inputs, always its most likely token.
 
-        It stops at the end token or when the sequence is full. All questions go on together, one forward pass of
-        as many tokens as the longest has a step.
+        It stops at the end token or when the sequence is full. All questions go on together, with one forward
+        pass per step, of as many tokens as the longest has.
 
         Args:
             predict: ``(m, l)`` tokens to ``(m, l, V)`` logits.
@@ -152,7 +152,7 @@ def generation_task(
         kinds: ``(len(train),)`` int64 by which partitions mix problems unequally.
         natural: held-out problems.
         cross: returns other problems.
-        scored: how many test problems models are let write to; with 0 the metric is the token accuracy.
+        scored: for how many test problems models write an answer; with 0 the metric is the token accuracy.
         source: where they come from; how many did not fit in ``length`` is added.
         about: the task's other fields.
 

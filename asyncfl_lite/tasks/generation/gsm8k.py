@@ -22,8 +22,8 @@ from asyncfl_lite.tasks.task import Task
 CALCULATOR = re.compile(r"<<.*?>>")
 """Notes in GSM8K's answers for a calculator."""
 
-MOST_STEPS = 8
-"""Answers of so many lines or more are one kind."""
+MOST_STEPS_COUNTED = 8
+"""Answers with this many lines or more are one kind."""
 
 GSM8K_HOW = (
     "get train.jsonl and test.jsonl of github.com/openai/grade-school-math and name the folder in task_settings "
@@ -36,7 +36,7 @@ MATHINSTRUCT_HOW = (
 
 
 def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
-    """Return some strings of every object in a file with a JSON list, or with a JSON object a line.
+    """Return some strings of every object in a file with a JSON list, or with one JSON object per line.
 
     Raises:
         DataError: naming the place of an object that lacks one of them.
@@ -113,7 +113,7 @@ class MathsSource(TaskSource):
     test_samples: int | None = Field(None, ge=1)
     """Test problems, the first; None for all."""
     scored: int = Field(200, ge=0)
-    """Test problems, the first, to which models are let write an answer. That takes a forward pass a token; with 0
+    """Test problems, the first, for which models write an answer. That takes one forward pass per token; with 0
     `accuracy` is that of the true answers' tokens instead."""
     held_out: int = Field(100, ge=1)
     """Training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
@@ -165,7 +165,7 @@ class GSM8K(MathsSource):
     def read(self) -> tuple[list[Problem], np.ndarray]:
         """Return GSM8K's training problems; a problem's kind is how many steps its solution has."""
         problems = read_gsm8k(self.folder, "train", self.download)
-        steps = [min(answer.partition("####")[0].strip().count("\n") + 1, MOST_STEPS) for _, answer in problems]
+        steps = [min(answer.partition("####")[0].strip().count("\n") + 1, MOST_STEPS_COUNTED) for _, answer in problems]
         return problems, np.unique(steps, return_inverse=True)[1]
 
     def cross(self) -> list[Problem]:

@@ -22,14 +22,14 @@ KINDS = {
     "twice {b}": lambda a, b: a + 2 * b,
     "shares {b}": lambda a, b: a % b if b > 1 else None,
 }
-"""How a problem ends and its answer for numbers from 0 to 9: the last is what remains of equal shares."""
+"""How a problem ends, and its answer for numbers from 0 to 9; the last asks for the rest of a division."""
 
-LONGEST = 26
-"""Characters in a question, which shorter ones reach with spaces before them."""
+QUESTION_LENGTH = 26
+"""Characters in a question; shorter ones get spaces before them."""
 
 
 def characters() -> LanguageTokens:
-    """Return tokens that are characters, 50 of them; letters are made small."""
+    """Return tokens that are characters, 50 of them; letters become lower case."""
     ids = {character: len(SPECIAL) + number for number, character in enumerate(CHARACTERS)}
     unknown = SPECIAL.index("[UNK]")
     texts = ["", "=", "", "?", *CHARACTERS]
@@ -40,7 +40,7 @@ def characters() -> LanguageTokens:
     return LanguageTokens(
         encode=encode,
         decode=lambda row: "".join(texts[token] for token in row),
-        prompt=lambda question: [*encode(question.rjust(LONGEST)), 1],
+        prompt=lambda question: [*encode(question.rjust(QUESTION_LENGTH)), 1],
         size=len(texts),
         marker=(1,),
         end=2,
@@ -86,7 +86,7 @@ class ModMath(TaskSource):
         return generation_task(
             "modmath",
             characters(),
-            LONGEST + 3,  # a marker and two digits; the end is only predicted
+            QUESTION_LENGTH + 3,  # a marker and two digits; the end is only predicted
             [problems[place] for place in train],
             [problems[place] for place in test],
             kinds=kinds[train],

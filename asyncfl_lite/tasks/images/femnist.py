@@ -50,7 +50,7 @@ def read_leaf(folder: Path) -> Written:
                 own = content["user_data"][user]
                 pixels = np.asarray(own["x"], dtype=np.float64).reshape(-1, 784)
                 scale = 255 if pixels.max(initial=0) <= 1 else 1  # older copies have whole numbers up to 255
-                if not 0 <= pixels.min(initial=0) <= pixels.max(initial=0) <= 255:  # nor is it what is no number
+                if not 0 <= pixels.min(initial=0) <= pixels.max(initial=0) <= 255:  # NaN fails this, too
                     raise DataError(f"femnist: {path}: pixels of {user} must be 0 to 1, or 0 to 255")
                 images.append(np.rint(pixels * scale).astype(np.uint8))
                 labels.append(np.asarray(own["y"], dtype=np.int64))
@@ -83,7 +83,7 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
         raise MissingLibraryError("femnist: its parquet copy needs datasets; pip install datasets") from None
     level = datasets.logging.get_verbosity()
     try:
-        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what goes wrong is told below
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # the error below says what went wrong
         kind, data = ("parquet", files) if files or not download else (REPOSITORY, None)
         table = datasets.load_dataset(kind, data_files=data, split="train")
         names = np.asarray(table["writer_id"])
@@ -96,8 +96,8 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
     except DataError:
         raise
     except (*DAMAGE, datasets.exceptions.DatasetsError) as error:
-        told = str(error).split("\n")[0]
-        raise DataError(f"femnist: the parquet copy could not be read ({type(error).__name__}: {told})") from None
+        first_line = str(error).split("\n")[0]
+        raise DataError(f"femnist: the parquet copy could not be read ({type(error).__name__}: {first_line})") from None
     finally:
         datasets.logging.set_verbosity(level)
 

@@ -40,14 +40,14 @@ class ImageFiles(TaskSource):
     about: ClassVar[dict[str, object]]
     """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
     not_another: ClassVar[frozenset[str]] = frozenset()
-    """What is the same images, and so can't be its ``cross`` set."""
+    """Data sets with the same images, which can't be its ``cross`` set."""
 
     folder: str | None = None
     """Where data sets are; by default the variable ASYNCFL_DATA says, else ~/.cache/asyncfl_lite."""
     download: bool = False
     """Get the data over the network if it is not there."""
     side: int | None = Field(None, ge=8)
-    """Pixels a side; None for as many as there are."""
+    """Pixels per side; None for as many as there are."""
     samples: int | None = Field(None, ge=1)
     """Training images, as many of each class, always the same ones; None for all."""
     test_samples: int | None = Field(None, ge=1)
@@ -117,7 +117,7 @@ class ImageFiles(TaskSource):
             try:
                 return read_files(name, str(data_root(self.folder)), True, self.download)[0]
             except DataError as error:
-                told = f"{setting} images of {self.name}: {error}, or choose others, such as {setting}=photographs"
-                raise DataError(told) from None
+                message = f"{setting} images of {self.name}: {error}, or choose others, such as {setting}=photographs"
+                raise DataError(message) from None
 
         return _pool(read, side, channels)

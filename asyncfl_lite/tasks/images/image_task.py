@@ -42,7 +42,7 @@ def image_task(
         name: as configurations call it.
         train, test: labelled images.
         sets: the server's unlabelled sets by name; each gives images in [0, 1] of the task's shape.
-        augment: from the values of a black pixel, one a colour, to the task's augmentation; None for none.
+        augment: from the values of a black pixel, one per colour, to the task's augmentation; None for none.
         about: the task's other fields, such as ``source``, ``licence``, ``num_classes``.
     """
     mean, std = channel_statistics(unlabelled.unit(train[0]))

@@ -170,7 +170,7 @@ class Writers(TaskSource):
     writers: int = Field(200, ge=1)
     """How many; a client of the partition ``natural`` is one of them."""
     samples: int = Field(40, ge=1)
-    """Training images of a writer; an image is used again, in another hand, when all 4,000 were."""
+    """Training images per writer; when all 4,000 images were used, they are used again in another hand."""
     side: Literal[14, 28] = 14
 
     def load(self) -> Task:

@@ -32,7 +32,7 @@ class Known:
     places: tuple[str, ...]
 
 
-KNOWN = {
+TORCHVISION_SETS = {
     "mnist": Known("MNIST", "MNIST", ("MNIST",)),
     "fashion_mnist": Known("Fashion-MNIST", "FashionMNIST", ("FashionMNIST",)),
     "cifar10": Known("CIFAR-10", "CIFAR10", ("cifar-10-batches-py", "CIFAR10/cifar-10-batches-py")),
@@ -43,7 +43,7 @@ KNOWN = {
 
 @lru_cache(maxsize=4)
 def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Return one part of a data set of :data:`KNOWN`, checked by torchvision.
+    """Return one part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
 
     Args:
         name: of the data set.
@@ -59,7 +59,7 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
     """
     from torchvision import datasets  # a second and more to import: only when needed
 
-    known, reader = KNOWN[name], getattr(datasets, KNOWN[name].reader)
+    known, reader = TORCHVISION_SETS[name], getattr(datasets, TORCHVISION_SETS[name].reader)
     how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
     place = Path(folder) / known.places[0] if download else data_folder(folder, *known.places, how=how)
     part = {"split": "train" if train else "test"} if name == "stl10" else {"train": train}

@@ -170,7 +170,7 @@ def _photographs() -> tuple[Tensor, ...]:
 def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
     """Return random colour crops of the two photographs that scikit-learn ships, half of them mirrored.
 
-    A crop takes 64 to 320 of a photograph's 427 by 640 pixels a side. They stand in for STL-10.
+    A crop takes 64 to 320 of a photograph's 427 by 640 pixels per side. They stand in for STL-10.
     """
     crops = []
     for _ in range(count):

@@ -17,14 +17,14 @@ class NoniidBiasPart(NoniidBias):
     """What some clients of a larger `noniid_bias` federation hold (KUIPER Figs. 2, 4, 7, 13).
 
     KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
-    it grow by one of 50 slices of the data a client (Fig. 4, setup 2). With the same seed every client that is left
+    it grow by one of 50 slices of the data per client (Fig. 4, setup 2). With the same seed every client that is left
     has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
     """
 
     of: int | None = Field(None, ge=1)
     """Clients of the whole federation; none: the run's own, which leaves nobody out."""
     chosen: Literal["first", "random"] = "first"
-    """Who is in the run: clients 0, 1, …, or others for each seed."""
+    """Which clients are in the run: 0, 1, …, or others for each seed."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices."""

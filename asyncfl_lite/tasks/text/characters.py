@@ -26,7 +26,7 @@ from asyncfl_lite.tasks.text.sentences import sentence_pairs
 from asyncfl_lite.tasks.text.sequences import SequenceTask
 from asyncfl_lite.tasks.text.unlabelled import written
 
-HOW = (
+HOW_TO_GET = (
     "get tinyshakespeare's input.txt (github.com/karpathy/char-rnn), or any plays of blocks 'SPEAKER:' and speech "
     "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
 )
@@ -148,8 +148,8 @@ class Shakespeare(TaskSource):
 
     def load(self) -> Task:
         """Return the task."""
-        place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=HOW)
-        path = data_file(place, "input.txt", how=HOW)
+        place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=HOW_TO_GET)
+        path = data_file(place, "input.txt", how=HOW_TO_GET)
         speeches, sizes = roles_of(text_of(path))
         roles = {role: text for role, text in speeches.items() if sizes[role] >= self.least}
         others = [text for role, text in speeches.items() if role not in roles]

@@ -17,7 +17,7 @@ from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 
 Labelled = tuple[list[Text], list[int]]
 
-HOW = (
+HOW_TO_GET = (
     "get msr_paraphrase_train.txt and msr_paraphrase_test.txt (Microsoft Research Paraphrase Corpus) and name the "
     "folder in task_settings folder or ASYNCFL_DATA, or set download to true for GLUE's copy"
 )
@@ -59,7 +59,7 @@ class MRPC(TextSource):
     def _read(self) -> tuple[Labelled, Labelled, Labelled]:
         """Return the pairs for training, validation and testing."""
         try:
-            place = data_folder(self.folder, "MRPC", "mrpc", how=HOW)
+            place = data_folder(self.folder, "MRPC", "mrpc", how=HOW_TO_GET)
         except DataError:
             if not self.download:
                 raise
@@ -74,8 +74,8 @@ def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
     """
     from sklearn.model_selection import train_test_split
 
-    texts, labels = read_pairs(data_file(place, "msr_paraphrase_train.txt", how=HOW))
-    test = read_pairs(data_file(place, "msr_paraphrase_test.txt", how=HOW))
+    texts, labels = read_pairs(data_file(place, "msr_paraphrase_train.txt", how=HOW_TO_GET))
+    test = read_pairs(data_file(place, "msr_paraphrase_test.txt", how=HOW_TO_GET))
     chosen = train_test_split(np.arange(len(labels)), test_size=0.1, stratify=labels, random_state=0)
     train, validation = (([texts[place] for place in part], [labels[place] for place in part]) for part in chosen)
     return train, validation, test

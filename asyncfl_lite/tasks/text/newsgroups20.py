@@ -23,7 +23,7 @@ from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextSource, text_task
 
-HOW = (
+HOW_TO_GET = (
     "get the by-date version (20news-bydate-train/GROUP/POST or 20news-bydate-train.jsonl.xz, and -test) and name "
     "the folder in task_settings folder or ASYNCFL_DATA, or set download to true for scikit-learn's copy"
 )
@@ -32,7 +32,7 @@ SCIKIT_LEARNS = "20news-bydate_py3.pkz"
 """What scikit-learn keeps in its own folder once it has fetched the data."""
 
 QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
-"""A line that quotes, or says whom."""
+"""A line that quotes, or names the author of a quotation."""
 
 Posts = tuple[list[str], list[int]]
 """Texts with their line breaks, and labels."""
@@ -51,7 +51,7 @@ def without_footer(post: str) -> str:
 
 
 def without_quotes(post: str) -> str:
-    """Return the lines that neither quote nor say whom the next one quotes."""
+    """Return the lines that neither quote nor name the author of a quotation."""
     return "\n".join(line for line in post.split("\n") if not QUOTE.search(line))
 
 
@@ -108,7 +108,7 @@ class Newsgroups20(TextSource):
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
         """Return the groups' names, and the training and test posts, of the first layout that is there."""
         try:
-            place = data_folder(self.folder, *FOLDERS, how=HOW)
+            place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
         except DataError:
             if not self.download:
                 raise
@@ -117,14 +117,15 @@ class Newsgroups20(TextSource):
             return _folders(place)
         if (place / SCIKIT_LEARNS).is_file():
             return _scikit_learns(place, download=False)
-        path = data_file(place, "target_names.json", how=HOW)
+        path = data_file(place, "target_names.json", how=HOW_TO_GET)
         with reading(path, "a JSON list of the groups' names"):
             names = tuple(json.loads(text_of(path)))
             if not names or not all(isinstance(name, str) for name in names):
                 raise TypeError("no names")
         train, test = (
             _lines(
-                data_file(place, f"20news-bydate-{part}.jsonl.xz", f"20news-bydate-{part}.jsonl", how=HOW), len(names)
+                data_file(place, f"20news-bydate-{part}.jsonl.xz", f"20news-bydate-{part}.jsonl", how=HOW_TO_GET),
+                len(names),
             )
             for part in ("train", "test")
         )
@@ -132,7 +133,7 @@ class Newsgroups20(TextSource):
 
 
 def _lines(path: Path, groups: int) -> Posts:
-    """Read one JSON object a line: ``label`` and ``text``, in which tabs may stand for line breaks."""
+    """Read one JSON object per line: ``label`` and ``text``, in which tabs may stand for line breaks."""
     texts, labels = [], []
     opened = lzma.open if path.suffix == ".xz" else open
     with reading(path, "UTF-8 text, whole"), opened(path, "rt", encoding="utf-8") as file:

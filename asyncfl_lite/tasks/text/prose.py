@@ -12,7 +12,7 @@ from functools import lru_cache
 SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics"
 LICENCE = "PSF License Version 2"
 
-RULE = re.compile(r"\||[*=~^.+|-]{3,}")
+NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
 """Words that are no words but the lines under headings and around tables."""
 
 
@@ -27,7 +27,7 @@ def topics() -> dict[str, str]:
     owner: dict[str, str] = {}
     for topic in sorted(chapters, key=lambda topic: (len(chapters[topic]), topic)):
         for paragraph in re.split(r"\n\s*\n", chapters[topic]):
-            owner.setdefault(" ".join(word for word in paragraph.split() if not RULE.fullmatch(word)), topic)
+            owner.setdefault(" ".join(word for word in paragraph.split() if not NO_PROSE.fullmatch(word)), topic)
     own: dict[str, list[str]] = {}
     for paragraph, topic in owner.items():
         if paragraph:

@@ -44,7 +44,7 @@ class SequenceTask(Task):
         ):
             if labels.shape != inputs.shape[:2]:
                 raise DataError(
-                    f"{what}: must be one a token, {tuple(inputs.shape[:2])}, got shape {tuple(labels.shape)}"
+                    f"{what}: must be one per token, {tuple(inputs.shape[:2])}, got shape {tuple(labels.shape)}"
                 )
             if not torch.equal(labels != IGNORED, self.counted(inputs)):
                 raise DataError(f"{what}: must be {IGNORED} exactly where nothing is predicted")
@@ -59,7 +59,7 @@ class SequenceTask(Task):
         return inputs != self.padding
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Return each sample's mean cross-entropy over its labelled positions: ``(n,)`` nats a token."""
+        """Return each sample's mean cross-entropy over its labelled positions: ``(n,)`` nats per token."""
         right = outputs.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0]
         return -_mean_where(labels != IGNORED, right)
 

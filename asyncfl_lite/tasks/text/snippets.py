@@ -20,14 +20,17 @@ from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.text.newsgroups20 import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.text.standins import Topics20
 
-HOW = 'have a language model write about the groups, and save a line a snippet: {"text": "...", "label": 0 to 19}'
+HOW_TO_GET = (
+    "have a language model write about the groups, and save one line per snippet: "
+    '{"text": "...", "label": 0 to 19}'
+)
 
 
 @TASKS.register("topics20_snippets")
 class Topics20Snippets(Topics20):
     """Documents about other topics, `topics20`'s cross set, with those topics' numbers; tested as topics20 is.
 
-    Common words are all that they have in common with what is tested, so chance, one in twenty, is to be expected.
+    They share only common words with the test documents, so chance, one in twenty, is to be expected.
     """
 
     snippets: int = Field(1000, ge=20)
@@ -54,12 +57,12 @@ class Newsgroups20Snippets(Newsgroups20):
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
         """Return the groups' names, the snippets in place of training posts, and the test posts."""
         names, _, test = super()._read()
-        place = data_folder(self.folder, *FOLDERS, how=HOW)
-        return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW), len(names)), test
+        place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
+        return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW_TO_GET), len(names)), test
 
 
 def read_snippets(path: Path, num_classes: int) -> Posts:
-    """Return the texts and labels of a file with a JSON object a line.
+    """Return the texts and labels of a file with one JSON object per line.
 
     Each text begins with a blank line, for what precedes a post's first blank line is its header.
 

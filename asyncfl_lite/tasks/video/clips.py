@@ -1,4 +1,4 @@
-"""Video files to tensors: decoded once with PyAV, kept on disk, what cannot be read told and left out."""
+"""Video files to tensors: decoded once with PyAV, kept on disk; clips that cannot be read are listed and left out."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from asyncfl_lite.base.errors import DataError, MissingLibraryError
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Of Kinetics-400's red, green and blue in [0, 1], as torchvision's video models take them."""
 
-TOLD = 10
-"""As many unreadable clips get a warning of their own."""
+MOST_WARNINGS = 10
+"""How many unreadable clips get a warning of their own."""
 
 
 class Clip(NamedTuple):
@@ -116,8 +116,8 @@ def read_clips(
         MissingLibraryError: without PyAV.
     """
     sizes = [(videos / clip.path).stat().st_size if (videos / clip.path).is_file() else -1 for clip in clips]
-    told = json.dumps([[clip.path for clip in clips], sizes, frames, side])
-    array = cache / f"{name}-{frames}x{side}-{hashlib.sha256(told.encode()).hexdigest()[:12]}.npy"
+    listed = json.dumps([[clip.path for clip in clips], sizes, frames, side])
+    array = cache / f"{name}-{frames}x{side}-{hashlib.sha256(listed.encode()).hexdigest()[:12]}.npy"
     notes = array.with_suffix(".json")
     if not clips:
         raise DataError(f"{videos}: the split files must name clips for {name}, they name none")
@@ -182,10 +182,10 @@ def _decoded_or_why(path: Path, frames: int, side: int) -> np.ndarray | str:
 
 
 def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
-    """Warn of clips that are left out, one by one up to ``TOLD``."""
-    for path, why in list(skipped.items())[:TOLD]:
+    """Warn of clips that are left out, one by one up to ``MOST_WARNINGS``."""
+    for path, why in list(skipped.items())[:MOST_WARNINGS]:
         warnings.warn(f"{videos / path}: skipped, {why}", stacklevel=4)
-    if len(skipped) > TOLD:
+    if len(skipped) > MOST_WARNINGS:
         warnings.warn(f"{videos}: {len(skipped)} clips skipped in all; {notes} lists them", stacklevel=4)
 
 

@@ -14,7 +14,7 @@ from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.video.motion import MovingDigits
 
-RECORDED = 8
+RECORDED_FRAMES = 8
 """Frames of a clip of :class:`MovingDigits`."""
 
 
@@ -24,12 +24,12 @@ class MovingDigitsFrames(MovingDigits):
 
     title: ClassVar[str] = "movingdigits_frames"
 
-    frames: int = Field(RECORDED, ge=1, le=RECORDED)
+    frames: int = Field(RECORDED_FRAMES, ge=1, le=RECORDED_FRAMES)
     """Of a clip: the middles of so many equal parts, as of the videos of real tasks. One frame shows no direction."""
 
     def load(self) -> Task:
         """Return the task."""
-        whole, places = super().load(), ((np.arange(self.frames) + 0.5) * RECORDED / self.frames).astype(int)
+        whole, places = super().load(), ((np.arange(self.frames) + 0.5) * RECORDED_FRAMES / self.frames).astype(int)
 
         def seen(clips: Tensor) -> Tensor:
             return clips[:, :, places].contiguous()

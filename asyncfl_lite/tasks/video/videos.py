@@ -1,6 +1,6 @@
 """Video: clips of human actions, read from folders of video files and the split files of their authors.
 
-KUIPER (§4) fine-tunes on HMDB51 (8 frames a clip) and UCF101 (32 frames) what it distilled on Kinetics. The
+KUIPER (§4) fine-tunes on HMDB51 (8 frames per clip) and UCF101 (32 frames) what it distilled on Kinetics. The
 stand-in for all three is in :mod:`asyncfl_lite.tasks.video.motion`.
 """
 
@@ -146,7 +146,7 @@ class UCF101(SplitVideoFolder):
 
 @TASKS.register("hmdb51")
 class HMDB51(SplitVideoFolder):
-    """HMDB51: 6,766 clips of 51 human actions, 3,570 train and 1,530 test a split, from video files."""
+    """HMDB51: 6,766 clips of 51 human actions, 3,570 train and 1,530 test per split, from video files."""
 
     title = "HMDB51"
     dataset = "hmdb51"
