@@ -97,7 +97,8 @@ def test_one_update_and_none():
 
 def test_every_method_that_is_named_can_be_drawn():
     labels = [
-        tick.get_text() for tick in schedule_figure(UPDATES, {name: {} for name in WEIGHT_MEANINGS}).axes[1].get_yticklabels()
+        tick.get_text()
+        for tick in schedule_figure(UPDATES, {name: {} for name in WEIGHT_MEANINGS}).axes[1].get_yticklabels()
     ]
     assert len(labels) == len(WEIGHT_MEANINGS) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels
 

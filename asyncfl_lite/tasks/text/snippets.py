@@ -21,8 +21,7 @@ from asyncfl_lite.tasks.text.newsgroups20 import FOLDERS, Newsgroups20, Posts
 from asyncfl_lite.tasks.text.standins import Topics20
 
 HOW_TO_GET = (
-    "have a language model write about the groups, and save one line per snippet: "
-    '{"text": "...", "label": 0 to 19}'
+    'have a language model write about the groups, and save one line per snippet: {"text": "...", "label": 0 to 19}'
 )
 
 
