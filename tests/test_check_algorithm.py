@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ConfigDict
-from test_readme import fedmedian  # noqa: F401 - a fixture
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.algorithms.fedasync import FedAsync
@@ -56,10 +55,6 @@ def test_every_method_keeps_the_rules(name):
 )
 def test_other_settings_too(method):
     assert check_algorithm(method) == NAMES
-
-
-def test_the_readmes_example_keeps_the_rules(fedmedian):  # noqa: F811
-    assert check_algorithm(fedmedian) == NAMES
 
 
 class Untold(FedBuff):
