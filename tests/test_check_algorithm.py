@@ -222,7 +222,7 @@ BROKEN = {
     "versions": (SaysYes, "receive must return True exactly when it made one version"),
     "in_place": (InPlace, "models and updates must not be changed in place"),
     "standing_still": (Decays, "zero updates must leave the model where it is, since nothing asks it to move"),
-    "schedule": (DropsLate, "who trains when must not depend on the method"),
+    "schedule": (DropsLate, "which client trains when must not depend on the method"),
     "running_statistics": (Thaws, "bn_mode='freeze' must leave running statistics alone"),
     "saved_state": (AddsUpInPlace, "a state that was saved must stay what it is"),
     "save_and_restore": (Forgets, "; changed, and not in state_names: velocity"),
