@@ -219,7 +219,7 @@ BROKEN = {
     "flush": (Eager, "flush() of an empty buffer must return False and change nothing"),
     "starts": (NeedsStart, "in entry (return (update.start + update.delta) - update.start): unsupported operand"),
     "starting_again": (Remembers, "start() must begin anew"),
-    "versions": (SaysYes, "receive must return True exactly when it made one version"),
+    "versions": (SaysYes, "on_receive must return True exactly when it made one version"),
     "in_place": (InPlace, "models and updates must not be changed in place"),
     "standing_still": (Decays, "zero updates must leave the model where it is, since nothing asks it to move"),
     "schedule": (DropsLate, "which client trains when must not depend on the method"),

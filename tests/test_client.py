@@ -19,7 +19,8 @@ from asyncfl_lite.models import CNN, MLP
 from asyncfl_lite.models.stacked import chain_of, outputs_of_all, stacked_forward
 from asyncfl_lite.models.steps import Adam, make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import REPORTS, Job, Midway
+from asyncfl_lite.simulator.jobs import Job, Midway
+from asyncfl_lite.simulator.update import REPORTS
 from asyncfl_lite.tasks import Task
 
 OPTIMISERS = {

@@ -19,8 +19,8 @@ from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.simulation import Outcome
 from asyncfl_lite.simulator.tables import class_summary, class_table, is_constant_answer
+from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 8, "eval_every": 2}
@@ -239,7 +239,7 @@ def test_nan_from_clients_is_refused_counted_and_the_run_goes_on():
     def broken(jobs):
         outcomes = honest(jobs)
         return [
-            Outcome(o.delta * np.nan if job.client == 2 else o.delta, o.num_samples)
+            Outcome(o.delta * np.nan if job.client == 2 else o.delta, num_samples=o.num_samples)
             for job, o in zip(jobs, outcomes, strict=True)
         ]
 

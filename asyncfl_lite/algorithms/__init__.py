@@ -1,7 +1,7 @@
 """The methods, one file each; importing this package registers them all."""
 
 from asyncfl_lite.algorithms.afl_dw import AFLDW
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update, make_algorithm
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, make_algorithm
 from asyncfl_lite.algorithms.ca2fl import CA2FL
 from asyncfl_lite.algorithms.dd_fedrevive import DDFedRevive
 from asyncfl_lite.algorithms.fadas import FADAS
@@ -17,6 +17,7 @@ from asyncfl_lite.algorithms.fedopt import FedAdam, FedAvgM
 from asyncfl_lite.algorithms.fedprox import FedProx
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.algorithms.kuiper import KUIPER
+from asyncfl_lite.simulator.update import Update
 
 __all__ = [
     "AFLDW",

@@ -12,8 +12,9 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("afl_dw")

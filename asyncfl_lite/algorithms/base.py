@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms.context import Rejection, ServerContext, Update
+from asyncfl_lite.algorithms.context import ServerContext
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.simulator.jobs import Midway
+from asyncfl_lite.simulator.update import Receipt, Rejection, Update
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm")
 
@@ -60,7 +61,7 @@ class Algorithm(ABC):
     correction_once: bool = False
     """Whether clients apply their correction once, after training, in place of at every step."""
     client_reports: frozenset[str] = frozenset()
-    """What clients report beyond the usual: some of :data:`~asyncfl_lite.simulator.jobs.REPORTS`."""
+    """What clients report beyond the usual: some of :data:`.REPORTS`."""
     held_out: float = 0.0
     """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
     midway: float | None = None
@@ -133,17 +134,18 @@ class Algorithm(ABC):
         self._context = context
         self._versions: dict[int, Tensor] | None = {0: self.x} if keep_versions else None
 
-    def receive(self, update: Update) -> bool:
-        """Take one client's update in; return whether it made a new version.
+    def receive(self, update: Update) -> Receipt:
+        """Take one client's update in; the answer counts as true where that made a new version.
 
         An update that is not finite, of another shape, or from a version that does not exist yet is
         refused: it is noted in ``rejections`` and changes nothing.
         """
         if reason := self._fault(update):
             self.rejections.append(Rejection(update.client, self.version, reason))
-            return False
+            return Receipt(False, reason)
         staleness = self.version - update.start_version
-        return self.on_receive(update if update.staleness == staleness else replace(update, staleness=staleness))
+        sound = update if update.staleness == staleness else replace(update, staleness=staleness)
+        return Receipt(self.on_receive(sound))
 
     @abstractmethod
     def on_receive(self, update: Update) -> bool:

@@ -12,8 +12,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("ca2fl")

@@ -14,7 +14,8 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.adaptive import AdaptiveStep
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedac")

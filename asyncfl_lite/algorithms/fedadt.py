@@ -13,10 +13,11 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedadt")

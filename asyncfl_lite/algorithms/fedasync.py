@@ -11,9 +11,10 @@ from typing import Literal
 from pydantic import Field
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedasync")

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedbuff")

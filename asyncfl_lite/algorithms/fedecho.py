@@ -16,11 +16,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import uncertainty_aware_loss, uncertainty_weight
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedecho")

@@ -13,8 +13,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedfa")

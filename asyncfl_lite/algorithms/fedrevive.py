@@ -16,7 +16,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher, Teacher
 from asyncfl_lite.algorithms.synthesis import (
     ClassProxies,
@@ -33,6 +33,7 @@ from asyncfl_lite.algorithms.synthesis import (
 )
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("fedrevive")

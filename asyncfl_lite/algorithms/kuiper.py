@@ -16,9 +16,10 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.simulator.update import Update
 
 
 @ALGORITHMS.register("kuiper")

@@ -6,7 +6,8 @@ from abc import abstractmethod
 
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import Algorithm, Update
+from asyncfl_lite.algorithms.base import Algorithm
+from asyncfl_lite.simulator.update import Update
 
 
 class MixingMethod(Algorithm):

@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.afl_dw import AFLDW
-from asyncfl_lite.algorithms.base import ServerContext, Update
+from asyncfl_lite.algorithms.base import ServerContext
 from asyncfl_lite.algorithms.losses import multi_teacher_loss
 from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool, cropped_and_mirrored
 from asyncfl_lite.base.errors import ConfigError
@@ -23,6 +23,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.stacked import outputs_of_all
 from asyncfl_lite.models.steps import Adam, Step, sgd
+from asyncfl_lite.simulator.update import Update
 
 SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10
 """A distillation loss above 3 times the mean of the latest 20 is a spike, once there are 10 (the authors' code)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,8 @@ from asyncfl_lite.models.features import feature_statistics
 from asyncfl_lite.models.stacked import chain_of
 from asyncfl_lite.models.steps import make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.update import Outcome
 
 LARGEST_COHORT = 256
 """Jobs in one vectorised computation; a longer list is cut, most steps first."""
@@ -115,29 +117,37 @@ class Trainer:
             buffers: ``(b,)`` its running statistics.
             gradients: ``(d,)`` the sum of what its optimiser was given, if that is asked for.
         """
-        part, seen, (loss, hits, square) = self.data.parts[work.job.client], work.seen, sums
-        outcome = Outcome(delta, len(part), loss / seen, hits / seen, buffers, len(work.places), square / seen)
-        if gradients is not None:
-            outcome.mean_gradient = gradients / len(work.places)
-        if self.training.reports:
-            self._report(work.job, outcome)
-        return outcome
+        seen, (loss, hits, square) = work.seen, sums
+        return Outcome(
+            delta,
+            num_samples=len(self.data.parts[work.job.client]),
+            train_loss=loss / seen,
+            train_accuracy=hits / seen,
+            buffers=buffers,
+            num_steps=len(work.places),
+            mean_square_loss=square / seen,
+            mean_gradient=None if gradients is None else gradients / len(work.places),
+            **self._asked_for(work.job, delta, buffers),
+        )
 
-    def _report(self, job: Job, outcome: Outcome) -> None:
-        """Add what the method asks for beyond the usual."""
-        reports = self.training.reports
-        places = torch.from_numpy(self.data.parts[job.client]).to(outcome.delta.device)
-        inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.start + outcome.delta
-        if "received_accuracy" in reports:
+    def _asked_for(self, job: Job, delta: Tensor, buffers: Tensor | None) -> dict[str, Any]:
+        """Return what the method asks for beyond the usual, but for mean gradients, by the report's attributes."""
+        if not (asked := self.training.reports):
+            return {}
+        places = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
+        inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.start + delta
+        found: dict[str, Any] = {}
+        if "received_accuracy" in asked:
             outputs = self.model.outputs(job.start, inputs, job.start_buffers)
-            outcome.received_accuracy = float(self.data.hits(outputs, targets).mean())
-        if "trained_accuracy" in reports:
-            outputs = self.model.outputs(x, inputs, outcome.buffers)
-            outcome.trained_accuracy = float(self.data.hits(outputs, targets).mean())
-        if "label_counts" in reports:
-            outcome.label_counts = targets.flatten().bincount(minlength=self.data.num_classes).cpu()
-        if "features" in reports:
-            outcome.features = feature_statistics(self.model, x, inputs, outcome.buffers)
+            found["received_accuracy"] = float(self.data.hits(outputs, targets).mean())
+        if "trained_accuracy" in asked:
+            outputs = self.model.outputs(x, inputs, buffers)
+            found["trained_accuracy"] = float(self.data.hits(outputs, targets).mean())
+        if "label_counts" in asked:
+            found["label_counts"] = targets.flatten().bincount(minlength=self.data.num_classes).cpu()
+        if "features" in asked:
+            found["features"] = feature_statistics(self.model, x, inputs, buffers)
+        return found
 
     def train_one(self, work: Work) -> Outcome:
         """Train one job by itself."""

@@ -18,7 +18,6 @@ from asyncfl_lite.explore.staleness import (
     staleness_figure,
 )
 from asyncfl_lite.explore.time_machine import Moment, explore_run, moment, moment_figure
-from asyncfl_lite.reproduction.report.explorer import explore_head_to_head, head_to_head_figure
 
 __all__ = [
     "DEFAULT_LINES",
@@ -29,13 +28,11 @@ __all__ = [
     "distillation_terms",
     "explore_distillation",
     "explore_gallery",
-    "explore_head_to_head",
     "explore_partitions",
     "explore_run",
     "explore_schedules",
     "explore_staleness",
     "gallery_figure",
-    "head_to_head_figure",
     "jobs_that_age",
     "moment",
     "moment_figure",

@@ -11,10 +11,10 @@ from asyncfl_lite.algorithms import Algorithm
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
-from asyncfl_lite.simulator.jobs import Outcome
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.trouble import Trouble, troubled
+from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
 
 
@@ -90,5 +90,5 @@ def schedule(config: Config) -> Schedule:
     """
     parts = deal_out(config, load_task(config.task_settings))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
-    simulation.run_alone([Outcome(None, len(part)) for part in parts])
+    simulation.run_alone([Outcome(None, num_samples=len(part)) for part in parts])
     return who_did_what(simulation, parts)

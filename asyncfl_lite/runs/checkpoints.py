@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -18,17 +17,11 @@ import torch
 
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.runs.results import meaning
-from asyncfl_lite.simulator.in_flight import Held
-from asyncfl_lite.simulator.jobs import Arrival, Job
-from asyncfl_lite.simulator.selection import IdleClients
-from asyncfl_lite.simulator.simulation import Simulation
 
 if TYPE_CHECKING:
     from asyncfl_lite.runs.run import Run
 
-FORMAT = 7
-PLAIN = ("clock", "sequence_no", "received", "started", "refused_in_a_row")
-"""Attributes of a simulation that are saved as they are."""
+FORMAT = 8
 DIGEST = hashlib.sha256().digest_size
 """A file's last bytes: the digest of those before them, as torch reads damaged numbers without a word."""
 
@@ -50,7 +43,7 @@ def save_checkpoint(run: Run, path: str | Path) -> None:
         "config_hash": run.config.hash,
         "meaning": meaning(run.config),
         "algorithm": run.algorithm.state(),
-        "simulation": simulation_state(run.simulation),
+        "simulation": run.simulation.state(),
         "server_rng": run.server_rng.bit_generator.state,
         "curve": run.curve_rows,
     }
@@ -103,7 +96,7 @@ def load_checkpoint(run: Run, path: str | Path) -> bool:
         if refused:
             warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=2)
         run.algorithm.restore(content["algorithm"])
-        restore_simulation(run.simulation, content["simulation"])
+        run.simulation.restore(content["simulation"])
         run.server_rng.bit_generator.state = content["server_rng"]
         run.curve_rows = content["curve"]
         return True
@@ -129,53 +122,3 @@ def _read(path: Path, run: Run) -> dict[str, Any]:
         if content[name] != value:
             raise ValueError(f"of another {named[name]}: {content[name]}, not {value}")
     return content
-
-
-def simulation_state(simulation: Simulation) -> dict[str, Any]:
-    """Return clock, jobs, history and random streams as tensors and plain values."""
-    jobs = [job.state() for _, _, job in sorted(simulation.heap)]
-    for job in jobs:
-        del job["start"], job["start_buffers"]  # saved once a version
-    return {
-        **{name: getattr(simulation, name) for name in PLAIN},
-        "jobs_of": simulation.jobs_of.tolist(),
-        "jobs": jobs,
-        "untrained": [job.sequence_no for job in simulation.untrained],
-        "midway": [(due, number) for due, number, _ in simulation.midway],
-        "versions": {job.start_version: (job.start, job.start_buffers) for job in simulation.jobs},
-        "idle": simulation.idle.as_list(),
-        "most_versions": simulation.held.most,
-        "owed": simulation.owed,
-        "ended": simulation.ended,
-        "arrivals": [tuple(arrival) for arrival in simulation.arrivals],
-        "choice_stream": simulation.choice_stream.bit_generator.state,
-        "delay_stream": simulation.delay_stream.bit_generator.state,
-        "scheduling": simulation.scheduling.state(),
-        "selection": simulation.selection.state(),
-        "more": simulation.more_state(),
-    }
-
-
-def restore_simulation(simulation: Simulation, state: dict[str, Any]) -> None:
-    """Take up what :func:`simulation_state` returned."""
-    for name in PLAIN:
-        setattr(simulation, name, state[name])
-    simulation.jobs_of = array("q", state["jobs_of"])
-    simulation.heap = []
-    for values in state["jobs"]:  # sorted, hence a heap already
-        start, start_buffers = state["versions"][values["start_version"]]
-        job = Job.restored({**values, "start": start, "start_buffers": start_buffers})
-        simulation.heap.append((job.finish_time, job.sequence_no, job))
-    by_number = {number: job for _, number, job in simulation.heap}
-    simulation.untrained = [by_number[number] for number in state["untrained"]]
-    simulation.midway = [(due, number, by_number[number]) for due, number in state["midway"]]
-    simulation.held = Held((job.start_version for job in simulation.jobs), state["most_versions"])
-    simulation.idle = IdleClients(state["idle"], simulation.idle.highest)
-    simulation.owed = state["owed"]
-    simulation.ended = [tuple(row) for row in state["ended"]]
-    simulation.arrivals = [Arrival(*row) for row in state["arrivals"]]
-    simulation.choice_stream.bit_generator.state = state["choice_stream"]
-    simulation.delay_stream.bit_generator.state = state["delay_stream"]
-    simulation.scheduling.restore(state["scheduling"])
-    simulation.selection.restore(state["selection"])
-    simulation.restore_more(state["more"])

@@ -16,7 +16,8 @@ from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.update import Outcome
 
 
 class _Course:

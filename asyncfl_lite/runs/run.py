@@ -28,9 +28,10 @@ from asyncfl_lite.runs.checkpoints import load_checkpoint, previous, save_checkp
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.results import Result, load_complete
-from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome
+from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.tables import CLASSES, class_summary, class_table, trouble_summary, who_did_what
+from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
 COHORT_UP_TO_FLOP = 1_000_000
@@ -117,7 +118,7 @@ class Run:
         self._start_algorithm()
         self.trainer = self._make_trainer()
         self.simulation = make_simulation(
-            config, self.parts, self.algorithm, [self._observe], together=self.trainer.cohort
+            config, self.parts, self.algorithm, [self._save_in_time], together=self.trainer.cohort
         )
         self.simulation.version_observers.append(self._made_version)
         self.curve_rows: list[dict[str, float]] = []
@@ -238,23 +239,19 @@ class Run:
             summary |= trouble_summary(who)
         return Result(self.config, summary, curve, *who, timing, self.algorithm.x, self.own_task, classes=classes)
 
-    def _observe(self, simulation: Simulation, arrival: Arrival) -> None:
-        before = simulation.arrivals[-2].version if len(simulation.arrivals) > 1 else 0
-        if arrival.version != before:
-            self._made_version(simulation)
-        elif self._is_time_to_save():
-            self._save()
-
     def _made_version(self, simulation: Simulation) -> None:
+        """Evaluate a new version, and save, where either is due."""
         version, every = simulation.algorithm.version, self.config.checkpoint_every
-        if version % self.config.eval_every == 0 and version not in (row["version"] for row in self.curve_rows[-1:]):
+        if version % self.config.eval_every == 0:
             self._record()
-        if (every is not None and version % every == 0) or self._is_time_to_save():
+        if every is not None and version % every == 0:
             self._save()
 
-    def _is_time_to_save(self) -> bool:
+    def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
+        """Save where so much time has passed since the last time that it is due."""
         seconds = self.config.checkpoint_seconds
-        return seconds is not None and time.monotonic() - self.saved_at >= seconds
+        if seconds is not None and time.monotonic() - self.saved_at >= seconds:
+            self._save()
 
     def _save(self) -> None:
         if self.checkpoint is not None:

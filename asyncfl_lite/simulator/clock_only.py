@@ -10,19 +10,19 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from asyncfl_lite.algorithms.context import Update
-from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.selection import Selection
 from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.simulator.update import Outcome, Receipt, Update
 
 NOTHING = Outcome(None)
+VERSION_MADE, BUFFERED = Receipt(True), Receipt(False)
 
 
 class VersionCounter:
     """A server that makes a version of every ``buffer_size`` updates, and has no model."""
 
     x = buffers = midway = None
-    rejections = ()
 
     def __init__(self, buffer_size: int = 1) -> None:
         self.buffer_size = buffer_size
@@ -32,10 +32,10 @@ class VersionCounter:
     def control_sent(self) -> None:
         """Clients add nothing to their gradients."""
 
-    def count(self) -> bool:
-        """Take one more update; return whether it made a version."""
+    def receive(self, update: Update | None = None) -> Receipt:
+        """Take one more update, whatever it is."""
         self.filled += 1
-        return self.filled == self.buffer_size and self.flush()
+        return VERSION_MADE if self.filled == self.buffer_size and self.flush() else BUFFERED
 
     def flush(self) -> bool:
         """Make a version of what is buffered; return whether there was any."""
@@ -49,12 +49,12 @@ class VersionCounter:
 class ClockOnly(Simulation):
     """A :class:`.Simulation` of a :class:`VersionCounter`: jobs report no loss or delta."""
 
-    def deliver(self, job: Job, staleness: int) -> tuple[bool, bool]:
+    def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job."""
-        changed = self.algorithm.count()
+        receipt = self.algorithm.receive()
         if type(self.selection).observe is not Selection.observe:
-            self.selection.observe(Update.of(job, staleness))
-        return changed, True
+            self.selection.observe(job.update(staleness))
+        return receipt
 
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
         """Run to the end.

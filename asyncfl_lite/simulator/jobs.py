@@ -9,42 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-REPORTS = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
-"""What a method may ask clients for beyond the usual: attributes of :class:`Outcome` that are empty otherwise."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a client's training gave.
-
-    Attributes:
-        delta: ``(d,)`` trained parameters less those it started from.
-        num_samples: how many samples the client has.
-        train_loss, train_accuracy: running means over the last local epoch.
-        buffers: ``(b,)`` the client's own running statistics, or None.
-        num_steps: minibatch steps that it took.
-        mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
-        received_accuracy: of the model that the client was sent, on its samples; NaN unless the method asks for it.
-        trained_accuracy: of the trained model on the client's samples; NaN unless the method asks for it.
-        features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
-            None unless the method asks for them.
-        label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
-        mean_gradient: ``(d,)`` mean over its steps of what its optimiser was given, its correction included; None
-            unless the method asks for it and the optimiser is not plain SGD, whose delta says it already.
-    """
-
-    delta: Tensor | None
-    num_samples: int = 1
-    train_loss: float = math.nan
-    train_accuracy: float = math.nan
-    buffers: Tensor | None = None
-    num_steps: int = 1
-    mean_square_loss: float = math.nan
-    received_accuracy: float = math.nan
-    trained_accuracy: float = math.nan
-    features: Tensor | None = None
-    label_counts: Tensor | None = None
-    mean_gradient: Tensor | None = None
+from asyncfl_lite.simulator.update import REPORTED, Outcome, Update
 
 
 @dataclass(slots=True)
@@ -87,15 +52,15 @@ class Fate:
     damage: str = ""
 
     @property
-    def told(self) -> str:
+    def struck(self) -> str:
         """What struck a job that arrives, by the names of the settings of :class:`.Trouble`."""
-        struck = {
+        kinds = {
             "crash": self.crashed,
             "partial": self.share < 1,
             "duplicate": self.again is not None,
             "damage": self.damage,
         }
-        return ", ".join(kind for kind, whether in struck.items() if whether)
+        return ", ".join(kind for kind, whether in kinds.items() if whether)
 
 
 @dataclass(slots=True, eq=False)
@@ -103,9 +68,9 @@ class Job:
     """One client's work between dispatch and arrival.
 
     Attributes:
-        finish_time: virtual time of arrival, or at which the server gives up on it if it is lost.
+        finish_time: virtual time of arrival; infinite for a job that is lost.
         sequence_no: how many jobs were dispatched before this one; breaks ties.
-        client: who trains.
+        client: the client that trains.
         number: how many jobs this client had before, which names its stream of batches.
         start_version: version that it was sent.
         dispatched_at: virtual time of dispatch.
@@ -116,6 +81,7 @@ class Job:
         midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
         fate: what trouble does to it, or None.
+        duration: virtual time that its client needs for it.
     """
 
     finish_time: float
@@ -131,6 +97,27 @@ class Job:
     midway: Midway | None = None
     outcome: Outcome | None = None
     fate: Fate | None = None
+    duration: float = math.nan
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it never arrives."""
+        return self.fate is not None and bool(self.fate.lost)
+
+    def update(self, staleness: int) -> Update:
+        """Return what the server receives when the trained job arrives so many versions late."""
+        outcome = self.outcome
+        return Update(
+            self.client,
+            outcome.delta,
+            self.start_version,
+            self.start,
+            self.start_buffers,
+            self.correction,
+            self.finish_time - self.dispatched_at,
+            staleness,
+            **{name: getattr(outcome, name) for name in REPORTED},
+        )
 
     def state(self) -> dict[str, Any]:
         """Return its attributes and those of its parts by name, tensors not copied."""
@@ -139,7 +126,7 @@ class Job:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Job:
-        """Return the job of which :meth:`state` told."""
+        """Return the job whose :meth:`state` is given."""
         return cls(**{**state, **{part: state[part] and made(**state[part]) for part, made in PARTS.items()}})
 
     def __repr__(self) -> str:
@@ -196,5 +183,5 @@ class Arrival(NamedTuple):
             not refused,
             version,
             refused,
-            "" if job.fate is None else job.fate.told,
+            "" if job.fate is None else job.fate.struck,
         )

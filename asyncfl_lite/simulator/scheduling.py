@@ -1,6 +1,6 @@
 """When a slot that a reporting client frees gets work again.
 
-A :class:`Scheduling` policy is told of every arrival and asks the simulation to dispatch; who comes next is
+A :class:`Scheduling` policy hears of every arrival and asks the simulation to dispatch; which client comes next is
 for a :class:`.Selection` to say. Policies are small, hold no model and draw no numbers.
 """
 
@@ -8,14 +8,40 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from asyncfl_lite.base.registry import Registry
-
-if TYPE_CHECKING:
-    from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.simulator.selection import Selection
 
 SCHEDULING: Registry[Scheduling] = Registry("redispatch")
+
+
+class Dispatcher(Protocol):
+    """What a policy needs of a simulation.
+
+    Attributes:
+        selection: says which clients are dispatched.
+        num_clients: how many clients there are.
+        in_flight: how many of them train now, as far as the server knows.
+        unfilled: how many dispatches wait for clients to come back.
+    """
+
+    selection: Selection
+    num_clients: int
+    in_flight: int
+    unfilled: int
+
+    def dispatch(self, client: int) -> None:
+        """Send the current model to ``client``, which must be idle."""
+
+    def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
+        """Send the current model to ``count`` idle clients."""
+
+    def flush(self) -> None:
+        """Have the server aggregate what its buffer holds, though it is not full."""
+
+    def call_off(self) -> None:
+        """Call every job in flight off."""
 
 
 class Scheduling(ABC):
@@ -35,23 +61,23 @@ class Scheduling(ABC):
         """The bound that a run checks itself against."""
         return self.concurrency
 
-    def start(self, simulation: Simulation) -> None:
+    def start(self, simulation: Dispatcher) -> None:
         """Dispatch the first clients at time 0."""
         simulation.dispatch_idle(self.concurrency)
 
-    def before_receive(self, simulation: Simulation, client: int) -> None:  # noqa: B027
+    def before_receive(self, simulation: Dispatcher, client: int) -> None:  # noqa: B027
         """Act before the server works on the arrival of ``client``."""
 
     @abstractmethod
-    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Act after it; ``changed`` says whether the arrival made a new version."""
 
-    def after_lost(self, simulation: Simulation, client: int) -> None:
-        """Act when the server gives up on the job of ``client``, as after a report that nothing came of."""
+    def after_lost(self, simulation: Dispatcher, client: int) -> None:
+        """Act when the server gives up on the job of ``client``, as after a report that was refused."""
         self.after_receive(simulation, client, changed=False)
 
-    def welcomes(self, client: int) -> bool:
-        """Whether ``client``, who has just come back and is idle, may take a slot that could not be filled before."""
+    def may_fill(self, client: int) -> bool:
+        """Whether ``client``, which has just come back and is idle, may take a slot that could not be filled before."""
         return True
 
     def state(self) -> dict[str, Any]:
@@ -66,14 +92,14 @@ class Scheduling(ABC):
 class DispatchBeforeAggregation(Scheduling):
     """Every report starts one job at once, on the model before this report counts (FedEcho Alg. 1)."""
 
-    def before_receive(self, simulation: Simulation, client: int) -> None:
+    def before_receive(self, simulation: Dispatcher, client: int) -> None:
         """Send the current, not yet aggregated model to an idle client."""
         simulation.dispatch_idle(1, reporter=client)
 
-    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Nothing is left to do."""
 
-    def after_lost(self, simulation: Simulation, client: int) -> None:
+    def after_lost(self, simulation: Dispatcher, client: int) -> None:
         """Send the current model to an idle client in its place."""
         simulation.dispatch_idle(1, reporter=client)
 
@@ -82,7 +108,7 @@ class DispatchBeforeAggregation(Scheduling):
 class DispatchAfterAggregation(Scheduling):
     """Every report starts one job, on the model in which the report counts already (FedAsync)."""
 
-    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Send the current model to an idle client."""
         simulation.dispatch_idle(1, reporter=client)
 
@@ -96,7 +122,7 @@ def Continuous(  # noqa: N802 - reads as the policy's name
         concurrency: how many clients train at the same time.
         buffer_size: how many updates one aggregation takes.
         redispatch: ``before_agg`` or ``after_agg``: does the new job start from the model before or
-            after the aggregation that its reporter may trigger (specification §0.3).
+            after the aggregation that its reporter may trigger.
     """
     return SCHEDULING.get(redispatch)(concurrency, buffer_size)
 
@@ -121,12 +147,12 @@ class Rounds(Scheduling):
         """Everyone who is invited."""
         return math.ceil(self.overcommit * self.concurrency - 1e-9)
 
-    def start(self, simulation: Simulation) -> None:
+    def start(self, simulation: Dispatcher) -> None:
         """Start the first round."""
         self.overcommit = simulation.selection.overcommit
         self._invite(simulation)
 
-    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Start the next round when the last awaited client has reported."""
         self.reported.append(client)
         if len(self.reported) < self.concurrency and simulation.in_flight:
@@ -136,11 +162,11 @@ class Rounds(Scheduling):
             simulation.flush()  # a rejected update must not hold the round up for ever
         self._invite(simulation)
 
-    def welcomes(self, client: int) -> bool:
+    def may_fill(self, client: int) -> bool:
         """Take nobody twice in a round."""
         return client not in self.reported
 
-    def _invite(self, simulation: Simulation) -> None:
+    def _invite(self, simulation: Dispatcher) -> None:
         self.reported = []
         simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
 
@@ -164,7 +190,7 @@ class Burst(Scheduling):
         super().__init__(concurrency, buffer_size)
         self.waiting: list[int] = []
 
-    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Close the burst when it is full."""
         self.waiting.append(client)
         stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # which never fills
@@ -176,7 +202,7 @@ class Burst(Scheduling):
             simulation.dispatch(member)
         self.waiting = []
 
-    def welcomes(self, client: int) -> bool:
+    def may_fill(self, client: int) -> bool:
         """Leave those who wait for the burst to close."""
         return client not in self.waiting
 
@@ -203,14 +229,14 @@ class Refill(Scheduling):
         """One below the threshold, and a whole batch on top."""
         return self.concurrency - 1 + self.batch
 
-    def start(self, simulation: Simulation) -> None:
+    def start(self, simulation: Dispatcher) -> None:
         """Fill up from nothing."""
         self._fill(simulation)
 
-    def after_receive(self, simulation: Simulation, client: int, changed: bool) -> None:
+    def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Fill up if the report left too few active."""
         self._fill(simulation)
 
-    def _fill(self, simulation: Simulation) -> None:
-        while (busy := simulation.in_flight + simulation.owed) < self.concurrency:
+    def _fill(self, simulation: Dispatcher) -> None:
+        while (busy := simulation.in_flight + simulation.unfilled) < self.concurrency:
             simulation.dispatch_idle(min(self.batch, simulation.num_clients - busy))

@@ -12,19 +12,21 @@ Clients that drop out, come and go, or send what is broken are in :mod:`asyncfl_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
-from heapq import heappop
+from array import array
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any, Protocol
 
 import numpy as np
 
-from asyncfl_lite.algorithms.base import Algorithm, Update
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.simulator.in_flight import InFlight
-from asyncfl_lite.simulator.jobs import Arrival, Job, Outcome
+from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job
 from asyncfl_lite.simulator.scheduling import Scheduling
-from asyncfl_lite.simulator.selection import Selection, Uniform
+from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
+from asyncfl_lite.simulator.server import Server
+from asyncfl_lite.simulator.update import Outcome, Receipt
 
 
 class Delays(Protocol):
@@ -36,10 +38,40 @@ class Delays(Protocol):
 
 Train = Callable[[Sequence[Job]], Sequence[Outcome]]
 Observer = Callable[["Simulation", Arrival], None]
+VersionObserver = Callable[["Simulation"], None]
 
 
-class Simulation(InFlight):
-    """One run's clock, dispatches and arrivals; attributes of the jobs on their way are those of :class:`InFlight`.
+class HeldVersions:
+    """Which versions clients in flight hold, and how many clients each.
+
+    Attributes:
+        most: most distinct versions that were held at one time.
+    """
+
+    def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
+        self.counts = dict(Counter(versions))
+        self.most = max(most, len(self.counts))
+
+    def add(self, version: int) -> None:
+        """Count one more client that holds ``version``."""
+        counts = self.counts
+        if version in counts:
+            counts[version] += 1
+            return
+        counts[version] = 1
+        if len(counts) > self.most:
+            self.most = len(counts)
+
+    def remove(self, version: int) -> None:
+        """Count one client fewer."""
+        if self.counts[version] == 1:
+            del self.counts[version]
+        else:
+            self.counts[version] -= 1
+
+
+class Simulation:
+    """One run's clock, dispatches and arrivals.
 
     Args:
         algorithm: a started method.
@@ -48,19 +80,31 @@ class Simulation(InFlight):
         clients: the clients that may be chosen.
         seed: names the streams of client choices and delays.
         rounds: stop at this version.
-        horizon: stop before the first arrival later than this virtual time.
+        horizon: stop before the first arrival later than this virtual time; no job that arrives later is trained.
         server_time: virtual time that making a version takes; the server works on one arrival at a time.
-        selection: who is dispatched next.
+        selection: which client is dispatched next.
         num_samples: client -> how many samples it has, for selections that go by it; 1 each by default.
         observers: called after each arrival with this simulation and the :class:`Arrival`.
-        keep_arrivals: keep every :class:`Arrival`; without, memory does not grow with the length of the run.
-        together: ask for the outcomes of all untrained jobs at once; without, for that of the job that is due, so
+        keep_arrivals: keep every :class:`Arrival`; if False, memory does not grow with the length of the run.
+        together: ask for the outcomes of all untrained jobs at once; if False, for that of the job that is due, so
             that no job is trained that never arrives.
 
     Attributes:
+        clock: virtual time now.
         received: how many jobs have arrived.
         arrivals: every :class:`Arrival` so far.
-        version_observers: called with this simulation after a version that no arrival made but the loss of a job.
+        version_observers: called with this simulation after every event that made a version: an arrival, or the
+            loss of a job; the arrival is among ``arrivals`` by then.
+        idle: the clients without work.
+        num_clients: how many clients there are.
+        unfilled: how many dispatches wait for clients to come back.
+        jobs_of: client -> how many jobs it has had.
+        heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is when the server hears
+            of it: that it arrives, or that it is lost.
+        untrained: the jobs that can be trained now.
+        midway: ``(time, sequence_no, job)`` of every job that gets a newer model then, the earliest first.
+        held: the versions that clients hold.
+        ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
     Raises:
         SimulationError: when fewer clients than the concurrency are given, or the self-check fails.
@@ -68,7 +112,7 @@ class Simulation(InFlight):
 
     def __init__(
         self,
-        algorithm: Algorithm,
+        algorithm: Server,
         scheduling: Scheduling,
         delays: Delays,
         clients: Sequence[int],
@@ -90,23 +134,55 @@ class Simulation(InFlight):
                 f"concurrency: {scheduling.concurrency} clients at a time were asked for, "
                 f"and only {len(clients)} have samples"
             )
-        super().__init__(algorithm, clients, horizon, together)
+        self.algorithm = algorithm
         self.scheduling = scheduling
         self.delays = delays
         self.rounds = math.inf if rounds is None else rounds
+        self.horizon = math.inf if horizon is None else horizon
         self.server_time = server_time
         self.selection = selection or Uniform()
         self.selection.start(num_samples or dict.fromkeys(clients, 1))
         self.observers = list(observers)
-        self.version_observers: list[Callable[[Simulation], None]] = []
-        self.sequence_no = 0
-        self.received = 0
+        self.version_observers: list[VersionObserver] = []
         self.keep_arrivals = keep_arrivals
-        self.arrivals: list[Arrival] = []
+        self.together = together
         self.choice_stream = stream(seed, "client choice")
         self.delay_stream = stream(seed, "delays")
+
         self.started = False
+        self.clock = 0.0
+        self.sequence_no = 0
+        self.received = 0
+        self.arrivals: list[Arrival] = []
+        self.observed_version = algorithm.version
         self.refused_in_a_row = 0
+
+        self.idle = IdleClients(clients)
+        self.num_clients = len(clients)
+        self.unfilled = 0
+        self.jobs_of = array("q", bytes(8 * (self.idle.highest + 1)))
+        self.heap: list[tuple[float, int, Job]] = []
+        self.untrained: list[Job] = []
+        self.midway: list[tuple[float, int, Job]] = []
+        self.held = HeldVersions()
+        self.ended: list[tuple[int, float, int, float, str]] = []
+
+    @property
+    def in_flight(self) -> int:
+        """How many clients train now, as far as the server knows."""
+        return len(self.heap)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs in flight, in the order of their dispatch."""
+        return sorted((job for _, _, job in self.heap), key=lambda job: job.sequence_no)
+
+    @property
+    def most_versions_in_flight(self) -> int:
+        """Most distinct versions that clients held at one time."""
+        return self.held.most
+
+    # The course of a run ------------------------------------------------------------------------------------
 
     def steps(self) -> Generator[list[Job], Sequence[Outcome], None]:
         """Run to the end; yields the jobs to train and is sent their outcomes.
@@ -117,10 +193,7 @@ class Simulation(InFlight):
         if not self.started:
             self.started = True
             self.scheduling.start(self)
-        while self._goes_on():
-            due, _, job = self.heap[0]
-            if self.midway:
-                self._pass_midway(due)
+        while (job := self._next_arrival()) is not None:
             if job.outcome is None:
                 jobs = self._next_jobs()
                 outcomes = yield jobs
@@ -131,10 +204,6 @@ class Simulation(InFlight):
         if self.horizon < math.inf and self.algorithm.version < self.rounds:
             self.clock = max(self.clock, self.horizon)
 
-    def _goes_on(self) -> bool:
-        """Whether a job arrives before the run has reached its rounds or its horizon; it is the heap's first."""
-        return self.algorithm.version < self.rounds and bool(self.heap) and not self.heap[0][0] > self.horizon
-
     def run(self, train: Train) -> None:
         """Run to the end with ``train`` turning jobs into outcomes."""
         steps = self.steps()
@@ -144,6 +213,106 @@ class Simulation(InFlight):
                 jobs = steps.send(train(jobs))
         except StopIteration:
             return
+
+    def _next_arrival(self) -> Job | None:
+        """Let happen what comes before the next arrival; return its job, still in flight, or None at the end."""
+        if self.algorithm.version >= self.rounds or not self.heap:
+            return None
+        due, _, job = self.heap[0]
+        if due > self.horizon:
+            return None
+        if self.midway:
+            self._pass_midway(due)
+        return job
+
+    def _pass_midway(self, until: float) -> None:
+        """Give jobs that are half-way by ``until`` the model of that time; then they can be trained."""
+        while self.midway and self.midway[0][0] <= until:
+            _, _, job = heappop(self.midway)
+            job.midway = self.algorithm.midway_model(job.start_version)
+            self.untrained.append(job)
+
+    def _next_jobs(self) -> list[Job]:
+        """Return what has to be trained now, the job that is due among it, each with its client's correction."""
+        if self.together:
+            jobs, self.untrained = self.untrained, []
+        else:
+            jobs = [self.heap[0][2]]
+            self.untrained.remove(jobs[0])
+        for job in jobs:
+            if job.control is not None:
+                job.correction = self.algorithm.correction_for(job.client, job.control)
+        return jobs
+
+    # Arrivals -----------------------------------------------------------------------------------------------
+
+    def _receive(self, job: Job) -> None:
+        """Let the server work on a job that has arrived."""
+        client, version = job.client, job.start_version
+        if not job.finish_time >= job.dispatched_at or client in self.idle:
+            raise self._impossible(job)
+        if job.finish_time > self.clock:
+            self.clock = job.finish_time
+        self.idle.add(client)
+        self.held.remove(version)
+        staleness = self.algorithm.version - version
+        self.scheduling.before_receive(self, client)
+        made_version, refused = self.deliver(job, staleness)
+        if made_version:
+            self.clock += self.server_time
+        if refused:
+            self._check_progress(job, refused)
+        else:
+            self.refused_in_a_row = 0
+        if self.algorithm.version < self.rounds:
+            self.scheduling.after_receive(self, client, made_version)
+        self.received += 1
+        arrival = None
+        if self.keep_arrivals or self.observers:
+            arrival = Arrival.of(job, staleness, self.algorithm.version, refused)
+        self._note(arrival)
+
+    def deliver(self, job: Job, staleness: int) -> Receipt:
+        """Hand a trained job to the server; return what it answers."""
+        update = job.update(staleness)
+        receipt = self.algorithm.receive(update)
+        if not receipt.refused:
+            self.selection.observe(update)
+        return receipt
+
+    def flush(self) -> None:
+        """Have the server aggregate what its buffer holds, though it is not full."""
+        if self.algorithm.flush():
+            self.clock += self.server_time
+
+    def _note(self, arrival: Arrival | None = None) -> None:
+        """Note an arrival, if there is one to note, and tell observers of it and of a version that has been made."""
+        if arrival is not None and self.keep_arrivals:
+            self.arrivals.append(arrival)
+        if self.algorithm.version != self.observed_version:
+            self.observed_version = self.algorithm.version
+            for observe_version in self.version_observers:
+                observe_version(self)
+        if arrival is not None:
+            for observe in self.observers:
+                observe(self, arrival)
+
+    @staticmethod
+    def _impossible(job: Job) -> SimulationError:
+        if math.isnan(job.finish_time):
+            return SimulationError(f"client {job.client} has no arrival time: its delay is not a number")
+        return SimulationError(f"client {job.client} reported without one dispatch before it")
+
+    def _check_progress(self, job: Job, refused: str) -> None:
+        """End a run in which too many updates were refused in a row, that of ``job`` the last of them."""
+        self.refused_in_a_row += 1
+        limit = 20 * self.scheduling.most_in_flight
+        if self.refused_in_a_row >= limit:
+            raise SimulationError(
+                f"the last {limit} updates were all refused ({refused}): lower client_lr or server_lr"
+            )
+
+    # Dispatches ---------------------------------------------------------------------------------------------
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""
@@ -163,10 +332,12 @@ class Simulation(InFlight):
             algorithm.x,
             algorithm.buffers,
             algorithm.control_sent(),
+            duration=duration,
         )
         self.sequence_no = number + 1
         self.jobs_of[client] += 1
-        self._send(job, duration)
+        self.held.add(job.start_version)
+        self._send(job)
         if len(self.heap) > self.scheduling.most_in_flight:
             raise SimulationError(
                 f"{self.in_flight} clients in flight, at most {self.scheduling.most_in_flight} allowed"
@@ -177,74 +348,75 @@ class Simulation(InFlight):
         for client in self.selection.choose(self.idle, count, reporter, self.choice_stream):
             self.dispatch(client)
 
-    def flush(self) -> None:
-        """Have the method aggregate what its buffer holds, though it is not full."""
-        if self.algorithm.flush():
-            self.clock += self.server_time
-
-    def _receive(self, job: Job) -> None:
-        """Let the server work on a job that has arrived."""
-        client, version = job.client, job.start_version
-        if not job.finish_time >= job.dispatched_at or client in self.idle:
-            raise self._impossible(job)
-        if job.finish_time > self.clock:
-            self.clock = job.finish_time
-        self.idle.add(client)
-        self.held.remove(version)
-        staleness = self.algorithm.version - version
-        self.scheduling.before_receive(self, client)
-        changed, accepted = self.deliver(job, staleness)
-        if changed:
-            self.clock += self.server_time
-        if accepted:
-            self.refused_in_a_row = 0
+    def _send(self, job: Job) -> None:
+        """Put a job on its way."""
+        heappush(self.heap, (job.finish_time, job.sequence_no, job))
+        if job.finish_time > self.horizon:  # it never arrives: do not train it
+            return
+        if self.algorithm.midway is None:
+            self.untrained.append(job)
         else:
-            self._check_progress(job)
-        if self.algorithm.version < self.rounds:
-            self.scheduling.after_receive(self, client, changed)
-        self.received += 1
-        if self.keep_arrivals or self.observers:
-            refused = "" if accepted else self.why_refused()
-            self._record(Arrival.of(job, staleness, self.algorithm.version, refused))
+            half_way = job.dispatched_at + self.algorithm.midway * job.duration
+            heappush(self.midway, (half_way, job.sequence_no, job))
 
-    def deliver(self, job: Job, staleness: int) -> tuple[bool, bool]:
-        """Hand a trained job to the method; return whether it made a version, and whether it was accepted."""
-        refused = len(self.algorithm.rejections)
-        update = Update.of(job, staleness)
-        changed = self.algorithm.receive(update)
-        accepted = len(self.algorithm.rejections) == refused
-        if accepted:
-            self.selection.observe(update)
-        return changed, accepted
+    def call_off(self) -> None:
+        """Call every job in flight off: its client is idle again, and what it did is lost."""
+        for _, _, job in sorted(self.heap):
+            self._end(job, CALLED_OFF)
+        self.heap, self.untrained, self.midway = [], [], []
 
-    def why_refused(self) -> str:
-        """Return why the last update was refused."""
-        return self.algorithm.rejections[-1].reason
+    def _end(self, job: Job, why: str) -> None:
+        """Note a job that ends now without having arrived; its client is idle again."""
+        self.ended.append((job.client, job.dispatched_at, job.start_version, self.clock, why))
+        self.idle.add(job.client)
+        self.held.remove(job.start_version)
 
-    def _record(self, arrival: Arrival) -> None:
-        if self.keep_arrivals:
-            self.arrivals.append(arrival)
-        for observe in self.observers:
-            observe(self, arrival)
+    # Saving -------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _impossible(job: Job) -> SimulationError:
-        if math.isnan(job.finish_time):
-            return SimulationError(f"client {job.client} has no arrival time: its delay is not a number")
-        return SimulationError(f"client {job.client} reported without one dispatch before it")
+    SAVED_AS_THEY_ARE = (
+        *("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row", "unfilled"),
+        *("ended",),
+    )
 
-    def _check_progress(self, job: Job) -> None:
-        """End a run in which too many updates were refused in a row, ``job`` the last of them."""
-        self.refused_in_a_row += 1
-        limit = 20 * self.scheduling.most_in_flight
-        if self.refused_in_a_row >= limit:
-            raise SimulationError(
-                f"the last {limit} updates were all refused ({self.why_refused()}): lower client_lr or server_lr"
-            )
+    def state(self) -> dict[str, Any]:
+        """Return clock, jobs, history and random streams as tensors and plain values; the server's state is its own."""
+        jobs = [(due, job.state()) for due, _, job in sorted(self.heap)]
+        for _, job in jobs:
+            del job["start"], job["start_buffers"]  # saved once a version
+        return {
+            **{name: getattr(self, name) for name in self.SAVED_AS_THEY_ARE},
+            "jobs_of": self.jobs_of.tolist(),
+            "jobs": jobs,
+            "versions": {job.start_version: (job.start, job.start_buffers) for job in self.jobs},
+            "untrained": [job.sequence_no for job in self.untrained],
+            "midway": [(time, number) for time, number, _ in self.midway],
+            "idle": self.idle.as_list(),
+            "most_versions": self.held.most,
+            "arrivals": [tuple(arrival) for arrival in self.arrivals],
+            "choice_stream": self.choice_stream.bit_generator.state,
+            "delay_stream": self.delay_stream.bit_generator.state,
+            "scheduling": self.scheduling.state(),
+            "selection": self.selection.state(),
+        }
 
-    def more_state(self) -> dict[str, Any]:
-        """Return what a subclass has to be saved beyond what every simulation has."""
-        return {}
-
-    def restore_more(self, state: dict[str, Any]) -> None:
-        """Take up what :meth:`more_state` returned."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what :meth:`state` returned; the server has been restored already."""
+        for name in self.SAVED_AS_THEY_ARE:
+            setattr(self, name, state[name])
+        self.jobs_of = array("q", state["jobs_of"])
+        self.heap = []
+        for due, values in state["jobs"]:  # sorted, hence a heap already
+            start, start_buffers = state["versions"][values["start_version"]]
+            job = Job.restored({**values, "start": start, "start_buffers": start_buffers})
+            self.heap.append((due, job.sequence_no, job))
+        by_number = {number: job for _, number, job in self.heap}
+        self.untrained = [by_number[number] for number in state["untrained"]]
+        self.midway = [(time, number, by_number[number]) for time, number in state["midway"]]
+        self.held = HeldVersions((job.start_version for job in self.jobs), state["most_versions"])
+        self.idle = IdleClients(state["idle"], self.idle.highest)
+        self.ended = [tuple(row) for row in state["ended"]]
+        self.arrivals = [Arrival(*row) for row in state["arrivals"]]
+        self.choice_stream.bit_generator.state = state["choice_stream"]
+        self.delay_stream.bit_generator.state = state["delay_stream"]
+        self.scheduling.restore(state["scheduling"])
+        self.selection.restore(state["selection"])

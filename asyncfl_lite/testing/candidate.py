@@ -14,12 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, Update
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.simulation import Train
+from asyncfl_lite.simulator.update import Receipt, Update
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
@@ -168,7 +169,7 @@ def small_task(num_samples: int) -> Task:
     return dataclasses.replace(task, unlabelled=_EverySet())
 
 
-Watch = Callable[[Update, Callable[[Update], bool]], bool]
+Watch = Callable[[Update, Callable[[Update], Receipt]], Receipt]
 """``(update, receive) -> receive's answer``: stands between the clock and the method."""
 
 
@@ -196,7 +197,12 @@ def reports(make: Candidate, count: int) -> list[Update]:
     many = max(count, make.buffer_size)
     run = make.run(delay="constant", clients=many, concurrency=many, rounds=None, horizon=1.5)
     updates: list[Update] = []
-    simulate(run, lambda update, receive: updates.append(update) or False)
+
+    def keep(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
+        updates.append(update)
+        return Receipt(False)
+
+    simulate(run, keep)
     return updates[:count]
 
 

@@ -7,8 +7,8 @@ import inspect
 from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
-from asyncfl_lite.simulator.jobs import REPORTS
 from asyncfl_lite.simulator.scheduling import SCHEDULING
+from asyncfl_lite.simulator.update import REPORTS
 from asyncfl_lite.testing.candidate import Candidate, expect
 
 FAMILIES = ("synchronous", "asynchronous", "buffered", "distilling")

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from asyncfl_lite.algorithms.base import Algorithm, Update
+from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.runs.checkpoints import load_checkpoint, save_checkpoint
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.tables import who_did_what
+from asyncfl_lite.simulator.update import Receipt, Update
 from asyncfl_lite.testing.candidate import Candidate, expect, simulate, untouched_generators
 from asyncfl_lite.testing.values import copied, difference
 
@@ -24,7 +25,7 @@ def check_saved_state(make: Candidate) -> None:
     """Nothing that ``state()`` handed out is changed later on."""
     run, states = make.run(), []
 
-    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+    def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
         answer = receive(update)
         state = {name: value for name, value in run.algorithm.state().items() if name not in ("x", "buffers")}
         states.append((state, copied(state)))  # check_in_place sees to the model

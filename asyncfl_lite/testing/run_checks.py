@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pandas as pd
@@ -9,12 +10,12 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms import make_algorithm
-from asyncfl_lite.algorithms.base import Update
 from asyncfl_lite.runs.assembly import make_simulation
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.simulator.jobs import Job, Outcome
+from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.tables import who_did_what
+from asyncfl_lite.simulator.update import Outcome, Receipt, Update
 from asyncfl_lite.testing.candidate import Candidate, expect, simulate
 from asyncfl_lite.testing.values import Kept, difference
 
@@ -23,18 +24,18 @@ BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batc
 
 
 def check_versions(make: Candidate) -> None:
-    """``receive`` returns True exactly when it made the next version; the model keeps its kind and stays finite."""
+    """``on_receive`` returns True exactly when it made the next version; the model keeps its kind and stays finite."""
     run = make.run()
     method, first = run.algorithm, run.algorithm.x
 
-    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+    def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
         before = method.version
         answer = receive(update)
         made = method.version - before
         expect(
-            made in (0, 1) and answer is bool(made),
-            "receive must return True exactly when it made one version, since scheduling and the clock go by it; "
-            f"it returned {answer!r} when the version went from {before} to {method.version}",
+            made in (0, 1) and answer.made_version is bool(made),
+            "on_receive must return True exactly when it made one version, since scheduling and the clock go by it; "
+            f"it returned {answer.made_version!r} when the version went from {before} to {method.version}",
         )
         _expect_like(method.x, first, "x")
         return answer
@@ -56,7 +57,7 @@ def check_in_place(make: Candidate) -> None:
     method = run.algorithm
     kept.add(method.x, "x of version 0")
 
-    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+    def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
         kept.add(update, "update")
         answer = receive(update)
         kept.add(method.x, f"x of version {method.version}")
@@ -74,7 +75,7 @@ def check_in_place(make: Candidate) -> None:
 def check_standing_still(make: Candidate) -> None:
     """Updates of zero, fresh or stale, leave the model where it is; so do clients that are at their optimum.
 
-    Specification T12 (iv) and (v). A method that moves all the same declares ``moves_by_itself``; of it only a
+    A method that moves all the same declares ``moves_by_itself``; of it only a
     finite model is asked.
     """
     resting = make.run(client_lr=0.0)
@@ -83,10 +84,8 @@ def check_standing_still(make: Candidate) -> None:
     centre, lr = quadratic.algorithm.x, quadratic.config.client_lr
 
     def train(jobs: list[Job]) -> list[Outcome]:
-        outcomes = quadratic.train(jobs)
-        for job, outcome in zip(jobs, outcomes, strict=True):
-            outcome.delta = _pull(job, centre, lr, steps=3)
-        return outcomes
+        outcomes = zip(jobs, quadratic.train(jobs), strict=True)
+        return [dataclasses.replace(outcome, delta=_pull(job, centre, lr, steps=3)) for job, outcome in outcomes]
 
     _expect_at_rest(quadratic, train, "clients whose common optimum is the model must leave it there")
 
@@ -102,7 +101,7 @@ def _pull(job: Job, centre: Tensor, lr: float, steps: int) -> Tensor:
 def _expect_at_rest(run: Run, train: Train, why: str) -> None:
     method, first = run.algorithm, run.algorithm.x
 
-    def watch(update: Update, receive: Callable[[Update], bool]) -> bool:
+    def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
         answer = receive(update)
         _expect_like(method.x, first, "x")
         return answer
@@ -122,7 +121,7 @@ def check_schedule(make: Candidate) -> None:
     server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
     server.start(torch.zeros(1), keep_versions=False)
     plan = make_simulation(run.config, run.parts, server)
-    plan.run(lambda jobs: [Outcome(torch.zeros(1), len(run.parts[job.client])) for job in jobs])
+    plan.run(lambda jobs: [Outcome(torch.zeros(1), num_samples=len(run.parts[job.client])) for job in jobs])
     expected, found = (who_did_what(clock, run.parts).updates[PLAN_COLUMNS] for clock in (plan, run.simulation))
     expect(
         expected.equals(found),

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from asyncfl_lite.algorithms.base import Algorithm, Update
+from asyncfl_lite.algorithms.base import Algorithm
+from asyncfl_lite.simulator.update import Receipt, Update
 from asyncfl_lite.testing.candidate import Candidate, expect, feed, in_dtype, reports, restart
 from asyncfl_lite.testing.values import copied, difference
 
@@ -99,7 +100,7 @@ def _expect_refused(method: Algorithm, kind: str, bad: Update) -> None:
     except Exception as error:
         expect(False, f"{why}; it raised {type(error).__name__}: {' '.join(str(error).split())}")
     expect(len(method.rejections) == noted + 1, f"{why}, and noted in rejections; it was not noted")
-    expect(answer is False, f"{why}; receive returned {answer!r}")
+    expect(isinstance(answer, Receipt) and bool(answer.refused), f"{why}; receive returned {answer!r}")
     found = difference(before, _all_but_rejections(method), "state")
     expect(found is None, f"{why}, and must change nothing; before and after, {found}")
 

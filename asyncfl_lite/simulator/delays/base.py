@@ -10,14 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from asyncfl_lite.base.registry import Registry, Settings
-
-if TYPE_CHECKING:
-    from asyncfl_lite.simulator.simulation import Delays
+from asyncfl_lite.simulator.simulation import Delays
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Who is sent work next.
+"""Which client is sent work next.
 
 A :class:`Selection` holds no model; it draws from the simulation's stream of client choices only.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from asyncfl_lite.base.registry import Registry, Settings
-
-if TYPE_CHECKING:
-    from asyncfl_lite.algorithms.base import Update
+from asyncfl_lite.simulator.update import Update
 
 SELECTIONS: Registry[Selection] = Registry("selection")
 
@@ -73,7 +71,7 @@ class IdleClients:
 
 
 class Selection(ABC):
-    """Chooses who is sent work next.
+    """Chooses which client is sent work next.
 
     Args:
         settings: the policy's own switches, by name.
@@ -103,7 +101,7 @@ class Selection(ABC):
         Args:
             idle: the clients without work.
             count: how many are wanted, at most ``len(idle)``.
-            reporter: who has just reported, if anyone.
+            reporter: the client that has just reported, if one has.
             rng: the run's stream of client choices.
         """
 

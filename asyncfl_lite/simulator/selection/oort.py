@@ -11,16 +11,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selection
-
-if TYPE_CHECKING:
-    from asyncfl_lite.algorithms.base import Update
+from asyncfl_lite.simulator.update import Update
 
 WINDOW = 5
 """Never tried clients are drawn among so many times those wanted, the most promising ones."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.simulator.jobs import DROPPED_OUT, Fate, Job, Outcome
+from asyncfl_lite.simulator.jobs import DROPPED_OUT, Fate, Job
+from asyncfl_lite.simulator.simulation import Delays
 from asyncfl_lite.simulator.trouble.settings import Trouble
-
-if TYPE_CHECKING:
-    from asyncfl_lite.simulator.simulation import Delays
+from asyncfl_lite.simulator.update import Outcome
 
 DAMAGES = ("nan", "inf", "length")
 """Ways in which an update arrives broken."""
@@ -53,7 +52,7 @@ class Fates:
             elif kind == "duplicate":
                 later = self.delays.draw(client, streams["duplicate delay"])
                 fate.again = later if rng.random() < trouble.duplicate else None
-        return fate if fate.lost or fate.told else None
+        return fate if fate.lost or fate.struck else None
 
     def pace(self, fate: Fate) -> float:
         """Return how many times its usual duration a job of this fate takes."""
@@ -83,7 +82,7 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 def second_copy(job: Job) -> Job:
     """Return what arrives a second time of a trained job, without its tensors: the server does not look at them."""
     tensors = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
-    told = dataclasses.replace(job.outcome, **tensors)
+    outcome = dataclasses.replace(job.outcome, **tensors)
     return dataclasses.replace(
         job,
         finish_time=job.finish_time + job.fate.again,
@@ -92,5 +91,5 @@ def second_copy(job: Job) -> Job:
         control=None,
         correction=None,
         midway=None,
-        outcome=told,
+        outcome=outcome,
     )

@@ -1,8 +1,11 @@
 """The clock of a run in which things go wrong at clients.
 
 To the server a job is in flight until it arrives or the server gives up on it, whatever became of its client. A lost
-job is therefore on the heap like any other, with the time at which the server gives up on it, and is never trained.
+job is therefore on the heap like any other, at the time at which the server gives up on it, and is never trained.
 Two more kinds of event come between arrivals: a second copy of an update arrives, or a client comes or leaves.
+
+At one time clients come and leave before anything else happens, so that no client is sent work at the time at which it
+leaves. Where fewer clients are there than are wanted, the slots stay unfilled until clients come back.
 """
 
 from __future__ import annotations
@@ -16,15 +19,16 @@ from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.simulator.clock_only import ClockOnly
 from asyncfl_lite.simulator.jobs import DUPLICATE, GIVEN_UP, LEFT, Arrival, Fate, Job
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.trouble.coming_and_going import ComingAndGoing
 from asyncfl_lite.simulator.trouble.fates import Fates, damaged, second_copy
+from asyncfl_lite.simulator.trouble.presence import Presence, PresentClients
 from asyncfl_lite.simulator.trouble.settings import Trouble
+from asyncfl_lite.simulator.update import Receipt
 
-PATIENCE = 10_000
-"""Jobs that may come to nothing in a row, and more where chance makes that likely."""
+MOST_LOST_IN_A_ROW = 10_000
+"""Jobs that may be lost in a row before a run without a horizon ends; more where chance makes that likely."""
 
 
-class TroubledSimulation(ComingAndGoing):
+class TroubledSimulation(Simulation):
     """A :class:`~asyncfl_lite.simulator.simulation.Simulation` of clients in trouble.
 
     Args:
@@ -32,60 +36,133 @@ class TroubledSimulation(ComingAndGoing):
         trouble: what goes wrong, and how long the server waits.
 
     Attributes:
+        presence: which clients are there; None where all always are.
+        awaited: clients that get the current model as soon as they come back.
         fates: what draws the fate of each job.
         copies: ``(time, sequence_no, job)`` of every update that is to arrive a second time, the earliest first.
-        fruitless: how many jobs in a row were lost or damaged.
+        lost_in_a_row: how many jobs in a row were lost or damaged.
 
     Raises:
-        SimulationError: also when nobody is in flight and nobody comes back, or too many jobs come to nothing.
+        SimulationError: also when no client is in flight and none comes back, or too many jobs are lost in a row.
     """
 
     def __init__(self, *parts: Any, trouble: Trouble, seed: int = 0, **options: Any) -> None:
-        super().__init__(*parts, trouble=trouble, seed=seed, **options)
+        super().__init__(*parts, seed=seed, **options)
+        clients = self.idle.as_list()
+        self.trouble = trouble
+        self.presence: Presence | None = None
+        if trouble.comes_and_goes:
+            self.presence = Presence(trouble, clients, seed)
+            self.idle = PresentClients(clients, self.idle.highest, self.presence)
+        self.awaited: set[int] = set()
         self.time_out = math.inf if trouble.time_out is None else trouble.time_out
         self.fates = Fates(trouble, self.delays, seed)
         self.copies: list[tuple[float, int, Job]] = []
         self.last_arrived = array("q", [-1]) * (self.idle.highest + 1)
-        self.fruitless = 0
+        self.lost_in_a_row = 0
 
-    def _goes_on(self) -> bool:
-        """Let everything happen that comes before the next arrival; return whether there is one within the run."""
+    # What comes next ----------------------------------------------------------------------------------------
+
+    def _next_arrival(self) -> Job | None:
+        """Let everything happen that comes before the next arrival; return its job, or None at the end of the run."""
         while self.algorithm.version < self.rounds:
             arrives = self.heap[0][0] if self.heap else math.inf
             again = self.copies[0][0] if self.copies else math.inf
             changes = self.next_change
             now = min(arrives, again, changes)
             if now == math.inf and self.horizon == math.inf:
-                raise self.nobody()
+                raise self._nobody_left()
             if now > self.horizon or now == math.inf:
-                return False
+                return None
             if self.midway:
                 self._pass_midway(now)
             if changes == now:
                 self._come_and_go(now)
             elif again == now:
                 self._receive(heappop(self.copies)[2])
-            elif (fate := self.heap[0][2].fate) is not None and fate.lost:
-                self._lose(heappop(self.heap)[2])
+            elif self.heap[0][2].is_lost:
+                self._lose(*heappop(self.heap))
             else:
-                return True
-        return False
+                return self.heap[0][2]
+        return None
 
-    def _send(self, job: Job, duration: float) -> None:
+    @property
+    def next_change(self) -> float:
+        """When the next client comes or leaves; infinite where none does, or none is waited for."""
+        waiting = self.heap or self.unfilled or self.awaited
+        return self.presence.next_change if waiting and self.presence is not None else math.inf
+
+    def _nobody_left(self) -> SimulationError:
+        return SimulationError(
+            f"nobody is in flight at time {self.clock:g}, version {self.algorithm.version} of {self.rounds}, and no "
+            "client comes back: lengthen the trace, or set a horizon"
+        )
+
+    # Clients that come and go -------------------------------------------------------------------------------
+
+    def _come_and_go(self, until: float) -> None:
+        """Note which clients come and leave until a time, or until now if that is later; give those work that come."""
+        happened = self.presence.advance(max(until, self.clock))
+        for client, comes in happened:
+            if comes:
+                self.idle.come(client)
+            else:
+                self.idle.leave(client)
+        for client in dict.fromkeys(client for client, comes in happened if comes):
+            if client in self.idle:  # and not gone again, or sent work by now
+                self._fill_slot(client, until)
+
+    def _fill_slot(self, client: int, now: float) -> None:
+        """Send the current model to a client that has come back, if it is awaited or a slot is unfilled."""
+        if client in self.awaited:
+            self.awaited.remove(client)
+        elif self.unfilled and self.scheduling.may_fill(client):
+            self.unfilled -= 1
+        else:
+            return
+        self.clock = max(self.clock, now)
+        self.dispatch(client)
+
+    def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
+        """Send the current model to ``count`` idle clients; slots for which there are too few stay unfilled."""
+        if self.presence is not None:
+            self._come_and_go(self.clock)
+            here = min(count, len(self.idle))
+            self.unfilled += count - here
+            count = here
+        if count:
+            super().dispatch_idle(count, reporter)
+
+    def dispatch(self, client: int) -> None:
+        """Send the current model to ``client``, now or, if it is away, as soon as it comes back."""
+        if self.presence is not None:
+            self._come_and_go(self.clock)
+            if client in self.idle.aside:
+                self.awaited.add(client)
+                return
+        super().dispatch(client)
+
+    def call_off(self) -> None:
+        """Call every job in flight off, and leave no slot to be filled."""
+        super().call_off()
+        self.unfilled = 0
+        self.awaited.clear()
+
+    # Jobs that are lost, late, doubled or damaged -----------------------------------------------------------
+
+    def _send(self, job: Job) -> None:
         """Put a job on its way, as its fate has it."""
         fate = self.fates.draw(job.client)
         if fate is not None:
-            duration *= self.fates.pace(fate)
-            job.finish_time = job.dispatched_at + duration
+            job.duration *= self.fates.pace(fate)
+            job.finish_time = job.dispatched_at + job.duration
         gives_up = job.dispatched_at + self.time_out
-        lost = self._why_lost(job, fate, gives_up)
-        if not lost:
+        if lost := self._why_lost(job, fate, gives_up):
+            job.finish_time, job.fate = math.inf, Fate(lost)
+            heappush(self.heap, (gives_up, job.sequence_no, job))
+        else:
             job.fate = fate
-            super()._send(job, duration)
-            return
-        job.finish_time, job.fate = gives_up, Fate(lost)
-        self.held.add(job.start_version)
-        heappush(self.heap, (gives_up, job.sequence_no, job))
+            super()._send(job)
 
     def _why_lost(self, job: Job, fate: Fate | None, gives_up: float) -> str:
         """Return what keeps a job from arriving before the server gives up on it, or nothing."""
@@ -95,16 +172,13 @@ class TroubledSimulation(ComingAndGoing):
             return LEFT
         return GIVEN_UP if job.finish_time > gives_up else ""
 
-    def _lose(self, job: Job) -> None:
+    def _lose(self, gives_up: float, _: int, job: Job) -> None:
         """Let the server give up on a job."""
-        self.clock = max(self.clock, job.finish_time)
+        self.clock = max(self.clock, gives_up)
         self._end(job, job.fate.lost)
-        self._bear(job)
-        version = self.algorithm.version
+        self._count_lost(job.fate.lost)
         self.scheduling.after_lost(self, job.client)
-        if self.algorithm.version != version:
-            for observe in self.version_observers:
-                observe(self)
+        self._note()
 
     def _receive(self, job: Job) -> None:
         """Receive what arrives; the server knows by the job's number whether it had arrived before."""
@@ -118,9 +192,9 @@ class TroubledSimulation(ComingAndGoing):
             heappush(self.copies, (copy.finish_time, copy.sequence_no, copy))
         if fate is not None and fate.damage:
             job.outcome = damaged(job.outcome, fate.damage)
-            self._bear(job)
+            self._count_lost("damaged")
         else:
-            self.fruitless = 0
+            self.lost_in_a_row = 0
         super()._receive(job)
 
     def _refuse_copy(self, job: Job) -> None:
@@ -128,55 +202,60 @@ class TroubledSimulation(ComingAndGoing):
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
         if self.keep_arrivals or self.observers:
-            self._record(Arrival.of(job, version - job.start_version, version, DUPLICATE))
+            self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
 
-    def _check_progress(self, job: Job) -> None:
+    def _check_progress(self, job: Job, refused: str) -> None:
         """Count refused updates in a row but for those that were damaged, which say nothing of the method."""
         if job.fate is None or not job.fate.damage:
-            super()._check_progress(job)
+            super()._check_progress(job, refused)
 
-    def _bear(self, job: Job) -> None:
-        """Count one more job that came to nothing; end a run in which too many did in a row."""
-        self.fruitless += 1
+    def _count_lost(self, why: str) -> None:
+        """Count one more job that was lost or damaged; end a run in which too many were in a row."""
+        self.lost_in_a_row += 1
         chance = (1 - self.trouble.drop_out) * (1 - self.trouble.damage)
-        limit = math.ceil(max(PATIENCE, 30 * self.scheduling.most_in_flight) / chance)
-        if self.fruitless >= limit and self.horizon == math.inf:
+        limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)
+        if self.lost_in_a_row >= limit and self.horizon == math.inf:
             raise SimulationError(
-                f"the last {limit} jobs were all lost or damaged, the last of them {job.fate.lost or 'damaged'}: "
+                f"the last {limit} jobs were all lost or damaged, the last of them {why}: "
                 "raise time_out or available, or lower drop_out or damage"
             )
 
-    def more_state(self) -> dict[str, Any]:
-        """Return random streams, second copies on their way, and who is there."""
+    # Saving -------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what every simulation has, and which clients are there, second copies and random streams."""
         return {
-            **super().more_state(),
+            **super().state(),
+            "awaited": sorted(self.awaited),
+            "reached": None if self.presence is None else self.presence.reached,
+            "aside": [] if self.presence is None else sorted(self.idle.aside),
             "fates": self.fates.state(),
             "copies": [job.state() for _, _, job in sorted(self.copies)],
             "last_arrived": self.last_arrived.tolist(),
-            "fruitless": self.fruitless,
+            "lost_in_a_row": self.lost_in_a_row,
         }
 
-    def restore_more(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Take up a saved state."""
-        super().restore_more(state)
+        super().restore(state)
+        self.awaited = set(state["awaited"])
+        if self.presence is not None:
+            self.presence.go_back_to(state["reached"])
+            self.idle = PresentClients(self.idle.as_list(), self.idle.highest, self.presence, state["aside"])
         self.fates.restore(state["fates"])
         self.copies = [(job.finish_time, job.sequence_no, job) for job in map(Job.restored, state["copies"])]
         self.last_arrived = array("q", state["last_arrived"])
-        self.fruitless = state["fruitless"]
+        self.lost_in_a_row = state["lost_in_a_row"]
 
 
 class TroubledClock(ClockOnly, TroubledSimulation):
     """The same without training, for a server that counts updates."""
 
-    def deliver(self, job: Job, staleness: int) -> tuple[bool, bool]:
+    def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job if it is sound."""
         if job.fate is not None and job.fate.damage:
-            return False, False
+            return Receipt(False, "damaged")
         return super().deliver(job, staleness)
-
-    def why_refused(self) -> str:
-        """Return why the last update was refused."""
-        return "damaged"
 
 
 def troubled(kind: type[Simulation]) -> type[TroubledSimulation]:

@@ -1,0 +1,117 @@
+"""What clients report: the outcome of a job's training, and the update that a server receives.
+
+What a client reports beside the change of its model is a field of :class:`Report` and of nothing else: the trainer sets
+it, the update carries it to the method.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from torch import Tensor
+
+REPORTS = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
+"""What a method may ask clients for beyond the usual: attributes of :class:`Report` that are empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a client reports of its training beside the change of its model.
+
+    Attributes:
+        num_samples: how many samples n_i the client has.
+        train_loss, train_accuracy: running means over the last local epoch; NaN where not known.
+        buffers: ``(b,)`` the client's own running statistics after training, or None.
+        num_steps: minibatch steps that it took.
+        mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
+        received_accuracy: of the model that the client was sent, on its samples; NaN unless the method asks for it.
+        trained_accuracy: of the trained model on the client's samples; NaN unless the method asks for it.
+        features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
+            None unless the method asks for them.
+        label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
+        mean_gradient: ``(d,)`` mean over its steps of what its optimiser was given, its correction included; None
+            unless the method asks for it and the optimiser is not plain SGD, whose delta says it already.
+    """
+
+    num_samples: int = 1
+    train_loss: float = math.nan
+    train_accuracy: float = math.nan
+    buffers: Tensor | None = None
+    num_steps: int = 1
+    mean_square_loss: float = math.nan
+    received_accuracy: float = math.nan
+    trained_accuracy: float = math.nan
+    features: Tensor | None = None
+    label_counts: Tensor | None = None
+    mean_gradient: Tensor | None = None
+
+
+REPORTED = tuple(field.name for field in fields(Report))
+"""The names of a report's attributes, which an outcome and its update have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Report):
+    """What a job's training gave.
+
+    Attributes:
+        delta: ``(d,)`` trained parameters less those it started from; None on a clock that trains nothing.
+    """
+
+    delta: Tensor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Report):
+    """What a server receives from a client.
+
+    Attributes:
+        client: the client that reports.
+        delta: ``(d,)`` trained parameters less those it started from ("new minus old").
+        start_version: version t_i that it started from.
+        start: ``(d,)`` parameters x_{t_i}; a simulation fills it in, without one the method looks into
+            its own record of versions.
+        start_buffers: ``(b,)`` running statistics before training, or None.
+        correction: ``(d,)`` what it added to every gradient, as the method's ``correction_for`` gave it.
+        duration: virtual time from dispatch to arrival.
+        staleness: versions made since t_i; filled in when the update is received.
+
+    >>> import torch
+    >>> update = Update(client=3, delta=torch.tensor([0.5, -1.0]), start_version=0, num_samples=20)
+    >>> update.num_samples, update.staleness
+    (20, 0)
+    """
+
+    client: int
+    delta: Tensor
+    start_version: int
+    start: Tensor | None = None
+    start_buffers: Tensor | None = None
+    correction: Tensor | None = None
+    duration: float = math.nan
+    staleness: int = 0
+
+
+class Receipt(NamedTuple):
+    """What a server answers to an update; it counts as true where the update made a version.
+
+    Attributes:
+        made_version: whether the update made a new version.
+        refused: why the update was not used; empty if it was.
+    """
+
+    made_version: bool
+    refused: str = ""
+
+    def __bool__(self) -> bool:
+        return self.made_version
+
+
+class Rejection(NamedTuple):
+    """An update that was not used, and why."""
+
+    client: int
+    version: int
+    reason: str
