@@ -47,8 +47,8 @@ def test_the_title_counts_empty_clients():
     law = PARTITIONS.get("dirichlet_class")(alpha=0.01, min_size=0)
     empty = sum(not len(part) for part in law.split(LABELS.numpy(), 100, stream(0, "partition")))
     title = partition_figure(a_task(), clients=100, alpha=0.01, min_size=0).axes[0].get_title("left")
-    assert empty > 10 and title.endswith(f" samples a client, {empty} empty")
-    assert partition_figure(a_task(), "iid").axes[0].get_title("left").endswith(" 30 samples a client, none empty")
+    assert empty > 10 and title.endswith(f" samples per client, {empty} empty")
+    assert partition_figure(a_task(), "iid").axes[0].get_title("left").endswith(" 30 samples per client, none empty")
 
 
 def test_a_task_of_sequences_is_dealt_out_by_kinds():
