@@ -75,6 +75,16 @@ def test_lessons_keep_their_conventions(path):
     assert "<details>" in book.cells[-1].source + book.cells[-2].source + prose[-6000:]
 
 
+def test_nothing_refers_to_a_document_that_is_not_here():
+    folders = ("asyncfl_lite", "benchmarks", "docs", "experiments", "notebooks", "tests")
+    listed = subprocess.run(["git", "ls-files", *folders, "README.md"], cwd=ROOT, capture_output=True, text=True).stdout
+    absent = re.compile(r"specification(?:'s)? §", re.I)
+    named = [name for name in listed.split() if (ROOT / name).suffix in {".py", ".md", ".ipynb", ".yaml"}]
+    assert (
+        named and [name for name in named if (ROOT / name).exists() and absent.search((ROOT / name).read_text())] == []
+    )
+
+
 @pytest.mark.parametrize("name", ["experiment", "report"])
 def test_papermill_templates_have_a_parameters_cell(name):
     book = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4)
