@@ -191,8 +191,8 @@ def test_everybody_who_reports_at_an_instant_is_named(by_hand):
     assert at_five[0].startswith("time 5.00, 8 arrivals: version 4, 0 in the buffer, accuracy ")
     assert at_five[1] == "reported last: client 2 (τ = 3), 0 (τ = 1); next: client 1, 0 at 6.00"
     before, end = (moment_figure(by_hand, time).axes[0].get_title("left") for time in (0.5, 6.0))
-    assert before.endswith("nobody has reported; next: client 0 at 1.00") and end.endswith(
-        "next: nobody before the end"
+    assert before.endswith("no client has reported; next: client 0 at 1.00") and end.endswith(
+        "next: none before the end"
     )
 
 

@@ -346,7 +346,7 @@ def test_mathinstruct(tmp_path, cache, lines):
     [
         (lambda place: None, "^folder: looked in .* for gsm8k/ or GSM8K/, .*grade-school-math.* download to true"),
         (lambda place: (gsm8k(place) / "test.jsonl").unlink(), "^folder: looked in .*gsm8k for test.jsonl"),
-        (lambda place: (gsm8k(place) / "train.jsonl").write_text("{"), "train.jsonl: no JSON"),
+        (lambda place: (gsm8k(place) / "train.jsonl").write_text("{"), "train.jsonl: not JSON"),
         (
             lambda place: (gsm8k(place) / "train.jsonl").write_text('{"question": "?"}'),
             "train.jsonl: object 1 must have the texts question, answer",
@@ -470,7 +470,7 @@ def test_a_checkpoint_with_its_own_tokens(tmp_path, cache):
     torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
     with pytest.raises(ConfigError, match="^checkpoint: .* knows 264 tokens, the task's texts are made of 50"):
         initial_model(CausalLM(checkpoint=place), InputSpec((29,), 50, vocabulary=50), 0)
-    with pytest.raises(DataError, match="^checkpoint: .* is no folder and not downloaded yet"):
+    with pytest.raises(DataError, match="^checkpoint: .* is not a folder and not downloaded yet"):
         initial_model(CausalLM(checkpoint=str(tmp_path / "none")), task.input_spec, 0)
 
 

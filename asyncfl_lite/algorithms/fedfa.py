@@ -1,7 +1,7 @@
 """FedFa: the global model is the mean of a sliding window of client models.
 
 Xu et al., "FedFa: A Fully Asynchronous Training Paradigm for Federated Learning", IJCAI 2024. Paper and official
-code could not be had: re-implemented from the abstract and third-party queue code. Another method, "Fairness
+code were not available: re-implemented from the abstract and third-party queue code. Another method, "Fairness
 and Accuracy", bears the same name.
 """
 

@@ -67,7 +67,7 @@ class FedRevive(MultiTeacher):
         """Temperature of a probe's softmax."""
         probes: int = Field(64, ge=1)
         t_gen: int = Field(10, ge=1)
-        """Synthesise at every so many updates; the authors' code does so at each."""
+        """Updates between two syntheses; the authors' code synthesises at each."""
         k_synth: int = Field(2, ge=1)
         synth_batch_size: int = Field(64, ge=2)
         generator_lr: float = Field(3e-3, ge=0)

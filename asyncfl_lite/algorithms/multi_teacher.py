@@ -116,7 +116,7 @@ class MultiTeacher(AFLDW):
         """
         if self.context.inputs is None:
             raise ConfigError(
-                f"inputs: {type(self).__name__} needs to know what inputs look like; put it in the context"
+                f"inputs: {type(self).__name__} needs the shape and range of inputs; put them in the context"
             )
         return self.context.inputs
 

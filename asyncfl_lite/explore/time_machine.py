@@ -101,7 +101,7 @@ def moment_figure(result: Result, time: float) -> Figure:
     for job in now.training.itertuples():
         where = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
         grid["jobs"].annotate(f"v{job.start_version}", (time, job.client), **where)
-    grid["jobs"].set(title=_said(now, time), ylabel="client", xlim=(0, 1.04 * end), ylim=(-0.6, many - 0.4))
+    grid["jobs"].set(title=_moment_title(now, time), ylabel="client", xlim=(0, 1.04 * end), ylim=(-0.6, many - 0.4))
     grid["behind"].barh(now.training["client"], now.training["behind"], color=NEUTRAL)
     grid["behind"].set(xlabel="versions behind", ylabel="client in flight", xlim=(0, most), ylim=(-0.6, many - 0.4))
     known, shade = result.curve[result.curve["time"] <= time], colour(result.config.algorithm)
@@ -134,12 +134,12 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
     axes.grid(False)
 
 
-def _said(now: Moment, time: float) -> str:
+def _moment_title(now: Moment, time: float) -> str:
     """Return a moment in words: where the server is, and the clients that report at this instant and at the next."""
     said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
-    last = f"reported last: client {', '.join(reports)}" if reports else "nobody has reported"
-    following = "next: nobody before the end"
+    last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"
+    following = "next: none before the end"
     if len(now.upcoming):
         clients = ", ".join(map(str, now.upcoming["client"]))
         following = f"next: client {clients} at {now.upcoming['arrived_at'].iloc[0]:.2f}"

@@ -1,7 +1,7 @@
 """Causal language models: inputs ``(n, L)`` token ids, or ``(n, L, width)`` embeddings; outputs ``(n, L, V)``.
 
 FedEcho §5.3 fine-tunes Qwen2.5-1.5B-Instruct; without a checkpoint this is a small Qwen2 with random weights. No
-mask is given, so padding has to stand behind the text, where a causal model's answers do not depend on it. LoRA
+mask is given, so padding has to follow the text, where a causal model's answers do not depend on it. LoRA
 is that of Hu et al., ICLR 2022, from the library `peft`.
 """
 
@@ -46,7 +46,7 @@ class CausalLM(TransformerSpec):
     lora_rank: int | None = Field(None, ge=1)
     """Train and send matrices of this rank beside every linear layer, and nothing else; none: all weights."""
     gguf_file: str | None = None
-    """File in the checkpoint's folder, where the weights are in GGUF; ``smollm2`` knows its own."""
+    """File in the checkpoint's folder, where the weights are in GGUF; ``smollm2`` has its own."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> CausalLM:
@@ -59,7 +59,7 @@ class CausalLM(TransformerSpec):
 
         Raises:
             ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
-            DataError: when the checkpoint is not to be had.
+            DataError: when the checkpoint is not available.
             MissingLibraryError: for LoRA without `peft`.
         """
         (length,) = inputs.shape

@@ -11,7 +11,7 @@ FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (
 3. otherwise the inputs of its other normalisation layers;
 4. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
 
-Embedding layers do not count: made-up text enters a model behind them.
+Embedding layers do not count: made-up text enters a model after them.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Packaged(NamedTuple):
     """A checkpoint inside a Python package.
 
     Attributes:
-        modules: the package as it is imported, and what else reading it takes; pip knows them with hyphens.
+        modules: the package as it is imported, and what else reading it takes; pip's names have hyphens.
         folder: where in the package it is.
         options: for ``from_pretrained``.
     """
@@ -107,7 +107,7 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
             return loader.from_pretrained(place, local_files_only=not download, **{**its_own, **options})
     except (OSError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
-        how = "cannot be fetched" if download else "is no folder and not downloaded yet; set download to true"
+        how = "cannot be fetched" if download else "is not a folder and not downloaded yet; set download to true"
         raise DataError(f"checkpoint: {name!r} {how} ({reason})") from None
 
 

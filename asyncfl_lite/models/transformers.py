@@ -5,7 +5,7 @@ head of two linear layers reads. On a BERT checkpoint the token is ``[CLS]`` and
 checkpoint's pooler, which is the usual fine-tuning of BERT (Devlin et al., NAACL 2019), as in FedEcho §5.2.
 T5-small's encoder alone with this head has FedRevive's 35.6 million parameters.
 
-There is no dropout: what a client makes of its batches is a function of them alone.
+There is no dropout: what a client computes from its batches depends on them alone.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _PredictionTokenClassifier(nn.Module):
         return self.head(hidden[:, 0])
 
     def _in_second_sentence(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` int64, 1 behind the first separator as far as the second, BERT's segment B."""
+        """Return ``(n, L)`` int64, 1 after the first separator and up to the second, BERT's segment B."""
         separators = (inputs == self.ids.separator).long()
         return ((separators.cumsum(-1) - separators) == 1).long() * (inputs != self.ids.padding)
 
@@ -127,7 +127,7 @@ class TransformerSpec(ModelSpec):
 
         Raises:
             ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
-            DataError: when the checkpoint is not to be had.
+            DataError: when the checkpoint is not available.
         """
         (length,) = inputs.shape
         vocabulary = inputs.vocabulary or self.vocabulary

@@ -71,7 +71,7 @@ def stacked(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
     """Return the inputs and labels of a map-style data set as tensors.
 
     Raises:
-        DataError: when an item is no pair, or shapes differ.
+        DataError: when an item is not a pair, or shapes differ.
     """
     try:
         if not len(data):

@@ -20,7 +20,7 @@ class TaskSource(Settings):
         """Read the data and return the task, on the CPU.
 
         Raises:
-            DataError: when the data cannot be had.
+            DataError: when the data are not available.
             MissingLibraryError: when an optional library that holds it is not installed.
         """
 

@@ -76,11 +76,11 @@ class Task:
             inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, labels are numbered from 0.
             test_inputs, test_labels: the same for testing.
             name: what results call it.
-            unlabelled: ``(u, …)`` the server's unlabelled inputs; FedEcho knows them as ``own``.
+            unlabelled: ``(u, …)`` the server's unlabelled inputs; FedEcho's name for them is ``own``.
             owners: ``(n,)`` the owner of each sample, for the partition ``natural``.
 
         Raises:
-            DataError: when shapes do not fit together, or labels are no classes.
+            DataError: when shapes do not fit together, or labels are not classes.
 
         Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
 

@@ -59,7 +59,7 @@ def check_errors(make: Candidate) -> None:
     switches = list(make.cls.Settings.model_fields)
     wrong = f"{switches[0]}_" if switches else "no_such_setting"
     words = f"did you mean {switches[0]!r}?" if switches else repr(wrong)
-    _expect_config_error(make, wrong, 1, words, "or a misspelt setting changes nothing and nobody notices")
+    _expect_config_error(make, wrong, 1, words, "or a misspelt setting changes nothing without notice")
     _expect_config_error(make, "buffer_size", 0, "buffer_size", "since a buffer of none never makes a version")
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Return windows of images that go on behind their borders by reflection; every other one is mirrored.
+    """Return windows of images that are continued beyond their borders by reflection; half are mirrored.
 
     A window is moved by at most an eighth of a side, 4 pixels of 32, in each direction.
 

@@ -1,6 +1,6 @@
 """Soft prompts, which make text up as embeddings (FedRevive §3.2, text task).
 
-A few vectors that are meta-learned, θ, stand right behind the model's prediction token; the embeddings of a
+A few vectors that are meta-learned, θ, stand directly after the model's prediction token; the embeddings of a
 snippet of text follow and are the latents. The paper's snippets come from a language model of a billion
 parameters; here they are rows of tokens that the caller has, or random tokens.
 """

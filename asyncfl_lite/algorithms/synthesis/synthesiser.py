@@ -40,7 +40,7 @@ class Synthesiser:
         generator_lr: Adam's learning rate on θ within a synthesis.
         latent_lr: Adam's learning rate on the latents.
         meta: ``sgd``, θ ← (1 - λ) θ + λ θ' (the paper), or ``adam``, θ - θ' as Adam's gradient (the authors'
-            code; it drops the factor of 67 that Fang et al.'s code has there, and Adam hardly knows the difference).
+            code; it drops the factor of 67 that Fang et al.'s code has there, and Adam is nearly invariant to it).
         meta_rate: λ.
         meta_lr: Adam's learning rate of ``meta="adam"``; by default ``generator_lr``.
         meta_eps: Adam's ε there. The authors' code has 0 for a generator, where a weight that has never moved stays,

@@ -39,11 +39,11 @@ def final_number(text: str) -> Decimal | None:
 
 @dataclass(frozen=True)
 class GenerationTask(SequenceTask):
-    """A task whose models write an answer behind a question.
+    """A task whose models write an answer after a question.
 
     Attributes:
         marker: token ids between question and answer.
-        end: token id behind an answer.
+        end: token id after an answer.
         references: right final numbers of the first test samples, for which models write an answer.
         first_answer: position at which all questions' answers are predicted first, where it is the same.
     """
@@ -100,7 +100,7 @@ class GenerationTask(SequenceTask):
         }
 
     def written(self, predict: Callable[[Tensor], Tensor], inputs: Tensor) -> list[str]:
-        """Return what a model writes behind the questions of ``(n, L)`` inputs, always its most likely token.
+        """Return what a model writes after the questions of ``(n, L)`` inputs, always its most likely token.
 
         It stops at the end token or when the sequence is full. All questions go on together, with one forward
         pass per step, of as many tokens as the longest has.

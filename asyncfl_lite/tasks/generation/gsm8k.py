@@ -46,7 +46,7 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
         listed = text.lstrip().startswith("[")
         rows: list[Any] = json.loads(text) if listed else [json.loads(line) for line in text.splitlines() if line]
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: no JSON ({reason(error)})") from None
+        raise DataError(f"{path}: not JSON ({reason(error)})") from None
     if not rows:
         raise DataError(f"{path}: must hold at least one object with the texts {', '.join(keys)}, holds none")
     for number, row in enumerate(rows, 1):
@@ -75,7 +75,7 @@ def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
     """Return GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator's notes.
 
     Raises:
-        DataError: when they are not to be had.
+        DataError: when they are not available.
     """
     try:
         path = data_file(data_folder(folder, "gsm8k", "GSM8K", how=GSM8K_HOW), f"{part}.jsonl", how=GSM8K_HOW)

@@ -84,7 +84,7 @@ def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = N
     """Return a language model's own tokens; a question is put as its chat template has it, if it has one.
 
     Raises:
-        DataError: when the checkpoint is not to be had.
+        DataError: when the checkpoint is not available.
     """
     from transformers import AutoTokenizer
 

@@ -1,7 +1,7 @@
-"""CIFAR-10 (JPEG q75): all of CIFAR-10's images after lossy compression, for when the originals can't be had.
+"""CIFAR-10 (JPEG q75): all of CIFAR-10's images after lossy compression, for when the originals are not available.
 
-Against the originals the mean PSNR is about 30 dB: accuracies on it are no CIFAR-10 accuracies, and belong
-beside no published one.
+Against the originals the mean PSNR is about 30 dB: accuracies on it are not CIFAR-10 accuracies, and must not
+be compared with published ones.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CIFAR10JPEG75(ImageFiles):
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
         """Return training and test images as asked for, number and names of the classes."""
-        how = f"it is no public file; use cifar10, or name the folder of {FILE} in task_settings folder"
+        how = f"it is not a public file; use cifar10, or name the folder of {FILE} in task_settings folder"
         path = data_file(data_root(self.folder), FILE, f"CIFAR10/{FILE}", how=how)
         images, labels, names = _decoded(path, "train", self.samples, "samples")
         tests, test_labels, _ = _decoded(path, "test", self.test_samples, "test_samples")

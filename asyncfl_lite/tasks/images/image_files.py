@@ -70,7 +70,7 @@ class ImageFiles(TaskSource):
 
     @abstractmethod
     def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
-        """Return training and test images as asked for, and what the task knows besides, such as its classes."""
+        """Return training and test images as asked for, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:
         """Return the task.

@@ -83,7 +83,7 @@ def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
 
 
 def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
-    """Turn each sample's client (n,), -1 for nobody, into each client's sorted int64 indices."""
+    """Turn each sample's client (n,), -1 for none, into each client's sorted int64 indices."""
     order = np.argsort(client_of, kind="stable").astype(np.int64)
     bounds = np.searchsorted(client_of[order], np.arange(num_clients + 1))
     return [order[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]

@@ -22,7 +22,7 @@ class NoniidBiasPart(NoniidBias):
     """
 
     of: int | None = Field(None, ge=1)
-    """Clients of the whole federation; none: the run's own, which leaves nobody out."""
+    """Clients of the whole federation; None: those of the run, so that none is left out."""
     chosen: Literal["first", "random"] = "first"
     """Which clients are in the run: 0, 1, …, or others for each seed."""
 

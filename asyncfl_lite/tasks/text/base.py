@@ -92,7 +92,7 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
     digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:12]
     place = files.cache_root() / "tokenizers" / f"{name}-{vocabulary}-{digest}.json"
     if place.is_file():
-        with suppress(Exception):  # the library raises just that for a damaged file: make it anew
+        with suppress(Exception):  # the library raises Exception itself for a damaged file: make a new one
             return Tokeniser(Tokenizer.from_file(str(place)))
     model = Tokenizer(models.BPE(unk_token=SPECIAL[1]))  # WordPiece's trainer gives another vocabulary every time
     model.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -109,7 +109,7 @@ def pretrained_tokeniser(checkpoint: str, download: bool) -> Tokeniser:
     """Return a checkpoint's own tokeniser.
 
     Raises:
-        DataError: when the checkpoint is not to be had.
+        DataError: when the checkpoint is not available.
         MissingLibraryError: for ``minilm`` without its package.
     """
     tokeniser, ids = checkpoint_tokens(checkpoint, download)

@@ -76,7 +76,7 @@ def character_task(
     Args:
         name: as configurations call it.
         roles: role -> text, of at least five windows each.
-        others: texts of roles that are no clients.
+        others: texts of roles that are not clients.
         cross: returns another text.
         length: L, characters in a window.
         about: the task's other fields.

@@ -70,7 +70,7 @@ class MRPC(TextSource):
 def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
     """Read Microsoft's two files; a tenth of each class of the training pairs, 408, is for validation.
 
-    GLUE's 408 follow a list that is no part of the corpus, so these are others.
+    GLUE's 408 follow a list that the corpus does not contain, so these are others.
     """
     from sklearn.model_selection import train_test_split
 

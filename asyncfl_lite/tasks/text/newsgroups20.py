@@ -142,7 +142,7 @@ def _lines(path: Path, groups: int) -> Posts:
                 post = json.loads(line)
                 text, label = post["text"].rstrip("\n\xff"), int(post["label"])  # some copies end in the byte of -1
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise DataError(f"{path}: line {number} is no JSON object with text and label") from None
+                raise DataError(f"{path}: line {number} is not a JSON object with text and label") from None
             texts.append(text if "\n" in text else text.replace("\t", "\n"))
             labels.append(label)
         check_labels(path, np.array(labels, dtype=np.int64), len(texts), groups)
@@ -162,7 +162,7 @@ def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
 def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
     """Read what scikit-learn keeps, and have it fetch that, by its SHA-256 sum, if it may and must.
 
-    What it keeps is pickled. Only the few classes that it is made of are let in: nothing else in it is executed.
+    What it keeps is pickled. Only the few classes that it consists of are admitted: nothing else in it is executed.
     """
     from sklearn.datasets import fetch_20newsgroups
 

@@ -13,7 +13,7 @@ SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics
 LICENCE = "PSF License Version 2"
 
 NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
-"""Words that are no words but the lines under headings and around tables."""
+"""Strings that are not words but the lines under headings and around tables."""
 
 
 @lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ class MovingDigitsFrames(MovingDigits):
     title: ClassVar[str] = "movingdigits_frames"
 
     frames: int = Field(RECORDED_FRAMES, ge=1, le=RECORDED_FRAMES)
-    """Of a clip: the middles of so many equal parts, as of the videos of real tasks. One frame shows no direction."""
+    """Frames of a clip: the middles of equal parts, as in real tasks' videos. One frame shows no direction."""
 
     def load(self) -> Task:
         """Return the task."""

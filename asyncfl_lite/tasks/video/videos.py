@@ -54,7 +54,7 @@ class VideoFolder(TaskSource):
     precision: Literal["float32", "float16"] = "float32"
     """Of the clips in memory; resnet3d computes in its weights' precision from either."""
     clips_per_class: int | None = Field(None, ge=1)
-    """Only so many of each class, the first in the split file; none: all."""
+    """How many clips of each class, the first in the split file; None for all."""
 
     @abstractmethod
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
@@ -186,7 +186,7 @@ class Kinetics(VideoFolder):
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
         """Read train.csv and val.csv; videos lie in train/ and val/, by class or not.
 
-        Many of the videos that the files list are no longer to be had: those are skipped like unreadable ones.
+        Many of the videos that the files list are no longer available: those are skipped like unreadable ones.
         """
         rows = {}
         for kind in ("train", "val"):
