@@ -20,7 +20,7 @@ ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html")
 """Paths that do not exist before something was run."""
-USERS_OWN = re.compile(r"ASYNCFL|\*|<|~|://|/path/")
+USERS_OWN = re.compile(r"ASYNCFL|\*|<|~|://|/path/|^\.venv/")
 """Marks of a path that is not in the repository: the reader's own place, a pattern, an address."""
 FILES_OF_DATA = "| task | what its folder holds |"
 """Head of the table whose paths are files of data sets."""
