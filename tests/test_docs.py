@@ -152,11 +152,6 @@ def test_what_the_pages_add_passes_the_tests_that_they_add(copy):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= counted > 0
 
 
-def test_what_the_pages_add_is_listed(copy):
-    listed = run_there(copy, "-m", "asyncfl_lite", "list").stdout
-    assert all(name in listed for name in ("fedmedian", "rings", "by_size")), listed
-
-
 def test_what_the_pages_add_is_formatted_as_the_rest(copy):
     """``asyncfl_lite/__init__.py`` files aside, which are added to."""
     files = [path for page in ADDING for adds, path, _ in steps(page) if not adds]
