@@ -6,7 +6,6 @@ Each function draws on the axes that it is given, or on new ones, and returns th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,9 +18,6 @@ from matplotlib.figure import Figure
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.style import ACCENT, NEUTRAL, use_style
-
-if TYPE_CHECKING:
-    from asyncfl_lite.runs.results import Result
 
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
 """What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
@@ -206,15 +202,20 @@ def plot_staleness(
     return axes
 
 
-def plot_result(result: Result) -> Figure:
-    """Draw accuracy over virtual time, and the staleness of what arrived."""
+def plot_run(algorithm: str, task: str, curve: pd.DataFrame, updates: pd.DataFrame, unit: str = "") -> Figure:
+    """Draw a run: accuracy over virtual time, and the staleness of what arrived.
+
+    Args:
+        algorithm, task: names, for the title.
+        curve, updates: the tables of a result.
+        unit: what a unit of virtual time means.
+    """
     use_style()
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    unit = result.config.delay_settings.unit
-    plot_curves({result.config.algorithm: [result.curve]}, unit=unit, axes=left)
-    if len(result.updates):
-        plot_staleness(result.updates, axes=right)
-    left.set_title(f"{title(result.config.algorithm)} on {result.config.task}")
+    plot_curves({algorithm: [curve]}, unit=unit, axes=left)
+    if len(updates):
+        plot_staleness(updates, axes=right)
+    left.set_title(f"{title(algorithm)} on {task}")
     right.set_title("staleness")
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure

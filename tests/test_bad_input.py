@@ -23,7 +23,6 @@ from bad_input.grids import GRIDS, PAPER, TIER
 from asyncfl_lite import Config, Task, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.checkpoints import load_checkpoint
 from asyncfl_lite.runs.results import load_complete, standing
 from asyncfl_lite.runs.run import Run
 
@@ -232,12 +231,12 @@ def test_a_checkpoint_is_told_in_a_warning_and_the_run_starts_over(damage, tmp_p
     monkeypatch.chdir(tmp_path)
     config, path = Config(**SMALL, checkpoint_every=1), tmp_path / "run.pt"
     Run(config, checkpoint=path).finish()
-    assert load_checkpoint(Run(config, checkpoint=path), path)
+    assert Run(config, checkpoint=path).resume()
     damage(path)
     for other in {*tmp_path.glob("*.pt*")} - {path}:  # whatever is kept of an earlier version
         other.unlink()
     with pytest.warns(UserWarning) as told:
-        assert not load_checkpoint(Run(config, checkpoint=path), path)
+        assert not Run(config, checkpoint=path).resume()
     messages = [str(warning.message) for warning in told if "starts over" in str(warning.message)]
     assert len(messages) == 1 and messages[0].startswith(f"{path}: ") and "\n" not in messages[0]
     assert not (tmp_path / "exploded").exists()

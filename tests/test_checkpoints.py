@@ -200,7 +200,8 @@ def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     seconds, saved = iter(range(10**6)), []
     monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(
-        "asyncfl_lite.runs.run.save_checkpoint", lambda run, path: saved.append(run.simulation.received)
+        "asyncfl_lite.runs.run.save_checkpoint",
+        lambda path, config, state: saved.append(state["simulation"]["received"]),
     )
     config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 5.0})
     run(config, checkpoint=tmp_path / "run.pt")

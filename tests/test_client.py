@@ -13,11 +13,11 @@ from torch import nn
 from torch.func import vmap
 
 from asyncfl_lite.clients.cohort import Cohort
-from asyncfl_lite.clients.local_training import ClientData, LocalTraining
+from asyncfl_lite.clients.local_training import ClientData, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP
 from asyncfl_lite.models.stacked import chain_of, outputs_of_all, stacked_forward
-from asyncfl_lite.models.steps import Adam, make_optimiser
+from asyncfl_lite.models.steps import Adam
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Midway
 from asyncfl_lite.simulator.update import REPORTS

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.runs.checkpoints import load_checkpoint
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import Run
 
@@ -184,10 +183,10 @@ def test_a_damaged_checkpoint(data, finished, tmp_path):
     fresh = Run(config, checkpoint=path)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        loaded = load_checkpoint(fresh, path)
+        loaded = fresh.resume()
     if loaded:
         whole = Run(config, checkpoint=sound)
-        assert load_checkpoint(whole, sound) and torch.equal(fresh.algorithm.x, whole.algorithm.x)
+        assert whole.resume() and torch.equal(fresh.algorithm.x, whole.algorithm.x)
         assert fresh.simulation.clock == whole.simulation.clock and fresh.curve_rows == whole.curve_rows
     else:
         assert any("starts over" in str(warning.message) for warning in told)

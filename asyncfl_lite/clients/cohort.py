@@ -15,9 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.clients.local_training import ClientData, LocalTraining, Work, complete_gradient, minibatch_losses
+from asyncfl_lite.clients.local_training import (
+    ClientData,
+    LocalTraining,
+    Work,
+    complete_gradient,
+    make_optimiser,
+    minibatch_losses,
+)
 from asyncfl_lite.models.stacked import stacked_forward
-from asyncfl_lite.models.steps import make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.simulator.jobs import Job
 
 
@@ -71,6 +72,29 @@ class LocalTraining:
         for epoch in places:
             epoch[:num_samples] = rng.permutation(num_samples)
         return places.reshape(-1, self.batch_size)[: self.steps]
+
+
+def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
+    """Return the step of ``training.optimiser`` for a matrix like ``like``, with fresh state.
+
+    Args:
+        training: optimiser, weight decay, clipping.
+        like: ``(G, d)`` or ``(d,)``.
+        lr: learning rate, or ``(G, 1)`` of them; by default the training's own.
+    """
+    lr = training.lr if lr is None else lr
+    if training.optimiser == "sgd":
+        step = sgd(lr, training.weight_decay)
+    else:
+        like = like[None] if like.dim() == 1 else like
+        step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
+    if training.clip is None:
+        return step
+
+    def clipped(x: Tensor, gradient: Tensor) -> None:
+        step(x, clipped_to(gradient, training.clip))
+
+    return clipped
 
 
 @dataclass(frozen=True)

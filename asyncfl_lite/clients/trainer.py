@@ -17,10 +17,16 @@ from torch import Tensor
 
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohort import Cohort
-from asyncfl_lite.clients.local_training import ClientData, LocalTraining, Work, complete_gradient, minibatch_losses
+from asyncfl_lite.clients.local_training import (
+    ClientData,
+    LocalTraining,
+    Work,
+    complete_gradient,
+    make_optimiser,
+    minibatch_losses,
+)
 from asyncfl_lite.models.features import feature_statistics
 from asyncfl_lite.models.stacked import chain_of
-from asyncfl_lite.models.steps import make_optimiser
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome

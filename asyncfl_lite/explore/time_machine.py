@@ -113,7 +113,7 @@ def moment_figure(result: Result, time: float) -> Figure:
     for name in ("jobs", "behind"):
         grid[name].yaxis.set_major_locator(MaxNLocator(integer=True))
     for name in ("jobs", "accuracy"):
-        grid[name].set_xlabel(time_label(result.config.delay_settings.unit))
+        grid[name].set_xlabel(time_label(result.time_unit))
     staleness_bar(scale, grid["jobs"])
     plt.close(figure)
     return figure

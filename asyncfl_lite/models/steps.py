@@ -7,42 +7,15 @@ state that starts fresh for every job. Rows may drop out at the end: a later cal
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from asyncfl_lite.clients.local_training import LocalTraining
 
 Step = Callable[[Tensor, Tensor], None]
 """``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may use ``gradient`` up."""
 
 BETAS = (0.9, 0.999)
 EPS = 1e-8
-
-
-def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
-    """Return the step of ``training.optimiser`` for a matrix like ``like``, with fresh state.
-
-    Args:
-        training: optimiser, weight decay, clipping.
-        like: ``(G, d)`` or ``(d,)``.
-        lr: learning rate, or ``(G, 1)`` of them; by default the training's own.
-    """
-    lr = training.lr if lr is None else lr
-    if training.optimiser == "sgd":
-        step = sgd(lr, training.weight_decay)
-    else:
-        like = like[None] if like.dim() == 1 else like
-        step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
-    if training.clip is None:
-        return step
-
-    def clipped(x: Tensor, gradient: Tensor) -> None:
-        step(x, clipped_to(gradient, training.clip))
-
-    return clipped
 
 
 def clipped_to(gradient: Tensor, largest: float) -> Tensor:

@@ -1,8 +1,7 @@
-"""A run's whole state in a file, so that an interrupted run goes on, on the same machine and build bit for bit.
+"""The file that an interrupted run goes on from, on the same machine and build bit for bit.
 
-What the configuration decides (data, partition, delays, initial weights) is made anew; what time has changed
-is saved: the method's state, jobs in flight with what is trained of them, the clock, every random stream,
-history. Loading executes no code from the file.
+It holds what time has changed of a run (:meth:`asyncfl_lite.runs.run.Run.state`), and which configuration and revision
+of the code it belongs to. Reading it executes no code from the file.
 """
 
 from __future__ import annotations
@@ -10,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import torch
 
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import meaning
-
-if TYPE_CHECKING:
-    from asyncfl_lite.runs.run import Run
 
 FORMAT = 8
 DIGEST = hashlib.sha256().digest_size
@@ -32,21 +30,15 @@ def previous(path: str | Path) -> Path:
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
-def save_checkpoint(run: Run, path: str | Path) -> None:
-    """Write the state of ``run`` so that ``path`` holds all of it; what it held before is kept as the previous one.
+def save_checkpoint(path: str | Path, config: Config, state: Mapping[str, Any]) -> None:
+    """Write the state of a run of ``config`` so that ``path`` holds all of it, or what it held before.
+
+    What it held before is kept as the previous one.
 
     Raises:
         ResultError: naming the path and the reason (full disk, no permission).
     """
-    content = {
-        "format": FORMAT,
-        "config_hash": run.config.hash,
-        "meaning": meaning(run.config),
-        "algorithm": run.algorithm.state(),
-        "simulation": run.simulation.state(),
-        "server_rng": run.server_rng.bit_generator.state,
-        "curve": run.curve_rows,
-    }
+    content = {**_belongs_to(config), **state}
 
     def write(file: BinaryIO) -> None:
         hashed = _Hashed(file)
@@ -57,6 +49,11 @@ def save_checkpoint(run: Run, path: str | Path) -> None:
         file.write(hashed.sha256.digest())
 
     write_atomically(path, write, keep=previous(path))
+
+
+def _belongs_to(config: Config) -> dict[str, Any]:
+    """Return what must be equal for a run to go on from a checkpoint."""
+    return {"format": FORMAT, "config_hash": config.hash, "meaning": meaning(config)}
 
 
 class _Hashed:
@@ -78,8 +75,8 @@ class _Hashed:
         self.file.flush()
 
 
-def load_checkpoint(run: Run, path: str | Path) -> bool:
-    """Put ``run`` into the state that ``path`` holds, or the one before it; return whether there was a usable one.
+def load_checkpoint(path: str | Path, config: Config) -> dict[str, Any] | None:
+    """Return the state that ``path`` holds, or that of the one before it; None if neither can be used.
 
     A file that is cut off or damaged, of another format, of code with another meaning or of another configuration is
     not used: a warning names it and why, and says from where the run goes on.
@@ -89,24 +86,20 @@ def load_checkpoint(run: Run, path: str | Path) -> bool:
         if not candidate.exists():
             continue
         try:
-            content = _read(candidate, run)
+            content = _read(candidate, config)
         except Exception as error:  # torch raises many kinds for a damaged file
             refused.append(f"{candidate}: checkpoint not used ({str(error).splitlines()[0]})")
             continue
         if refused:
-            warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=2)
-        run.algorithm.restore(content["algorithm"])
-        run.simulation.restore(content["simulation"])
-        run.server_rng.bit_generator.state = content["server_rng"]
-        run.curve_rows = content["curve"]
-        return True
+            warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=4)
+        return content
     if refused:
-        warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=2)
-    return False
+        warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=4)
+    return None
 
 
-def _read(path: Path, run: Run) -> dict[str, Any]:
-    """Return the content of a checkpoint that ``run`` can go on from; no code in the file is executed.
+def _read(path: Path, config: Config) -> dict[str, Any]:
+    """Return the content of a checkpoint that a run of ``config`` can go on from; no code in the file is executed.
 
     Raises:
         ValueError: why it can't.
@@ -115,10 +108,10 @@ def _read(path: Path, run: Run) -> dict[str, Any]:
         content = file.read()
     if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
         raise ValueError("cut off, damaged, or of another format")
-    content = torch.load(io.BytesIO(content), map_location=run.config.device, weights_only=True)
-    wanted = {"format": FORMAT, "meaning": meaning(run.config), "config_hash": run.config.hash}
+    content = torch.load(io.BytesIO(content), map_location=config.device, weights_only=True)
     named = {"format": "format", "meaning": "revision of the code", "config_hash": "configuration"}
-    for name, value in wanted.items():
-        if content[name] != value:
-            raise ValueError(f"of another {named[name]}: {content[name]}, not {value}")
+    wanted = _belongs_to(config)
+    for name, what in named.items():
+        if content[name] != wanted[name]:
+            raise ValueError(f"of another {what}: {content[name]}, not {wanted[name]}")
     return content

@@ -22,6 +22,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.version import __version__
+from asyncfl_lite.plots import plot_run
 from asyncfl_lite.runs.config import GROUPS, Config
 from asyncfl_lite.simulator.tables import CLASSES, is_constant_answer
 
@@ -88,6 +89,11 @@ class Result:
             self.meaning = meaning(self.config)
 
     @property
+    def time_unit(self) -> str:
+        """What a unit of virtual time means, as the delay law says."""
+        return self.config.delay_settings.unit
+
+    @property
     def is_constant_answer(self) -> bool:
         """Whether the final model answers one class for everything, see :func:`.is_constant_answer`."""
         return is_constant_answer(self.summary)
@@ -124,9 +130,7 @@ class Result:
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of what arrived."""
-        from asyncfl_lite.plots import plot_result
-
-        return plot_result(self)
+        return plot_run(self.config.algorithm, self.config.task, self.curve, self.updates, self.time_unit)
 
     def __repr__(self) -> str:
         c, s = self.config, self.summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -210,8 +211,31 @@ class Run:
         """Take up where the checkpoint is, or record the initial model."""
         if self.config.checkpoint_every is not None and self.checkpoint is None:
             raise ConfigError("checkpoint_every: needs a file to save to, such as run(config, checkpoint='run.pt')")
-        if self.checkpoint is None or not load_checkpoint(self, self.checkpoint):
+        if not self.resume():
             self._record()
+
+    def resume(self) -> bool:
+        """Take up the state that the run's checkpoint holds; return whether there is one that can be used."""
+        saved = None if self.checkpoint is None else load_checkpoint(self.checkpoint, self.config)
+        if saved is not None:
+            self.restore(saved)
+        return saved is not None
+
+    def state(self) -> dict[str, Any]:
+        """Return what time has changed, as tensors and plain values; the configuration decides the rest."""
+        return {
+            "algorithm": self.algorithm.state(),
+            "simulation": self.simulation.state(),
+            "server_rng": self.server_rng.bit_generator.state,
+            "curve": self.curve_rows,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what :meth:`state` returned."""
+        self.algorithm.restore(state["algorithm"])
+        self.simulation.restore(state["simulation"])
+        self.server_rng.bit_generator.state = state["server_rng"]
+        self.curve_rows = state["curve"]
 
     def finish(self, *, progress: bool = False) -> Result:
         """Run to the end and return the result."""
@@ -255,7 +279,7 @@ class Run:
 
     def _save(self) -> None:
         if self.checkpoint is not None:
-            save_checkpoint(self, self.checkpoint)
+            save_checkpoint(self.checkpoint, self.config, self.state())
         self.saved_at = time.monotonic()
 
     def _record(self) -> None:

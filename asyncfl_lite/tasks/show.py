@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +18,6 @@ from torch import Tensor
 from asyncfl_lite.base.style import NEUTRAL, use_style
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import balanced
-from asyncfl_lite.tasks.task import Task
 
 Parts = Sequence[np.ndarray]
 """Client -> ``(n_i,)`` places of its samples in the task's training set."""
@@ -26,13 +26,34 @@ COLUMNS = 5
 """Images per row."""
 
 
-def title(task: Task) -> str:
+class Shown(Protocol):
+    """What is shown of a task: attributes of :class:`~asyncfl_lite.tasks.task.Task`."""
+
+    name: str
+    inputs: Tensor
+    labels: Tensor
+    test_inputs: Tensor
+    num_classes: int
+    source: str
+    unlabelled: Mapping[str, Any]
+    owners: np.ndarray | None
+    kinds: np.ndarray | None
+    vocabulary: int | None
+    class_names: tuple[str, ...]
+    licence: str
+    stands_in_for: str
+    metric: str
+    augment: Any
+    input_shape: tuple[int, ...]
+
+
+def title(task: Shown) -> str:
     """Return a task's name in print, with what it stands in for."""
     name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
     return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
 
 
-def describe(task: Task, parts: Parts | None = None) -> str:
+def describe(task: Shown, parts: Parts | None = None) -> str:
     """Return what a task is, one line per fact: sizes, shapes, classes, metric, source, licence.
 
     Args:
@@ -62,7 +83,7 @@ def describe(task: Task, parts: Parts | None = None) -> str:
     return "\n".join([title(task), *lines])
 
 
-def _labels_in_words(task: Task) -> str:
+def _labels_in_words(task: Shown) -> str:
     """Return how many classes there are, and the first of their names."""
     if task.labels.dim() > 1:
         return f"{task.num_classes:,} classes at each position"
@@ -77,7 +98,7 @@ def _spread(sizes: np.ndarray, of: str) -> str:
     return f"{len(sizes):,} {of} with {each}"
 
 
-def _clients_in_words(task: Task, parts: Parts) -> str:
+def _clients_in_words(task: Shown, parts: Parts) -> str:
     """Return how many clients there are, how many samples and how many classes they hold."""
     sizes, counts = np.array([len(part) for part in parts]), label_histogram(task, parts)
     told = _spread(sizes, "clients")
@@ -88,7 +109,7 @@ def _clients_in_words(task: Task, parts: Parts) -> str:
     return f"{told}, of {span} {'classes' if task.labels.dim() == 1 else 'kinds'}"
 
 
-def label_histogram(task: Task, parts: Parts) -> np.ndarray | None:
+def label_histogram(task: Shown, parts: Parts) -> np.ndarray | None:
     """Return ``(N, C)`` samples of each class at each client; of each kind where a sample has many labels.
 
     None where samples have neither one label nor a kind.
@@ -100,7 +121,7 @@ def label_histogram(task: Task, parts: Parts) -> np.ndarray | None:
     return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
 
 
-def show(task: Task, parts: Parts | None = None) -> Figure:
+def show(task: Shown, parts: Parts | None = None) -> Figure:
     """Draw examples of a task with their labels, and the clients' label histogram.
 
     Images become a grid, clips ``(C, T, height, width)`` a strip of frames each, token ids a table of texts,
@@ -121,7 +142,7 @@ def show(task: Task, parts: Parts | None = None) -> Figure:
     return figure
 
 
-def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
+def _draw_examples(task: Shown, figure: Figure | SubFigure) -> None:
     """Draw some training samples, in the way that fits their shape."""
     if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
         _draw_texts(task, _examples(task, 8), figure.subplots())
@@ -133,7 +154,7 @@ def _draw_examples(task: Task, figure: Figure | SubFigure) -> None:
         _draw_rows(task, _examples(task, 20), figure.subplots())
 
 
-def _examples(task: Task, count: int) -> list[int]:
+def _examples(task: Shown, count: int) -> list[int]:
     """Return the places of samples of as many classes as can be, class by class."""
     count = min(count, len(task.labels))
     if task.labels.dim() > 1:
@@ -143,7 +164,7 @@ def _examples(task: Task, count: int) -> list[int]:
     return chosen[np.argsort(labels[chosen], kind="stable")].tolist()
 
 
-def _named(task: Task, place: int) -> str:
+def _named(task: Shown, place: int) -> str:
     """Return what a sample's label is called."""
     if task.labels.dim() > 1:
         return ""
@@ -159,7 +180,7 @@ def _seen(inputs: Tensor) -> np.ndarray:
     return stretched.movedim(0, -1).numpy()
 
 
-def _draw_images(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
+def _draw_images(task: Shown, places: list[int], figure: Figure | SubFigure) -> None:
     grid = np.atleast_1d(figure.subplots(-(-len(places) // COLUMNS), COLUMNS)).ravel()
     for axes in grid:
         axes.set_axis_off()
@@ -168,7 +189,7 @@ def _draw_images(task: Task, places: list[int], figure: Figure | SubFigure) -> N
         axes.set_title(_named(task, place), fontsize=9, loc="center", pad=2)
 
 
-def _draw_clips(task: Task, places: list[int], figure: Figure | SubFigure) -> None:
+def _draw_clips(task: Shown, places: list[int], figure: Figure | SubFigure) -> None:
     rows = np.atleast_1d(figure.subplots(len(places), 1))
     clips = _seen(task.inputs[places])
     shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
@@ -180,7 +201,7 @@ def _draw_clips(task: Task, places: list[int], figure: Figure | SubFigure) -> No
         axes.set_title(_named(task, place), fontsize=9, pad=2)
 
 
-def _draw_texts(task: Task, places: list[int], axes: Axes) -> None:
+def _draw_texts(task: Shown, places: list[int], axes: Axes) -> None:
     decode = getattr(task, "decode", None) or (lambda row: " ".join(str(token) for token in row.tolist()))
     axes.set(xlim=(0, 1), ylim=(len(places), -0.5))
     axes.set_axis_off()
@@ -193,7 +214,7 @@ def _draw_texts(task: Task, places: list[int], axes: Axes) -> None:
         axes.text(0.22 if label else 0.0, row, text, fontsize=8, va="center")
 
 
-def _draw_rows(task: Task, places: list[int], axes: Axes) -> None:
+def _draw_rows(task: Shown, places: list[int], axes: Axes) -> None:
     values = task.inputs[places].detach().float().cpu().flatten(1).numpy()
     axes.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
     axes.set_yticks(range(len(places)), [_named(task, place) for place in places], fontsize=8)
@@ -201,7 +222,7 @@ def _draw_rows(task: Task, places: list[int], axes: Axes) -> None:
     axes.grid(False)
 
 
-def _draw_histogram(task: Task, parts: Parts, axes: Axes) -> None:
+def _draw_histogram(task: Shown, parts: Parts, axes: Axes) -> None:
     """Draw how many samples of each class each client holds, or how many in all where samples have several labels."""
     counts = label_histogram(task, parts)
     if counts is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
@@ -232,3 +234,19 @@ class Task:
         """Return the task with its tensors on ``device``."""
         moved = {key: getattr(self, key).to(device) for key in ("inputs", "labels", "test_inputs", "test_labels")}
         return type(self)(**{**self.__dict__, **moved})
+
+
+class TaskSource(Settings):
+    """A task's settings, from which it is loaded."""
+
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change in meaning, so that older results count as stale."""
+
+    @abstractmethod
+    def load(self) -> Task:
+        """Read the data and return the task, on the CPU.
+
+        Raises:
+            DataError: when the data are not available.
+            MissingLibraryError: when an optional library that holds it is not installed.
+        """

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task
-from asyncfl_lite.tasks.registry import TASKS, TaskSource
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import Task, TaskSource
 
 SPECIAL = ("[PAD]", "[ANSWER]", "[END]", "[UNK]")
 CHARACTERS = " abcdefghijklmnopqrstuvwxyz0123456789.,?+-*/%="

@@ -17,9 +17,8 @@ from asyncfl_lite.tasks.images.augment import CropAndFlip
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
 from asyncfl_lite.tasks.images.torchvision_files import read_files
-from asyncfl_lite.tasks.registry import TaskSource
 from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import Task, TaskSource
 
 Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
 """Images of another kind that the server may hold; ``photographs`` are crops of the two that scikit-learn ships."""

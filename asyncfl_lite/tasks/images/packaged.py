@@ -17,9 +17,9 @@ from asyncfl_lite.base.errors import MissingLibraryError
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.unlabelled import moved, resize
-from asyncfl_lite.tasks.registry import TASKS, TaskSource
+from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import UnlabelledSet
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import Task, TaskSource
 
 DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
 DIGITS_LICENCE = "CC BY 4.0"

@@ -24,8 +24,7 @@ from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
 from asyncfl_lite.tasks.images.unlabelled import turns
-from asyncfl_lite.tasks.registry import TaskSource
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.text.unlabelled import thinned, written
 
 if TYPE_CHECKING:

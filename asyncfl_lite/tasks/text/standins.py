@@ -7,8 +7,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.tasks.registry import TASKS, TaskSource
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextTask, text_task, trained_tokeniser
 from asyncfl_lite.tasks.text.sentences import sentence_pairs

@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
 from asyncfl_lite.tasks.images.unlabelled import resize, sample, strokes, warped
-from asyncfl_lite.tasks.registry import TASKS, TaskSource
-from asyncfl_lite.tasks.task import Task
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import Task, TaskSource
 
 STRAIGHT = {"right": (1, 0), "left": (-1, 0), "down": (0, 1), "up": (0, -1)}
 DIAGONAL = {"down right": (1, 1), "up left": (-1, -1), "down left": (-1, 1), "up right": (1, -1)}

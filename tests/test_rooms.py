@@ -1,0 +1,89 @@
+"""The rooms of the package: imports go downwards, there is no circle, and nothing low reads what lies at the top."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "asyncfl_lite"
+LOOSE = {"__init__", "__main__", "arguments", "cli", "plots"}
+ROOMS = {"base", "simulator", "models", "tasks", "clients", "algorithms", "runs", "explore", "testing", "reproduction"}
+ABOVE = re.compile(r"^(experiments|papers|results|notebooks)(/|$)")
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess:
+    """Hold the package in a folder to the contract."""
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    return subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"],
+        cwd=folder,
+        env={"PYTHONPATH": str(folder), "PATH": "", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_rooms_are_those_that_are_named():
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == ROOMS
+    assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
+
+
+def test_imports_go_downwards():
+    outcome = lint_imports(ROOT)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("base/streams.py", "from asyncfl_lite.simulator.jobs import Job"),
+        ("simulator/jobs.py", "from asyncfl_lite.models.vectors import VectorModel"),
+        ("runs/run.py", "def lazily():\n    from asyncfl_lite.reproduction.published import published"),
+        (
+            "models/base.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from asyncfl_lite.runs.config import Config",
+        ),
+    ],
+)
+def test_an_import_upwards_or_across_is_found(module, line, tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "asyncfl_lite", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / "asyncfl_lite" / module).open("a") as file:
+        file.write(f"\n{line}\n")
+    outcome = lint_imports(tmp_path)
+    assert outcome.returncode == 1 and "is not allowed to import" in outcome.stdout
+
+
+def test_no_module_imports_itself_round_a_corner():
+    """Lazy and type-only imports count."""
+    graph = grimp.build_graph("asyncfl_lite", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        list(TopologicalSorter(imports).static_order())
+    except CycleError as error:
+        pytest.fail(" → ".join(reversed(error.args[1])))
+
+
+def test_below_reproduction_nothing_reads_what_the_repository_keeps_for_it():
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0]
+        if room in ("reproduction", "cli.py", "arguments.py"):
+            continue
+        tree = ast.parse(path.read_text())
+        documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        named = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
+        ]
+        assert not [text for text in named if ABOVE.match(text)], path
