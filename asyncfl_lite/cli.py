@@ -106,7 +106,7 @@ def _grid(options: argparse.Namespace) -> int:
         raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
     cells = expand_grid(options.file, paper=options.paper, only=options.only)
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
-    cost = estimate(cells, options.runs, workers=workers)
+    cost = estimate(cells, options.runs, kept="results", workers=workers)
     print(cost, flush=True)
     if cost.asks and not options.yes:
         raise ConfigError(

@@ -16,10 +16,9 @@ import pytest
 from nbclient import NotebookClient
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.reproduction.grid import warm_kernels
 from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
-from asyncfl_lite.reproduction.grid.run import run_cell
+from asyncfl_lite.reproduction.grid.kernels import preloaded, quiet_kernels, warm_kernels
+from asyncfl_lite.reproduction.grid.run import PRELOADED, run_cell
 
 TEMPLATE = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
 
@@ -30,17 +29,15 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes canno
 def one_process():
     quiet_kernels()
     yield
-    warm_kernels._preloaded(os.getpid()).close()
-    warm_kernels._preloaded.cache_clear()
+    preloaded(os.getpid(), PRELOADED).close()
+    preloaded.cache_clear()
 
 
 def execute(folder, *cells: str) -> list[str]:
     """Run cells in one warm kernel; return what each printed."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(
-        book, timeout=60, resources={"metadata": {"path": str(folder)}},
-        kernel_manager_class=warm_kernels.WarmKernelManager,
-    ).execute()  # fmt: skip
+    with warm_kernels(PRELOADED):
+        NotebookClient(book, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
     return ["".join(output.get("text", "") for output in cell.outputs).strip() for cell in book.cells]
 
 
@@ -96,13 +93,14 @@ def test_figures_are_drawn_into_the_notebook(tmp_path):
     book = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("import matplotlib.pyplot as plt\nplt.plot([1, 2]);")]
     )
-    NotebookClient(book, timeout=60, kernel_manager_class=warm_kernels.WarmKernelManager).execute()
+    with warm_kernels(PRELOADED):
+        NotebookClient(book, timeout=60).execute()
     assert "image/png" in book.cells[0].outputs[-1]["data"]
 
 
 def test_a_process_that_died_is_an_error_once(tmp_path):
-    warm_kernels._preloaded(os.getpid()).process.kill()
-    warm_kernels._preloaded(os.getpid()).process.wait()
+    preloaded(os.getpid(), PRELOADED).process.kill()
+    preloaded(os.getpid(), PRELOADED).process.wait()
     with pytest.raises(RuntimeError, match="has died"):
         execute(tmp_path, "print(1)")
     assert execute(tmp_path, "print(1)") == ["1"]
@@ -110,12 +108,12 @@ def test_a_process_that_died_is_an_error_once(tmp_path):
 
 OWNER = """
 import os, time
-from asyncfl_lite.reproduction.grid import warm_kernels
-warm = warm_kernels.Preloaded()
+from asyncfl_lite.reproduction.grid.kernels import Preloaded
+warm = Preloaded([])
 from jupyter_client.manager import AsyncKernelManager
 manager = AsyncKernelManager(kernel_name="python3")
 manager.write_connection_file()
-print(warm.fork(manager.connection_file, os.getcwd(), dict(os.environ)).pid, warm.process.pid, flush=True)
+print(warm.fork(manager.connection_file, os.getcwd(), dict(os.environ)), warm.process.pid, flush=True)
 time.sleep(60)
 """
 
@@ -130,11 +128,11 @@ def runs(pid: int) -> bool:
 
 def test_kernels_end_when_their_owner_is_killed():
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
-    kernel, preloaded = map(int, owner.stdout.readline().split())
-    assert warm_kernels.ForkedKernel(kernel).poll() is None
+    kernel, forked_from = map(int, owner.stdout.readline().split())
+    assert runs(kernel) and runs(forked_from)
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     deadline = time.monotonic() + 20
-    while any(runs(pid) for pid in (kernel, preloaded)):
+    while any(runs(pid) for pid in (kernel, forked_from)):
         assert time.monotonic() < deadline, "a process outlived its owner"
         time.sleep(0.2)

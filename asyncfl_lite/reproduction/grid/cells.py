@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +27,6 @@ from asyncfl_lite.runs.results import Result, Standing, load_complete, read_reco
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """What a tier, and each part of a cell's name, may be: they name folders."""
 FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
-MOST_KEYS = 10_000
-"""Entries that a mapping in a file may have, with all that it takes over from others."""
 
 
 def _folders_name(name: str) -> str:
@@ -42,7 +41,7 @@ class TierFile(Settings):
     tier: Annotated[str, AfterValidator(_folders_name)]
     papers: list[str] = Field(min_length=1)
     only: list[str] = ["*"]
-    """Patterns of the cells that are meant; each must match one."""
+    """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
 
 
 class PaperTier(Settings):
@@ -74,8 +73,8 @@ class Cell:
         tier: ``smoke``, ``laptop`` or ``paper``.
         config: with the first seed.
         seeds: all of them.
-        published: the printed numbers that it stands beside, each as column -> value.
-        about: what the tier's data and model stand for.
+        published: the rows of printed numbers that it is compared with, each as column -> value.
+        about: the data and model that the tier's own stand for.
         ours: setting -> what was taken, and why, where the paper prints nothing.
     """
 
@@ -94,11 +93,11 @@ class Cell:
 
     @property
     def configs(self) -> list[Config]:
-        """One configuration a seed."""
+        """One configuration for each seed."""
         return [self.config.with_seed(seed) for seed in self.seeds]
 
     def folder(self, runs: Path) -> Path:
-        """Where its results lie."""
+        """Return the folder of its results."""
         return runs / self.tier / self.name
 
     def is_complete(self, runs: Path) -> bool:
@@ -142,32 +141,33 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> lis
     """
     path = Path(path)
     tier = _read(path, TierFile)
-    files = {name: _read(path.parent / name, PaperFile) for name in tier.papers}
-    papers = {file.paper for file in files.values()}
-    if paper != "all" and paper not in papers:
-        raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
-    cells = [
-        cell
-        for name, file in files.items()
-        if paper in ("all", file.paper)
-        for cell in _cells(path.parent / name, file, tier.tier)
-    ]
-    by_name = {cell.name: cell for cell in cells}
-    if twice := [cell.name for cell in cells if by_name[cell.name] is not cell]:
-        raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
+    cells = _cells_of_papers(path, tier, paper)
     for pattern in tier.only if paper == "all" else ():
-        if not any(fnmatch.fnmatch(cell.name, pattern) for cell in cells):
-            raise ConfigError(_no_match(path, pattern, cells))
+        _matching(path, cells, pattern)
     meant = [cell for cell in cells if any(fnmatch.fnmatch(cell.name, pattern) for pattern in tier.only)]
-    chosen = [cell for cell in meant if fnmatch.fnmatch(cell.name, only)]
-    if not chosen:
-        raise ConfigError(_no_match(path, only, meant))
-    return chosen
+    return _matching(path, meant, only)
 
 
-def _no_match(path: Path, pattern: str, cells: list[Cell]) -> str:
-    such = f", such as {cells[0].name!r}" if cells else ""
-    return f"{path}: only: no cell of {len(cells)} matches {shown(pattern)}{such}"
+def _cells_of_papers(path: Path, tier: TierFile, paper: str) -> list[Cell]:
+    """Return the cells of one paper's file, or of all that a tier names."""
+    files = [(path.parent / name, _read(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
+    papers = {file.paper for _, file in files}
+    if paper not in ("all", *papers):
+        raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
+    chosen = [one for one in files if paper in ("all", one[1].paper)]
+    cells = [cell for place, file in chosen for cell in _cells(place, file, tier.tier)]
+    if twice := [name for name, count in Counter(cell.name for cell in cells).items() if count > 1]:
+        raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
+    return cells
+
+
+def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
+    """Return the cells whose name matches a pattern, of which there must be one."""
+    found = [cell for cell in cells if fnmatch.fnmatch(cell.name, pattern)]
+    if not found:
+        such = f", such as {cells[0].name!r}" if cells else ""
+        raise ConfigError(f"{path}: only: no cell of {len(cells)} matches {shown(pattern)}{such}")
+    return found
 
 
 class _Loader(yaml.SafeLoader):
@@ -184,11 +184,6 @@ class _Loader(yaml.SafeLoader):
                 keys.add((key.tag, key.value))
         return node
 
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        super().flatten_mapping(node)
-        if len(node.value) > MOST_KEYS:  # mappings that take over others again and again grow without end
-            raise yaml.constructor.ConstructorError(None, None, f"more than {MOST_KEYS} entries", node.start_mark)
-
 
 def _read(path: Path, kind: type[Settings]) -> Any:
     """Read and check a YAML file."""
@@ -199,8 +194,6 @@ def _read(path: Path, kind: type[Settings]) -> Any:
         raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: no YAML (nested too deeply, or within itself)") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date, a number without end
         raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
     try:
@@ -213,29 +206,32 @@ def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
     """Merge a paper's settings for one tier."""
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
-    for name, family in file.cells.items():
-        _check_tiers(path, name, family, file)
-    common, names = file.tiers[tier], set()
-    for name, cell in (member for family in file.cells.items() for member in members(path, *family)):
-        if name in names:
-            raise ConfigError(f"{path}: cell {name}: there are two of this name")
-        if not all(map(FOLDER.fullmatch, name.split("/"))):
-            raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
-        names.add(name)
-        if cell.tiers is not None and tier not in cell.tiers:
-            continue
-        seeds = cell.seeds.get(tier, common.seeds)
-        settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
-        try:
-            config = Config.from_mapping({**settings, "seed": seeds[0]})
-        except ConfigError as error:
-            raise ConfigError(f"{path}: cell {name}: {error}") from None
-        ours = {**common.ours, **cell.ours}
-        yield Cell(name, tier, config, tuple(seeds), tuple(cell.published), common.about, ours)
+    names: set[str] = set()
+    for family in file.cells.items():
+        _check_tiers(path, *family, file)
+        for name, cell in members(path, *family):
+            if name in names:
+                raise ConfigError(f"{path}: cell {name}: there are two of this name")
+            if not all(map(FOLDER.fullmatch, name.split("/"))):
+                raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
+            names.add(name)
+            if cell.tiers is None or tier in cell.tiers:
+                yield _cell(path, name, cell, tier, file.tiers[tier])
+
+
+def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier) -> Cell:
+    """Return a cell with what its tier adds."""
+    seeds = cell.seeds.get(tier, common.seeds)
+    settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
+    try:
+        config = Config.from_mapping({**settings, "seed": seeds[0]})
+    except ConfigError as error:
+        raise ConfigError(f"{path}: cell {name}: {error}") from None
+    return Cell(name, tier, config, tuple(seeds), tuple(cell.published), common.about, {**common.ours, **cell.ours})
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
-    """Refuse misspelt tiers, as what is said of them would silently go unused.
+    """Refuse misspelt tiers, whose settings would silently go unused.
 
     A cell may have tiers that the file does not have, but none that is nearly one which it has.
     """

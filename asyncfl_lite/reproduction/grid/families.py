@@ -14,9 +14,8 @@ Cells that differ in few things are written once, as a family over axes::
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,8 +24,6 @@ from pydantic import AfterValidator, Field
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 
-MOST = 10_000
-"""Combinations that a family may have."""
 PLACE = re.compile(r"\{([^{}]*)\}")
 """Where a name of an axis' value is filled in."""
 
@@ -45,7 +42,7 @@ class AxisValue(Settings):
 
     settings: dict[str, Any] = {}
     published: dict[str, str] = {}
-    """Added to every row that the cell stands beside."""
+    """Added to every row of printed numbers."""
     tiers: dict[str, dict[str, Any]] | None = None
     """The value's own settings by tier; where given, only these tiers have its cells."""
 
@@ -55,7 +52,7 @@ class PaperCell(Settings):
 
     settings: dict[str, Any] = {}
     published: list[dict[str, str]] = []
-    """Which rows of the printed numbers this cell stands beside: column -> value."""
+    """Rows of printed numbers that this cell is compared with: column -> value."""
     tiers: dict[str, dict[str, Any]] | None = None
     """The cell's own settings by tier; where given, only these tiers have the cell."""
     over: dict[str, dict[str, AxisValue]] = {}
@@ -70,32 +67,36 @@ class PaperCell(Settings):
 
 
 def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, PaperCell]]:
-    """Return a family's cells by name: itself, if it has no axes."""
-    if (count := math.prod(map(len, family.over.values()))) > MOST:
-        raise ConfigError(f"{path}: cell {name}: over: must have at most {MOST} combinations, has {count}")
+    """Yield a family's cells with their names; one cell if it has no axes."""
     if unknown := [axis for left_out in family.without for axis in left_out or ["nothing"] if axis not in family.over]:
         raise ConfigError(f"{path}: cell {name}: {unknown_name('without', unknown[0], family.over)}")
     for values in itertools.product(*(axis.items() for axis in family.over.values())):
         chosen = dict(zip(family.over, (value for value, _ in values), strict=True))
         if any(_matches(chosen, left_out) for left_out in family.without):
             continue
-        added = [addition for _, addition in values]
-        joined = _joined(addition.published for addition in added)
-        try:
-            member = _filled(name, chosen)
-            published = [
-                {column: _filled(text, chosen) for column, text in {**row, **joined}.items()}
-                for row in family.published
-            ]
-        except KeyError as error:
-            allowed = ", ".join(family.over) or "none"
-            raise ConfigError(f"{path}: cell {name}: no axis {error} to fill in; there are: {allowed}") from None
-        settings = merged(family.settings, *(addition.settings for addition in added))
-        tiers = _tiers([family, *added])
-        yield (
-            member,
-            PaperCell(settings=settings, published=published, tiers=tiers, ours=family.ours, seeds=family.seeds),
-        )
+        yield _member(path, name, family, chosen, [addition for _, addition in values])
+
+
+def _member(
+    path: Path, name: str, family: PaperCell, chosen: dict[str, str], added: list[AxisValue]
+) -> tuple[str, PaperCell]:
+    """Return one combination of a family: its name, and the family's cell with what the axes' values add."""
+    joined = {column: text for addition in added for column, text in addition.published.items()}
+    try:
+        member = _filled(name, chosen)
+        published = [
+            {column: _filled(text, chosen) for column, text in {**row, **joined}.items()} for row in family.published
+        ]
+    except KeyError as error:
+        allowed = ", ".join(family.over) or "none"
+        raise ConfigError(f"{path}: cell {name}: no axis {error} to fill in; there are: {allowed}") from None
+    return member, PaperCell(
+        settings=merged(family.settings, *(addition.settings for addition in added)),
+        published=published,
+        tiers=_tiers([family, *added]),
+        ours=family.ours,
+        seeds=family.seeds,
+    )
 
 
 def _filled(text: str, chosen: dict[str, str]) -> str:
@@ -116,10 +117,6 @@ def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | No
         return None
     common = [tier for tier in given[0] if all(tier in tiers for tiers in given)]
     return {tier: merged(*(tiers[tier] for tiers in given)) for tier in common}
-
-
-def _joined(mappings: Iterable[dict[str, str]]) -> dict[str, str]:
-    return {key: value for mapping in mappings for key, value in mapping.items()}
 
 
 def merged(*layers: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
-from asyncfl_lite.reproduction.grid.warm_kernels import kernel_manager
+from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
 from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
@@ -35,6 +34,8 @@ from asyncfl_lite.runs.run import Run, run, run_in
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
+PRELOADED = ("pandas", "sklearn.datasets", "asyncfl_lite.plots")
+"""What the kernels of cells have imported when they start."""
 
 
 @dataclass
@@ -125,13 +126,14 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
     execute = partial(
         papermill.execute_notebook, notebook, part, parameters,
-        kernel_name="python3", kernel_manager_class=kernel_manager(), progress_bar=False, cwd=str(folder),
+        kernel_name="python3", progress_bar=False, cwd=str(folder),
     )  # fmt: skip
     try:
-        try:
-            execute()
-        except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
-            execute()
+        with warm_kernels(PRELOADED):
+            try:
+                execute()
+            except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
+                execute()
         part.replace(folder / EXPERIMENT)
     except papermill.PapermillExecutionError as error:
         part.replace(folder / FAILED)
