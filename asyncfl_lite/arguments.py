@@ -73,7 +73,8 @@ def _workers(text: str) -> int:
 
 
 def _parser() -> _Parser:
-    from asyncfl_lite.runs.config import GROUPS, Config
+    from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.groups import GROUPS
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")

@@ -55,7 +55,8 @@ def _told(error: Exception) -> str | None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.config import GROUPS, Config
+    from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.groups import GROUPS
     from asyncfl_lite.runs.results import check_writable
     from asyncfl_lite.runs.run import run, run_in
 

@@ -15,7 +15,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.arguments import parse
 from asyncfl_lite.cli import main
 from asyncfl_lite.reproduction.grid.run import Report
-from asyncfl_lite.runs.config import GROUPS
+from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS

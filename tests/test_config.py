@@ -11,7 +11,7 @@ import yaml
 from asyncfl_lite import Config, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.runs.config import GROUPS
+from asyncfl_lite.runs.groups import GROUPS
 
 
 def test_the_papers_defaults_are_filled_in():

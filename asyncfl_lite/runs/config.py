@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
 from typing import Any, Literal
 
 import torch
@@ -15,29 +14,14 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, mod
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.registry import Registry, Settings, nested
+from asyncfl_lite.base.registry import Settings, nested
 from asyncfl_lite.clients.local_training import LocalTraining
-from asyncfl_lite.models import MODELS
-from asyncfl_lite.runs.defaults import COMMON, defaults, without_replaced
-from asyncfl_lite.runs.initial import INITIALISERS
-from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.runs.filling import fill_in
+from asyncfl_lite.runs.groups import GROUPS, class_of_group
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Scheduling
 from asyncfl_lite.simulator.selection import SELECTIONS, Selection
-from asyncfl_lite.simulator.trouble import TROUBLE, Trouble
-from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.simulator.trouble import Trouble
 from asyncfl_lite.tasks.partitions import PARTITIONS
-
-GROUPS: dict[str, tuple[str, Registry]] = {
-    "task_settings": ("task", TASKS),
-    "model_settings": ("model", MODELS),
-    "settings": ("algorithm", ALGORITHMS),
-    "delay_settings": ("delay", DELAYS),
-    "partition_settings": ("partition", PARTITIONS),
-    "selection_settings": ("selection", SELECTIONS),
-    "initial_settings": ("initial", INITIALISERS),
-    "trouble": ("trouble", TROUBLE),
-}
-"""Which name each group of typed settings belongs to, and where the name is looked up; trouble needs none."""
 
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
 """Settings that say how a run is carried out, not what it is."""
@@ -45,19 +29,6 @@ IN_HASH_IF_SET = {"autocast", "trouble"}
 """Settings that came after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data lies, not what it is."""
-
-
-def _class_of_group(group: str, name: str) -> type[Settings]:
-    entry = GROUPS[group][1].get(name)
-    return getattr(entry, "Settings", entry)  # some are settings themselves
-
-
-def _share_tokenizer(given: dict[str, Any]) -> None:
-    """Give a task of texts the tokeniser of the model's checkpoint, if it names none of its own."""
-    model, task = given["model_settings"], given["task_settings"]
-    checkpoint = model.get("checkpoint") if isinstance(model, dict) else getattr(model, "checkpoint", None)
-    if checkpoint and isinstance(task, dict) and "tokenizer" in TASKS.get(given["task"]).model_fields:
-        given["task_settings"] = {"tokenizer": checkpoint, **task}
 
 
 class Config(Settings):
@@ -138,38 +109,7 @@ class Config(Settings):
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Add the defaults that belong to the chosen task and method."""
-        given = dict(given)
-        task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
-        method = ALGORITHMS.get(algorithm)
-        TASKS.get(task)
-        base = without_replaced(defaults(task, algorithm, given.pop("setup", None)), given)
-        base.setdefault("redispatch", method.redispatch)
-        if not method.buffered:
-            base["buffer_size"] = 1
-        merged = {**base, **given}
-        for group, (name, _) in GROUPS.items():
-            own, belongs = given.get(group, {}), name in ("task", "algorithm")  # to which the defaults belong
-            theirs = base.get(group, {}) if belongs or merged.get(name) == base.get(name) else {}
-            # settings that come with the name of a model or law are complete, those without are added to the defaults'
-            alone = name in given and group in given and not belongs
-            merged[group] = {**({} if alone else theirs), **own} if isinstance(own, dict) else own
-        _share_tokenizer(merged)
-        if merged["redispatch"] == "rounds" and "buffer_size" not in given:
-            merged["buffer_size"] = merged["concurrency"]
-        if merged["redispatch"] == "burst":
-            if "concurrency" not in given:
-                merged["concurrency"] = merged["clients"]  # who isn't in at the start never comes in
-            if "buffer_size" not in given:
-                with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
-                    merged["buffer_size"] = min(merged["buffer_size"], int(merged["concurrency"]))
-        partition = PARTITIONS.get(merged["partition"])
-        if "alpha" not in partition.model_fields and "alpha" not in given:
-            merged["alpha"] = None
-        if "alpha" in partition.model_fields and "alpha" not in given:  # the partition's own is a way to write it
-            own = given.get("partition_settings")
-            written = own.get("alpha") if isinstance(own, dict) else getattr(own, "alpha", None)
-            merged["alpha"] = merged["alpha"] if written is None else written
-        return merged
+        return fill_in(given)
 
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
     @classmethod
@@ -195,7 +135,7 @@ class Config(Settings):
         name = info.field_name if info.field_name == "trouble" else info.data.get(GROUPS[info.field_name][0])
         if name is None:  # the name itself was refused, and is what gets reported
             return Settings()
-        wanted = _class_of_group(info.field_name, name)
+        wanted = class_of_group(info.field_name, name)
         if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and info.data.get("alpha"):
             if isinstance(value, wanted):
                 return value.model_copy(update={"alpha": info.data["alpha"]})

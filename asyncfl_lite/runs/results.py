@@ -22,8 +22,8 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.version import __version__
-from asyncfl_lite.plots import plot_run
-from asyncfl_lite.runs.config import GROUPS, Config
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.simulator.tables import CLASSES, is_constant_answer
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ class Result:
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of what arrived."""
+        from asyncfl_lite.plots import plot_run  # here, as drawing takes longer to import than most runs need
+
         return plot_run(self.config.algorithm, self.config.task, self.curve, self.updates, self.time_unit)
 
     def __repr__(self) -> str:

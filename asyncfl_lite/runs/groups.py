@@ -1,0 +1,31 @@
+"""The groups of settings that a configuration has, each of what is chosen by name."""
+
+from __future__ import annotations
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.runs.initial import INITIALISERS
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.selection import SELECTIONS
+from asyncfl_lite.simulator.trouble import TROUBLE
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
+
+GROUPS: dict[str, tuple[str, Registry]] = {
+    "task_settings": ("task", TASKS),
+    "model_settings": ("model", MODELS),
+    "settings": ("algorithm", ALGORITHMS),
+    "delay_settings": ("delay", DELAYS),
+    "partition_settings": ("partition", PARTITIONS),
+    "selection_settings": ("selection", SELECTIONS),
+    "initial_settings": ("initial", INITIALISERS),
+    "trouble": ("trouble", TROUBLE),
+}
+"""Which name each group of typed settings belongs to, and where the name is looked up; trouble needs none."""
+
+
+def class_of_group(group: str, name: str) -> type[Settings]:
+    """Return the type of a group's settings for what is called ``name``."""
+    entry = GROUPS[group][1].get(name)
+    return getattr(entry, "Settings", entry)  # some are settings themselves
