@@ -66,7 +66,7 @@ def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread:
     return Measured(summaries, curves)
 
 
-def test_ids_are_those_of_the_list_of_experiments():
+def test_every_claim_is_there():
     assert list(BY_ID) == IDS
 
 

@@ -109,7 +109,7 @@ def printed(cells: dict[str, Cell], spread: bool = False) -> Measured:
     return measured(values, {name: 42.38 for name in values if "/table5/" in name})
 
 
-def test_ids_are_those_of_the_list_of_experiments():
+def test_every_claim_is_there():
     assert [claim.id for claim in FEDECHO] == IDS
 
 
@@ -202,7 +202,7 @@ def test_claims_say_of_the_printed_numbers_what_the_paper_does(grid):
     for claim in TRAINED:
         m = with_spread if claim.id in ("FE-T6-b", "FE-T7-b", "FE-T11-a") else exact
         assert claim.check(m).verdict == claim.printed.split()[0].strip(",;"), claim.id
-    for identifier, wanted in LOSING_SETS.items():  # those that the list of experiments names
+    for identifier, wanted in LOSING_SETS.items():
         table = BY_ID[identifier].check(exact).detail.split("; ")[1:]
         assert {text.split(" against ")[0].removeprefix("table3/") for text in table} == wanted
 

@@ -117,7 +117,7 @@ def test_rivals_make_as_many_client_updates(grid):
 # --- the claims ------------------------------------------------------------------------------------
 
 
-def test_ids_are_those_of_the_list_of_experiments():
+def test_every_claim_is_there():
     assert [claim.id for claim in KUIPER if list(CHECKS).count(claim.id) != 1] == []
     assert len(KUIPER) == len(CHECKS)
     assert set(CHECKS) == {f"KU-{artefact}-{letter}" for artefact, letters in IDS.items() for letter in letters}

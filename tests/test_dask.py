@@ -121,6 +121,6 @@ def test_a_scheduler_that_is_not_there_is_one_line(address, message):
 
 
 def test_a_scheduler_without_workers_is_one_line(cluster, monkeypatch):
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.workers.PATIENCE", 1)
+    monkeypatch.setattr("asyncfl_lite.reproduction.grid.workers.SCHEDULER_SECONDS", 1)
     with pytest.raises(ConfigError, match="has no worker after 1 s"), connected(cluster[0]):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,9 +50,13 @@ cells:
 def experiments(tmp_path):
     folder = tmp_path / "experiments"
     folder.mkdir()
+    write_experiments(folder)
+    return folder
+
+
+def write_experiments(folder):
     (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
     (folder / "toy.yaml").write_text(PAPER)
-    return folder
 
 
 def change(experiments, path, value):
@@ -158,11 +163,20 @@ def states(experiments, runs):
     return [cell.state(runs) for cell in expand_grid(experiments / "smoke.yaml")]
 
 
-@pytest.fixture
-def recorded(experiments, tmp_path):
+@pytest.fixture(scope="module")
+def recorded_once(tmp_path_factory):
     """A folder in which both cells are complete."""
-    for cell in expand_grid(experiments / "smoke.yaml"):
-        record_without_a_kernel(cell, tmp_path)
+    folder = tmp_path_factory.mktemp("recorded")
+    write_experiments(folder)
+    for cell in expand_grid(folder / "smoke.yaml"):
+        record_without_a_kernel(cell, folder)
+    return folder
+
+
+@pytest.fixture
+def recorded(recorded_once, tmp_path):
+    """A copy of that folder."""
+    shutil.copytree(recorded_once, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -239,13 +253,12 @@ def test_a_seed_that_is_finished_is_kept_and_read(experiments, tmp_path):
     assert run_seeds(cell.config.as_dict(), [0, 1], tmp_path)[0].summary == results[0].summary
 
 
-def test_a_cut_off_result_makes_its_cell_run_again(experiments, tmp_path):
+def test_a_cut_off_result_makes_its_cell_run_again(experiments, recorded):
     cell = expand_grid(experiments / "smoke.yaml")[0]
-    record_without_a_kernel(cell, tmp_path)
-    table = cell.folder(tmp_path) / "seed-1/curve.csv"
+    table = cell.folder(recorded) / "seed-1/curve.csv"
     table.write_text(table.read_text()[:40])
-    assert not cell.is_complete(tmp_path)
-    assert len(cell.load(tmp_path)) == 1
+    assert not cell.is_complete(recorded)
+    assert len(cell.load(recorded)) == 1
 
 
 def test_an_unwritable_folder_stops_before_anything_runs(experiments, tmp_path):
@@ -295,13 +308,12 @@ def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
     assert pairs == {(task, method) for task in tasks for method in methods}
 
 
-def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, tmp_path):
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded):
     """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run."""
-    change(experiments, ("cells", "toy/three"), {"settings": {"algorithm": "fedasync", "buffer_size": 1}})
-    runs, cells = tmp_path / "runs", expand_grid(experiments / "smoke.yaml")
-    record_without_a_kernel(cells[0], runs)
-    for name in ("toy/two/fedecho", "toy/three"):  # too long to end before the interrupt
-        change(experiments, ("cells", name, "tiers"), {"smoke": {"rounds": 100_000}})
+    runs, cells = recorded, expand_grid(experiments / "smoke.yaml")
+    for number in (2, 3):  # too long to end before the interrupt; of a speed that is recorded
+        longer = {"algorithm": "fedbuff", "client_lr": 0.01 * number, "rounds": 100_000}
+        change(experiments, ("cells", f"toy/{number}"), {"settings": longer})
     command = [sys.executable, "-m", "asyncfl_lite.cli", "grid", str(experiments / "smoke.yaml")]
     grid = subprocess.Popen(
         [*command, "--runs", str(runs), "--workers", "2", "--yes"], cwd=ROOT, start_new_session=True,

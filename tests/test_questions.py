@@ -202,7 +202,9 @@ def test_memory_is_that_of_models_versions_and_logits():
     state, text = ask("X-11", runs({f"{LARGE}/{method}": 80 for method in ("fedbuff", "fedecho", "ca2fl")}))
     assert state == ANSWERED
     assert "fedbuff 80.0%, 2 models, 8 kB;" in text
-    assert "fedecho 80.0%, 14 models, 56 kB, 12 of them versions in flight, and 2 kB of logits an unlabelled" in text
+    assert (
+        "fedecho 80.0%, 14 models, 56 kB, 12 of them versions in flight, and 2 kB of logits for each unlabelled" in text
+    )
     assert "ca2fl 80.0%, 57 models" in text
     assert all(ALGORITHMS.get("fedavg" if name == "oort" else name) for name in (*FIVE, *OTHERS))
 

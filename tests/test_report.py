@@ -36,7 +36,7 @@ DRAWN = {
     "KUIPER": [f"Fig. {n}" for n in range(1, 17)],
     "FedADT": ["Fig. 1", "Fig. 2", "Fig. 3"],
 }
-"""Figures of the list of experiments; FedEcho has none."""
+"""Figures of the papers; FedEcho has none."""
 
 
 @pytest.fixture(autouse=True)
@@ -285,7 +285,7 @@ def test_markdown_and_latex_escape_what_is_special():
     table = pd.DataFrame({"a_b": ["KL(p || q)", "50% & more ≥ 3 ~ α"]})
     assert r"KL(p \|\| q)" in export.markdown(table)
     tex = export.latex(table)
-    assert r"a\_b" in tex and r"50\% \& more $\geq$ 3 \textasciitilde{} $\alpha$" in tex
+    assert r"a\_b" in tex and r"50\% \& more $\geq$ 3 \textasciitilde \space $\alpha$" in tex
 
 
 def test_every_character_of_the_report_has_a_latex_form(tmp_path):

@@ -1,4 +1,4 @@
-"""The papers' claims as predicates over recorded results, one file a paper."""
+"""The papers' claims as predicates over recorded results, one file for each paper."""
 
 from asyncfl_lite.reproduction.claims.base import (
     DID_NOT_TRAIN,

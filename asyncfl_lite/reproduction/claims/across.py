@@ -207,7 +207,7 @@ def server_storage(m: Measured) -> pd.DataFrame:
     Returns:
         One row per method that was run on digits at large delay: accuracy (mean over seeds), models (held at one
         time), in_flight (how many of them are versions that clients hold), kilobytes (of all models), logits_kilobytes
-        (of stored logits, an unlabelled sample). Generators, pools and labelled sets are not counted.
+        (of stored logits, for each unlabelled sample). Generators, pools and labelled sets are not counted.
     """
     rows = {}
     for method in (*FIVE, *OTHERS):
@@ -229,7 +229,7 @@ def server_memory(m: Measured) -> Answer:
     texts = []
     for row in server_storage(m).itertuples():
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
-        more += f", and {row.logits_kilobytes:.0f} kB of logits an unlabelled sample" * bool(row.logits_kilobytes)
+        more += f", and {row.logits_kilobytes:.0f} kB of logits for each unlabelled sample" * bool(row.logits_kilobytes)
         accuracy = f"{100 * row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
         models = f"{row.models} model{'s' * (row.models > 1)}"
         texts.append(f"{row.Index} {accuracy}, {models}, {row.kilobytes:.0f} kB{more}")
@@ -276,7 +276,7 @@ class Question:
     """A question across the papers.
 
     Attributes:
-        id: as in the list of experiments, ``X-1``.
+        id: ``X-1`` to ``X-12``.
         text: what is asked.
         answer: from recorded results to an answer.
     """

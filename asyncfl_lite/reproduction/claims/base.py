@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.simulator.tables import is_constant_answer
+from asyncfl_lite.runs.summary import is_constant_answer
 
 HOLDS, UNDECIDED, FAILS = "holds", "undecided", "fails"
 DID_NOT_TRAIN, NOT_RUN = "did not train", "not run"
@@ -235,7 +235,7 @@ class Claim:
     """One statement of a paper that can be checked.
 
     Attributes:
-        id: as in the list of experiments, ``FE-T2-a``.
+        id: paper, artefact and a letter, ``FE-T2-a``.
         artefact: the table or figure.
         text: what is claimed.
         printed: what the paper's own numbers say of it.

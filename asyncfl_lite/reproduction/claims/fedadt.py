@@ -1,4 +1,4 @@
-"""FedADT's claims, with the identifiers of the list of experiments.
+"""FedADT's claims, in the order of the paper's tables and figures.
 
 Times to target are as the paper's Table I has them: the first evaluation at the target, 90% on MNIST, 75% on
 Fashion-MNIST, 40% on CIFAR-10 and 10% on CIFAR-100, whatever stands in for these data; "Fail" is never there.

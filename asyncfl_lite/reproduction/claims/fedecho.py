@@ -1,4 +1,4 @@
-"""FedEcho's claims, with the identifiers of the list of experiments.
+"""FedEcho's claims, in the order of the paper's tables and figures.
 
 A claim about several columns or methods is a number of comparisons. Those that were run decide, and the finding says
 how many that were: the smoke tier has one full column of Table 2, the laptop tier all of them. Claims about delays and
@@ -290,7 +290,7 @@ FEDECHO = [
           lambda m: each(m.above(right, left) for left, right in combinations(WEIGHTS, 2))),
     Claim("FE-T7-b", "Table 7", "dynamic above fixed 0.5 by more than one pooled deviation", "fails",
           _dynamic_beyond_one_deviation),
-    Claim("FE-T8-a", "Tables 8-10", "one pair of learning rates a method in all its columns", "holds",
+    Claim("FE-T8-a", "Tables 8-10", "one pair of learning rates for each method in all its columns", "holds",
           _one_pair_of_rates),
     Claim("FE-T11-a", "Table 11", "clipping at 5 above clipping at 1 and above none", "undecided",
           _above((DEFAULT, f"fedecho/table11/{other}") for other in ("clip-1", "no-clip"))),

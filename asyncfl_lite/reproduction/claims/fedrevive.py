@@ -1,4 +1,4 @@
-"""FedRevive's claims, with the identifiers of the list of experiments.
+"""FedRevive's claims, in the order of the paper's tables and figures.
 
 Those about delays, schedules, printed arithmetic, proxies and parts of an update need no recorded cell; their numbers
 are in ``measure/fedrevive.py``. Accuracy is the mean of a run's last five evaluations. Time to target is the paper's:
@@ -289,14 +289,14 @@ SIMULATED = [
           "24 clients, in 0.01 nats)", "not printed", _proxy_beats_uniform),
     Claim("FR-T2-b", "Table 2", "KL(true || proxy) in the order CIFAR-10 < FEMNIST < CIFAR-100 < 20NewsGroups (ours: "
           "short runs of stand-ins, in 0.01 nats)", "holds", _divergences_in_order),
-    Claim("FR-T3-a", "Table 3", "totals are iterations times compute an iteration", "holds", _totals_add_up),
-    Claim("FR-T3-b", "Table 3", "server work a sample exceeds a client's with 8 teachers, sequential", "holds",
+    Claim("FR-T3-a", "Table 3", "totals are iterations times compute per iteration", "holds", _totals_add_up),
+    Claim("FR-T3-b", "Table 3", "server work per sample exceeds a client's with 8 teachers, sequential", "holds",
           _server_works_more),
     Claim("FR-T3-c", "Table 3", "what is called FLOP are multiply-accumulates of ResNet-18", "holds", _counts_mac),
-    Claim("FR-F4-b", "Fig. 4, Fig. 10", "adaptive β: the distilled part alone gains more a step than the stale part "
+    Claim("FR-F4-b", "Fig. 4, Fig. 10", "adaptive β: the distilled part alone gains more per step than the stale part "
           "alone (ours: short smoke runs, in 0.01 points)", "not printed",
           lambda m: _part_above("distilled", "stale")),
-    Claim("FR-F4-c", "Fig. 4, Fig. 10", "adaptive β: both parts together gain at least as much a step as either "
+    Claim("FR-F4-c", "Fig. 4, Fig. 10", "adaptive β: both parts together gain at least as much per step as either "
           "(ours: short smoke runs, in 0.01 points)", "not printed",
           lambda m: all_of(_part_above("both", "distilled"), _part_above("both", "stale"))),
     Claim("FR-F6-a", "Fig. 6", "staleness right-skewed, mean 99, 99th percentile more than twice the mean",
@@ -305,7 +305,7 @@ SIMULATED = [
           _shape_differs_mean_does_not),
     Claim("FR-F11-a", "Fig. 11", "every schedule rises from 0 at no staleness to at most 1 (ours: the authors' code's)",
           "not printed", _schedules_in_bounds),
-    Claim("FR-X-b", "Appendix D text", "server time an update on an H100 below client time on a T4", "holds",
+    Claim("FR-X-b", "Appendix D text", "server time per update on an H100 is below client time on a T4", "holds",
           _server_faster_than_client),
 ]  # fmt: skip
 

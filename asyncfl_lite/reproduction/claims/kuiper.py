@@ -1,4 +1,4 @@
-"""KUIPER's claims, with the identifiers of the list of experiments.
+"""KUIPER's claims, in the order of the paper's tables and figures.
 
 The paper's figures print no values, so most claims are orderings. A comparison of cells that a tier does not have
 is left out of that tier's verdict, which says how many were. Claims about printed tables and the boards' times need
@@ -132,7 +132,7 @@ def unmoved(m: Measured, name: str) -> Finding:
 
 
 def time_of_round(m: Measured, name: str) -> np.ndarray | None:
-    """Return a cell's virtual time a version, one a seed."""
+    """Return a cell's virtual time per version, one number for each seed."""
     time, versions = m.values(name, "virtual_time"), m.values(name, "versions")
     return None if time is None else time / versions
 
@@ -208,7 +208,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
 
 
 def round_times_in_order(m: Measured) -> Finding:
-    """Whether a version takes Oort longer than FedBuff and KUIPER, and longer with larger bursts."""
+    """Whether a version takes longer with Oort than FedBuff and KUIPER, and longer with larger bursts."""
 
     def time(name: str) -> Named:
         return f"time of {name.removeprefix('kuiper/')}", time_of_round(m, name)
@@ -444,7 +444,7 @@ KUIPER = [
           above_at_each_count),
     Claim("KU-F4-b", "Fig. 4(c)", "with all data cut among more clients, KUIPER's accuracy falls", "not printed",
           lambda m: rising(m, [cell("fig4", f"bias0-clients{n}", "kuiper") for n in reversed(COUNTS)])),
-    Claim("KU-F4-c", "Fig. 4(c)", "with a slice of the data a client, KUIPER's accuracy rises with clients",
+    Claim("KU-F4-c", "Fig. 4(c)", "with a slice of the data for each client, KUIPER's accuracy rises with clients",
           "not printed", rises_with_slices),
     Claim("KU-F4-d", "Fig. 4(b)", "with 50 clients and bias 0.5 KUIPER is near chance (ours: below 5%; chance is 2 to "
           "2.5%)", "not printed", lambda m: below(m, cell("fig4", "bias0.5-clients50", "kuiper"), NEAR_CHANCE)),
@@ -456,7 +456,7 @@ KUIPER = [
           lambda m: all_ran(m.above(of_burst(k, "kuiper"), of_burst(k, x)) for k in BURSTS for x in BASELINES[:2])),
     Claim("KU-F6-c", "Fig. 6(b)", "KUIPER (K = 4) sooner at the target than Oort (K = 6) and FedBuff (K = 7)",
           "holds: 11% and 10%", soonest_with_smaller_burst),
-    Claim("KU-F6-d", "Fig. 6(c)", "time a version: Oort > FedBuff ≥ KUIPER, rising with burst size", "not printed",
+    Claim("KU-F6-d", "Fig. 6(c)", "time per version: Oort > FedBuff ≥ KUIPER, rising with burst size", "not printed",
           round_times_in_order),
     Claim("KU-F7-a", "Fig. 7(a)", "KUIPER with all 12 devices above KUIPER without the 4 slowest, more so with bias",
           "not printed", all_above_dropped),
@@ -476,7 +476,7 @@ KUIPER = [
           "not printed", mixing_unimodal, of_constant_answers=True),
     Claim("KU-F10-a", "Fig. 10", "KUIPER's loss from bias 0 to 1 grows with the number of clients", "not printed",
           loss_grows_with_clients),
-    Claim("KU-F11-a", "Fig. 11", "central accuracy rises with frames a clip", "not printed", rises_with_frames),
+    Claim("KU-F11-a", "Fig. 11", "central accuracy rises with frames per clip", "not printed", rises_with_frames),
     Claim("KU-F16-a", "Fig. 16", "central training above KUIPER (ours: 12 devices, bias 0), by less than 2 points",
           "holds: 1.65", central_less_than_two_above),
     Claim("KU-F12-a", "Fig. 12", "one slow board of four lowers accuracy and delays the target, each method",

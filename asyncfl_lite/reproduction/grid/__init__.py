@@ -1,1 +1,1 @@
-"""Grids of cells: read, costed, run in worker processes, recorded."""
+"""Grids of cells: read, estimated, run in worker processes, recorded."""

@@ -18,12 +18,12 @@ from types import FrameType
 INTERRUPTED = 130
 """Exit code of a command that was interrupted."""
 MESSAGE = "asyncfl-lite: interrupted; what is finished is kept, the same command goes on"
-PATIENCE = 8.0
+GRACE = 8.0
 """Seconds that workers get to end by themselves."""
 
 
 @contextmanager
-def ends_when_interrupted(patience: float = PATIENCE) -> Iterator[None]:
+def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
     """See to it that this process, and all that it started, are gone soon after an interrupt inside."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
         yield

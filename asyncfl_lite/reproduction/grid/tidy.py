@@ -1,8 +1,8 @@
 """Recorded results as two tables that are small enough to be kept in the repository: ``results/<tier>/``.
 
-``runs.csv`` has a row a run: cell, seed, the configuration's hash, what the code's numbers mean, versions of the
-libraries, processor seconds, and the run's summary. ``curves.csv`` has a row an evaluation. Who trained when is not in
-them; ``runs/`` has it, on the machine that ran it.
+``runs.csv`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of the
+libraries, processor seconds, and the run's summary. ``curves.csv`` has one row per evaluation. The tables of
+updates are not kept here; ``runs/`` has them, on the machine that ran them.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> i
 
 
 def _row(name: str, result: Result) -> dict[str, Any]:
-    told = {name: value for name, value in versions().items() if name in ("torch", "numpy")}
+    libraries = {name: value for name, value in versions().items() if name in ("torch", "numpy")}
     return {
         "cell": name,
         "seed": result.config.seed,
         "config_hash": result.config.hash,
         "meaning": json.dumps(result.meaning),
-        **told,
+        **libraries,
         "cpu_seconds": round(result.timing["cpu_seconds"], 2),
         **result.summary,
     }

@@ -1,4 +1,4 @@
-"""Who runs a grid's cells: processes of this machine, or the workers of a Dask cluster.
+"""The workers that run a grid's cells: processes of this machine, or those of a Dask cluster.
 
 A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
 this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
@@ -30,7 +30,7 @@ RETRIES = 2
 """How often a cell whose worker was lost is begun again."""
 BEGUN = ".begun"
 """File in a cell's folder while it runs: how often it was begun."""
-PATIENCE = 30
+SCHEDULER_SECONDS = 30
 """Seconds to wait for a scheduler's answer, and for its first worker."""
 
 Outcome = tuple[str, str | None]
@@ -157,17 +157,19 @@ def connected(scheduler: str) -> Iterator[Client]:
             "backend: 'dask' needs the library distributed; pip install 'asyncfl-lite[dask]'"
         ) from None
     _check_answers(scheduler)
-    client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+    client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
     with client:
         try:
-            client.wait_for_workers(1, timeout=PATIENCE)
+            client.wait_for_workers(1, timeout=SCHEDULER_SECONDS)
         except TimeoutError:
-            raise ConfigError(f"scheduler: {scheduler} has no worker after {PATIENCE} s; start some first") from None
+            raise ConfigError(
+                f"scheduler: {scheduler} has no worker after {SCHEDULER_SECONDS} s; start some first"
+            ) from None
         yield client
 
 
 def _check_answers(scheduler: str) -> None:
-    """Find out in one line whether anything is there at all, which the client takes a minute and a traceback for."""
+    """Refuse an address at which nothing answers; Dask's client would take a minute and print a traceback."""
     try:
         parts = urlsplit(scheduler)
         if parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.port is None:
@@ -175,7 +177,7 @@ def _check_answers(scheduler: str) -> None:
     except ValueError:
         raise ConfigError(f"scheduler: must be tcp://HOST:PORT, got {scheduler!r}") from None
     try:
-        socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE).close()
+        socket.create_connection((parts.hostname, parts.port), timeout=SCHEDULER_SECONDS).close()
     except OSError as trouble:
         reason = trouble.strerror or str(trouble)
         raise ConfigError(f"scheduler: nothing answers at {scheduler!r} ({reason})") from None

@@ -77,28 +77,12 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def latex(table: pd.DataFrame) -> str:
-    """Return a table of texts as LaTeX for ``booktabs``; texts are escaped, heads too."""
-    style = table.rename(columns=_escaped).style.hide(axis="index").format(_escaped)
-    return style.to_latex(hrules=True, column_format="l" * len(table.columns))
+    """Return a table of texts as LaTeX for ``booktabs``; texts and heads are escaped, symbols written as commands."""
+    style = table.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis="columns")
+    return style.to_latex(hrules=True, column_format="l" * len(table.columns)).translate(SYMBOLS)
 
 
-SPECIAL = {
-    **{c: f"\\{c}" for c in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "≈": r"$\approx$",
-    "<": r"$<$",
-    ">": r"$>$",
-    "|": r"$|$",
-    **{greek: f"$\\{name}$" for greek, name in
-       {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}.items()},
-}  # fmt: skip
-
-
-def _escaped(text: object) -> str:
-    return "".join(SPECIAL.get(c, c) for c in str(text))
+GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}
+SIGNS = {"±": "pm", "×": "times", "≥": "geq", "≤": "leq", "≈": "approx"}
+SYMBOLS = str.maketrans({c: f"${c}$" for c in "<>|"} | {c: f"$\\{name}$" for c, name in (GREEK | SIGNS).items()})
+"""What LaTeX's text fonts lack -> how it is written in formulas."""

@@ -1,7 +1,7 @@
 """What the papers' figures are drawn with: panels of curves, lines over a setting, bars.
 
 A figure's function takes what was recorded and returns a matplotlib figure, or None where nothing of it was run.
-A panel of which nothing was run says so; a line has a point for each cell that was. Colours are the methods' own
+A panel says so if nothing of it was run; a line has one point for each cell that was run. Colours are the methods' own
 (:mod:`asyncfl_lite.plots`).
 """
 
@@ -96,7 +96,7 @@ def draw_curves(
     window: Callable[[str], int] = lambda method: 1,
     target: Callable[[str], float | None] = lambda title: None,
 ) -> Figure | None:
-    """Draw accuracy over virtual time or versions: a panel each title, a line each method, with the range of seeds.
+    """Draw accuracy over virtual time or versions: one panel per title, one line per method, with the range of seeds.
 
     Args:
         recorded: what was recorded.
@@ -143,7 +143,7 @@ def draw_lines(
     log: bool = False,
     sharey: bool = True,
 ) -> Figure | None:
-    """Draw a number against a setting: a panel each title, a line each method, a point each cell that was run.
+    """Draw a number against a setting: one panel per title, one line per method, one point per cell that was run.
 
     Args:
         recorded: what was recorded.
@@ -154,9 +154,8 @@ def draw_lines(
         log: whether the setting is on a logarithmic axis.
         sharey: whether the panels share the number's axis.
     """
-    value = value or percent
     found = {
-        title: {method: _points(recorded, cells, value) for method, cells in methods.items()}
+        title: {method: _points(recorded, cells, value or percent) for method, cells in methods.items()}
         for title, methods in shown.items()
     }
     if not any(points for methods in found.values() for points in methods.values()):
@@ -165,21 +164,11 @@ def draw_lines(
     entries: dict[str, plt.Artist] = {}
     for axis, (title, methods) in zip(axes, found.items(), strict=True):
         axis.set(title=title, xlabel=xlabel)
-        if not any(methods.values()):
+        if any(methods.values()):
+            entries |= _draw_panel(axis, methods, sorted({x for cells in shown[title].values() for x in cells}), log)
+        else:
             say_not_run(axis)
             axis.tick_params(labelleft=sharey and axis is axes[0])
-            continue
-        ticks = sorted({x for cells in shown[title].values() for x in cells})
-        room = 0.08 * (ticks[-1] - ticks[0]) or 0.1
-        drawn = {method: points for method, points in methods.items() if points}
-        for number, (method, points) in enumerate(drawn.items()):
-            aside = 0.25 * (number - (len(drawn) - 1) / 2)  # so that bars of deviation do not hide each other
-            points = {x * 1.05**aside if log else x + aside * room / 2: y for x, y in points.items()}
-            entries[plots.title(method)] = _line(axis, method, points, number, methods)
-        axis.set_xscale("log" if log else "linear")
-        axis.set_xticks(ticks, [f"{x:g}" for x in ticks])
-        axis.minorticks_off()
-        axis.set_xlim((ticks[0] / 1.3, ticks[-1] * 1.3) if log else (ticks[0] - room, ticks[-1] + room))
     axes[0].set_ylabel(ylabel)
     return finish(figure, entries)
 
@@ -189,6 +178,23 @@ def _points(
 ) -> dict[float, np.ndarray]:
     numbers = {x: value(recorded, cell) for x, cell in cells.items()}
     return {x: values for x, values in numbers.items() if values is not None and np.isfinite(values).all()}
+
+
+def _draw_panel(
+    axis: Axes, methods: Mapping[str, Mapping[float, np.ndarray]], ticks: Sequence[float], log: bool
+) -> dict[str, plt.Artist]:
+    """Draw one line per method that has points; return the legend's entries."""
+    room = 0.08 * (ticks[-1] - ticks[0]) or 0.1
+    drawn, entries = {method: points for method, points in methods.items() if points}, {}
+    for number, (method, points) in enumerate(drawn.items()):
+        aside = 0.25 * (number - (len(drawn) - 1) / 2)  # so that bars of deviation do not hide each other
+        moved = {x * 1.05**aside if log else x + aside * room / 2: y for x, y in points.items()}
+        entries[plots.title(method)] = _line(axis, method, moved, number, methods)
+    axis.set_xscale("log" if log else "linear")
+    axis.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axis.minorticks_off()
+    axis.set_xlim((ticks[0] / 1.3, ticks[-1] * 1.3) if log else (ticks[0] - room, ticks[-1] + room))
+    return entries
 
 
 def _line(axis: Axes, method: str, points: Mapping[float, np.ndarray], number: int, family: Mapping) -> plt.Artist:
@@ -208,7 +214,7 @@ def _line(axis: Axes, method: str, points: Mapping[float, np.ndarray], number: i
 def draw_bars(
     shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str, missing: str = MISSING
 ) -> Figure | None:
-    """Draw a bar each method, a panel each title: the mean with its deviation, or a word where there is none.
+    """Draw one panel per title and one bar per method: the mean with its deviation, or a word where there is none.
 
     Args:
         shown: panel's title -> method or variant -> ``(seeds,)`` numbers, infinite for a target that was not reached,

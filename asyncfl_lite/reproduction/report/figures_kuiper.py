@@ -85,7 +85,7 @@ def by_clients(recorded: Recorded) -> Figure | None:
     slices = {float(n): cell("fig4c", f"clients{n}", "kuiper") for n in (12, 20, 30, 40)}
     slices[50.0] = cell("fig4", "bias0-clients50", "kuiper")
     all_data = shown["(a) bias 0"]["kuiper"]
-    shown["(c) data fixed, or growing"] = {"kuiper-all data": all_data, "kuiper-a slice a client": slices}
+    shown["(c) data fixed, or growing"] = {"kuiper-all data": all_data, "kuiper-a slice for each client": slices}
     return draw_lines(recorded, shown, xlabel="clients", log=True)
 
 
@@ -128,7 +128,7 @@ def burst_times(recorded: Recorded) -> Figure | None:
 def burst_rounds(recorded: Recorded) -> Figure | None:
     """Fig. 6(c)."""
     return draw_lines(recorded, {"": {method: _bursts(method) for method in THREE}}, xlabel="burst size K",
-                      ylabel="virtual time a version, s",
+                      ylabel="virtual time per version, s",
                       value=lambda recorded, name: time_of_round(recorded.measured, name))  # fmt: skip
 
 
@@ -163,8 +163,8 @@ def clients_and_bias(recorded: Recorded) -> Figure | None:
 
 FIGURES = [
     PaperFigure("KUIPER", "Fig. 1", "Five clients in bursts of three, simulated without training with the boards' "
-                "seconds (ours; the paper's is a sketch). Dashed lines are aggregations: only who is in a burst gets "
-                "the new model there.", timeline),
+                "seconds (ours; the paper's is a sketch). Dashed lines are aggregations: only clients in a burst "
+                "get the new model there.", timeline),
     PaperFigure("KUIPER", "Fig. 2", "KUIPER against clients that train alone, by non-IID bias. In the paper the gap "
                 "grows with bias.", against_alone),
     PaperFigure("KUIPER", "Fig. 3", "The main comparison. In the paper KUIPER is on top at every bias, most at 1.",
@@ -176,7 +176,7 @@ FIGURES = [
     PaperFigure("KUIPER", "Fig. 6(a)", "Accuracy by burst size at bias 0.8 (ours).", burst_accuracy),
     PaperFigure("KUIPER", "Fig. 6(b)", "Times to target; ours is 87% of the lowest mean final accuracy of those "
                 "compared, as the paper's 40% is of its best.", burst_times),
-    PaperFigure("KUIPER", "Fig. 6(c)", "Virtual time a version by burst size: Oort waits for its slowest client.",
+    PaperFigure("KUIPER", "Fig. 6(c)", "Virtual time per version by burst size: Oort waits for its slowest client.",
                 burst_rounds),
     PaperFigure("KUIPER", "Fig. 8(a)", "UCF101's times on 12 devices.", ucf_accuracy),
     PaperFigure("KUIPER", "Fig. 8(b)", "Times to target there. In the paper Oort is slower than FedBuff at bias 0 and "

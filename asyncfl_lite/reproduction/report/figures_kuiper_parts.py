@@ -63,7 +63,7 @@ def frames(recorded: Recorded) -> Figure | None:
         }
         for data, counts in FRAMES.items()
     }
-    return draw_lines(recorded, shown, xlabel="frames a clip", log=True, sharey=False)
+    return draw_lines(recorded, shown, xlabel="frames per clip", log=True, sharey=False)
 
 
 def central(recorded: Recorded) -> Figure | None:
@@ -118,7 +118,7 @@ FIGURES = [
     PaperFigure("KUIPER", "Fig. 9(a)", "One component taken away at a time. In the paper each costs accuracy at "
                 "high bias.", ablations),
     PaperFigure("KUIPER", "Fig. 9(b, c)", "Staleness exponent and mixing weight.", hyperparameters),
-    PaperFigure("KUIPER", "Fig. 11", "Central training by frames a clip.", frames),
+    PaperFigure("KUIPER", "Fig. 11", "Central training by frames per clip.", frames),
     PaperFigure("KUIPER", "Fig. 12", "One slow board among four. In the paper Oort is faster than FedBuff with equal "
                 "boards and slower with the slow one.", slow_board),
     PaperFigure("KUIPER", "Fig. 13", "KUIPER on four devices of which the last is slow, or dropped with its data.",

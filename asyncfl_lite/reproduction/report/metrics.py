@@ -115,7 +115,7 @@ def revive_cell(row: pd.Series, method: str | None = None) -> str:
 
 
 def revive_times(recorded: Recorded, name: str) -> np.ndarray | None:
-    """Return times to 85% of the best running average of FedBuff beside a cell, one a seed."""
+    """Return times to 85% of the best running average of FedBuff beside a cell, one number for each seed."""
     goal = target(recorded.measured, name.rpartition("/")[0] + "/fedbuff")
     window = 1 if name.endswith("/fedavg") else WINDOW
     return None if goal is None else recorded.measured.times_to(name, goal, window)

@@ -65,8 +65,8 @@ class Page:
         verdicts = list(table.columns[3:])
         style = listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts)
         display(style, listed(summary.headlines(self.recorded), "ours", by="verdict"))
-        if told := summary.constant_answers(self.recorded):
-            display(Markdown(told))
+        if sentence := summary.constant_answers(self.recorded):
+            display(Markdown(sentence))
 
     def stand_ins(self) -> None:
         """Show what the tier's data and models are."""

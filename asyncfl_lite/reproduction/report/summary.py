@@ -35,7 +35,7 @@ HEADLINES = [
 
 
 def verdicts(recorded: Recorded) -> pd.DataFrame:
-    """Return a row a paper, and one for all: cells recorded, claims, and how many of them have each verdict."""
+    """Return one row per paper, and one for all: cells recorded, claims, and how many of them have each verdict."""
     rows = []
     for paper in CLAIMS:
         cells = [name for name in recorded.cells if name.split("/")[0] == paper]
@@ -62,7 +62,10 @@ def headlines(recorded: Recorded) -> pd.DataFrame:
 
 
 def compute(recorded: Recorded) -> pd.DataFrame:
-    """Return processor time spent: a row a group of cells and method, with cells, runs, updates, minutes; then sums."""
+    """Return processor time spent: one row per group of cells and method, then sums.
+
+    The columns are cells, runs, client updates and minutes.
+    """
     rows = []
     for name, results in recorded.results.items():
         method = recorded.cells[name].config

@@ -16,7 +16,7 @@ def every_buffer(deltas: Tensor, size: int) -> Tensor:
     """Return FedBuff's step for each of the buffers of ``size`` different clients out of all.
 
     Args:
-        deltas: ``(N,)`` or ``(N, trials)``, one a client.
+        deltas: ``(N,)`` or ``(N, trials)``, one for each client.
         size: M.
 
     Returns:

@@ -126,7 +126,7 @@ class Check:
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return a row a check: what is printed where, the verdict, and the numbers of the case that decides it."""
+    """Return one row per check: what is printed where, the verdict, and the numbers of the case that decides it."""
     rows = [
         (c.id, c.paper, c.where, c.statement, c.verdict, c.decisive.what, c.measured, c.decisive.relation, c.bound)
         for c in checks
@@ -136,7 +136,7 @@ def as_table(checks: Iterable[Check]) -> pd.DataFrame:
 
 
 def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return a row a case: its kind, its setting, what was measured, what should be, and whether it is."""
+    """Return one row per case: its kind, its setting, what was measured, what should be, and whether it is."""
     rows = [
         (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds)
         for check in checks
