@@ -24,7 +24,7 @@ from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.version import __version__
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.groups import GROUPS
-from asyncfl_lite.simulator.tables import CLASSES, is_constant_answer
+from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import nn
@@ -29,9 +28,10 @@ from asyncfl_lite.runs.checkpoints import load_checkpoint, previous, save_checkp
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.summary import class_summary, classes_of, curve_summary, trouble_summary, update_summary
 from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.tables import CLASSES, class_summary, class_table, trouble_summary, who_did_what
+from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
@@ -185,21 +185,6 @@ class Run:
     def _predict(self, inputs: torch.Tensor) -> torch.Tensor:
         return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
 
-    def _classes(self, updates: pd.DataFrame) -> pd.DataFrame:
-        """Return how well the final model knows each class; empty where samples have no class."""
-        answers: list[torch.Tensor] = []
-
-        def predict(inputs: torch.Tensor) -> torch.Tensor:
-            outputs = self._predict(inputs)
-            answers.append(self.task.class_logits(outputs).argmax(-1))
-            return outputs
-
-        scored = self.task.evaluate_classes(predict)
-        if scored is None:
-            return pd.DataFrame(columns=CLASSES)
-        predicted = np.bincount(torch.cat(answers).cpu().numpy(), minlength=self.task.num_classes)
-        return class_table(self.task.labels.cpu().numpy(), self.parts, updates, *scored, predicted)
-
     def train(self, jobs: list[Job]) -> list[Outcome]:
         """Train jobs, and add up the processor time that it takes."""
         began = time.process_time()
@@ -254,14 +239,37 @@ class Run:
         """Return the result of a run that is at its end, which took so long."""
         if self.curve_rows[-1]["time"] != self.simulation.clock:
             self._record()
-        timing = {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds}
         curve = pd.DataFrame(self.curve_rows)
         who = who_did_what(self.simulation, self.parts)
-        classes = self._classes(who.updates)
-        summary = self._summary(curve, who.updates) | class_summary(classes)
-        if not self.config.trouble.none:
-            summary |= trouble_summary(who)
-        return Result(self.config, summary, curve, *who, timing, self.algorithm.x, self.own_task, classes=classes)
+        classes = classes_of(self.task, self._predict, self.parts, who.updates)
+        return Result(
+            self.config,
+            self._summary(curve, who, classes),
+            curve,
+            *who,
+            {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
+            self.algorithm.x,
+            self.own_task,
+            classes=classes,
+        )
+
+    def _summary(self, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame) -> dict[str, Any]:
+        """Return the run in a few numbers."""
+        weights = self.algorithm.x.detach().cpu().contiguous()
+        return {
+            **curve_summary(curve),
+            "virtual_time": float(self.simulation.clock),
+            "versions": int(self.algorithm.version),
+            **update_summary(who.updates),
+            "rejected_updates": len(self.algorithm.rejections),
+            "most_versions_in_flight": self.simulation.most_versions_in_flight,
+            "empty_clients": sum(not len(part) for part in self.parts),
+            "parameters": self.model.num_parameters,
+            "training": "cohort" if self.trainer.cohort else "one by one",
+            "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
+            **class_summary(classes),
+            **({} if self.config.trouble.none else trouble_summary(who)),
+        }
 
     def _made_version(self, simulation: Simulation) -> None:
         """Evaluate a new version, and save, where either is due."""
@@ -291,24 +299,3 @@ class Run:
                 **self.evaluate(),
             }
         )
-
-    def _summary(self, curve: pd.DataFrame, updates: pd.DataFrame) -> dict[str, Any]:
-        staleness = updates["staleness"]
-        weights = self.algorithm.x.detach().cpu().contiguous()
-        scores = curve.columns[list(curve.columns).index("accuracy") :]
-        return {
-            **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
-            "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
-            "best_accuracy": float(curve["accuracy"].max()),
-            "virtual_time": float(self.simulation.clock),
-            "versions": int(self.algorithm.version),
-            "client_updates": len(updates),
-            "rejected_updates": len(self.algorithm.rejections),
-            "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
-            "max_staleness": int(staleness.max()) if len(updates) else 0,
-            "most_versions_in_flight": self.simulation.most_versions_in_flight,
-            "empty_clients": sum(not len(part) for part in self.parts),
-            "parameters": self.model.num_parameters,
-            "training": "cohort" if self.trainer.cohort else "one by one",
-            "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
-        }

@@ -1,0 +1,132 @@
+"""A finished run in a few numbers, and how well its final model knows each class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from torch import Tensor, cat
+
+from asyncfl_lite.simulator.jobs import DUPLICATE, LOST
+from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.tasks import Task
+
+CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
+"""Columns of the table of classes."""
+
+
+def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
+    """Return the final value of each score of a curve, and the last five and the best accuracies."""
+    scores = curve.columns[list(curve.columns).index("accuracy") :]
+    return {
+        **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
+        "last5_accuracy": float(curve["accuracy"].iloc[-5:].mean()),
+        "best_accuracy": float(curve["accuracy"].max()),
+    }
+
+
+def update_summary(updates: pd.DataFrame) -> dict[str, float]:
+    """Return how many updates arrived, and how stale they were."""
+    staleness = updates["staleness"]
+    return {
+        "client_updates": len(updates),
+        "mean_staleness": float(staleness.mean()) if len(updates) else 0.0,
+        "max_staleness": int(staleness.max()) if len(updates) else 0,
+    }
+
+
+def trouble_summary(schedule: Schedule) -> dict[str, int]:
+    """Return how many jobs were dispatched and lost, and how many updates arrived late, cut short, twice or damaged."""
+    updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
+    struck = updates["trouble"].astype(str)
+    again = updates["refused"] == DUPLICATE
+    kinds = {"late": "crash", "partial": "partial", "damaged": "damage"}
+    return {
+        "dispatched_jobs": int((~again).sum() + len(schedule.in_flight)),
+        "lost_jobs": int(sum(lost.get(why, 0) for why in LOST)),
+        **{f"{why.replace(' ', '_')}_jobs": int(lost.get(why, 0)) for why in LOST},
+        **{f"{name}_updates": int((struck.str.contains(kind) & ~again).sum()) for name, kind in kinds.items()},
+        "duplicate_updates": int(again.sum()),
+    }
+
+
+def classes_of(
+    task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray], updates: pd.DataFrame
+) -> pd.DataFrame:
+    """Return how well a model knows each class, see :func:`class_table`; empty where samples have no class.
+
+    Args:
+        task: the task, whose test set is used.
+        predict: ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
+        parts: client -> places of its samples.
+        updates: the table of updates.
+    """
+    answers: list[Tensor] = []
+
+    def noted(inputs: Tensor) -> Tensor:
+        outputs = predict(inputs)
+        answers.append(task.class_logits(outputs).argmax(-1))
+        return outputs
+
+    scored = task.evaluate_classes(noted)
+    if scored is None:
+        return pd.DataFrame(columns=CLASSES)
+    predicted = np.bincount(cat(answers).cpu().numpy(), minlength=task.num_classes)
+    return class_table(task.labels.cpu().numpy(), parts, updates, *scored, predicted)
+
+
+def class_table(
+    labels: np.ndarray,
+    parts: Sequence[np.ndarray],
+    updates: pd.DataFrame,
+    tested: np.ndarray,
+    right: np.ndarray,
+    predicted: np.ndarray,
+) -> pd.DataFrame:
+    """Return a row a class: how often clients trained on it, and how well the model knows it; columns :data:`CLASSES`.
+
+    Args:
+        labels: ``(n,)`` of all training samples.
+        parts: client -> places of its samples.
+        updates: the table of updates.
+        tested: ``(C,)`` test samples of each class.
+        right: ``(C,)`` how many of them the final model gets right.
+        predicted: ``(C,)`` how many test samples of any class it takes for this one.
+    """
+    held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
+    reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
+    accuracy = np.divide(right, tested, out=np.full(len(tested), math.nan), where=tested > 0)
+    columns = (range(len(tested)), held.sum(0), reports @ held, tested, accuracy, predicted)
+    return pd.DataFrame(dict(zip(CLASSES, columns, strict=True)))
+
+
+def class_summary(classes: pd.DataFrame) -> dict[str, float]:
+    """Return a table of classes in three numbers.
+
+    Returns:
+        ``worst_class_accuracy``, the lowest of a class; ``least_seen_accuracy``, the mean over the fifth of the classes
+        that were seen least; ``largest_prediction_share``, of all test samples those that the final model takes for the
+        class that it names most often, 1 if it answers one class for everything. Empty without classes.
+    """
+    tested = classes[classes["test_samples"] > 0]
+    if tested.empty:
+        return {}
+    least_seen = tested.sort_values("seen", kind="stable").head(max(1, len(tested) // 5))
+    return {
+        "worst_class_accuracy": float(tested["accuracy"].min()),
+        "least_seen_accuracy": float(least_seen["accuracy"].mean()),
+        "largest_prediction_share": float(classes["predicted"].max() / classes["predicted"].sum()),
+    }
+
+
+def is_constant_answer(summary: Mapping[str, Any]) -> bool:
+    """Return whether a run's final model answers one class for every test sample, though others are asked for.
+
+    Its accuracy is that class's share of the test set, and says nothing of how it was trained. A worst class at 0 is
+    not enough: a model of many classes may know all but one. Where ``largest_prediction_share`` was not recorded, as in
+    runs of earlier code and where samples have no class, nothing is known, and the answer is False.
+    """
+    return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0
