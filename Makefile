@@ -16,12 +16,16 @@ SCHEDULER ?=
 # CPU wheel index: make setup TORCH_INDEX=<its address>
 TORCH_INDEX ?=
 
+# Processes that tests run in: a file's tests stay together, as they share what they make; notebooks, the longest, first.
+CORES   ?= 2
+SIDE_BY_SIDE = -n $(CORES) --dist loadfile --no-loadscope-reorder
+
 export OMP_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-long lab notebooks bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long lab notebooks bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -45,8 +49,12 @@ reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermil
 report: $(READY)  ## make the report of TIER from what is recorded in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)
 
-test: $(READY)  ## pytest, and every notebook under nbval; what takes minutes is in test-long
-	@$(BIN)/python -m pytest tests notebooks -m 'not long' --nbval-lax --nbval-current-env --nbval-cell-timeout=600
+test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (about 8 minutes)
+	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
+	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
+
+test-fast: $(READY)  ## the tests that take less than half a second each (under 90 s)
+	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
 test-long: $(READY)  ## runs that are killed, grids whose workers die, memory over 20,000 updates, a full disk (about 15 minutes)
 	@$(BIN)/python -m pytest tests -m long
@@ -61,8 +69,8 @@ notebooks: $(READY)  ## execute the notebooks for readers in place, to commit th
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
 	@$(BIN)/python benchmarks/speed.py
 
-lint: $(READY)  ## ruff, on code and notebooks
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: $(READY)  ## ruff, on code and notebooks; and that imports between the package's rooms go downwards
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports
 
 clean:  ## remove the environment, and caches; recorded runs stay
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis *.egg-info

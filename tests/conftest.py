@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import slow_tests
 import torch
 
 from asyncfl_lite.algorithms import ServerContext, Update
 from asyncfl_lite.models.vectors import VectorModel
 
 torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what ``make test-fast`` leaves out."""
+    slow = slow_tests.listed()
+    for item in items:
+        if f"{item.path.stem}::{getattr(item, 'originalname', '')}" in slow:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session", autouse=True)

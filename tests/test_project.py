@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import slow_tests
 import yaml
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +36,12 @@ def test_constraints_pin_everything_that_is_asked_for():
     assert all("==" in line for line in lines)
     wanted = names_and_bounds(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
     assert set(wanted) <= set(pinned)
+
+
+def test_slow_tests_are_tests():
+    for test in slow_tests.listed():
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / "tests" / f"{file}.py").read_text(), f"tests/slow.txt: {test}"
 
 
 def test_the_packages_that_were_asked_for_are_there():

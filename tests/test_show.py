@@ -25,7 +25,7 @@ def test_a_task_describes_itself():
     told = describe(task, parts)
     assert told.startswith("writers, stand-in for FEMNIST\n")
     for fact in ("metric      accuracy", "100 samples of 1 × 14 × 14 float32", "1,000 samples", "10 classes: 0, 1,",
-                 "5 owners with 20 samples each", "2 clients with 30 to 70 samples", "CC BY-SA", "by default"):  # fmt: skip
+                 "5 owners with 20 samples each", "2 clients with 30 to 70 samples", "CC BY-SA"):  # fmt: skip
         assert fact in told
     custom = Task.from_tensors(torch.zeros(4, 2), torch.arange(4), torch.zeros(4, 2), torch.arange(4))
     assert describe(custom).startswith("custom\n") and "given by the user" in describe(custom)
