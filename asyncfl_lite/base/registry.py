@@ -7,7 +7,6 @@ package knows the names.
 
 from __future__ import annotations
 
-import math
 import re
 import typing
 from collections.abc import Callable, Iterator
@@ -39,7 +38,7 @@ class Settings(BaseModel):
         ConfigError: naming the field, what was given and what is allowed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def __init__(self, /, **values: Any) -> None:
         try:
@@ -87,10 +86,8 @@ class Settings(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _bounded(cls, value: Any) -> Any:
-        """Refuse infinity, what is no number, and whole numbers that no tensor holds."""
+        """Refuse whole numbers that no tensor holds."""
         for part in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(part, float) and not math.isfinite(part):
-                raise ValueError("must be a finite number")
             if isinstance(part, int) and abs(part) >= SMALLER_THAN:
                 raise ValueError("must be less than 2**63")
         return value
@@ -118,8 +115,8 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
         return reason
     if isinstance(first.get("ctx", {}).get("error"), ConfigError):  # a message of this kind already
         return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
-    for told, better in WORDS:
-        reason = re.sub(told, better, reason, count=1)
+    for theirs, ours in WORDS:
+        reason = re.sub(theirs, ours, reason, count=1)
     return f"{where}: {reason}" + ("" if first["type"] == "missing" else f", got {shown(first['input'])}")
 
 
