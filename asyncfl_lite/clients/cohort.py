@@ -35,6 +35,47 @@ def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
     return together
 
 
+class Plan:
+    """The steps of G jobs side by side, most steps first: at each, which jobs still have one, and on which samples.
+
+    Args:
+        works: the jobs with their minibatches.
+        device: where the samples are.
+
+    Attributes:
+        active: step -> how many jobs still have one; they are the first.
+        places: ``(steps, G, batch_size)`` int64 of the samples, 0 where there is none.
+        widths: ``(steps, G)`` int64 samples of each job's minibatch.
+        padded: step -> whether a job that has one has a shorter minibatch than the others.
+        counts_from: ``(G,)`` the step from which a job's losses and hits are counted.
+        first_counted: step -> the first step at which any job that has this one is counted.
+        last_counted: the step from which all jobs are counted.
+    """
+
+    def __init__(self, works: Sequence[Work], device: torch.device) -> None:
+        places, counts_from = stacked([work.places for work in works]), [work.counted for work in works]
+        widths = (places >= 0).sum(-1)
+        self.active = (widths > 0).sum(1).tolist()
+        self.padded = ((widths > 0) & (widths < places.shape[-1])).any(1).tolist()
+        self.first_counted = np.minimum.accumulate(counts_from)[np.array(self.active) - 1].tolist()
+        self.last_counted = max(counts_from)
+        self.places, self.widths = torch.from_numpy(places.clip(0)).to(device), torch.from_numpy(widths).to(device)
+        self.counts_from = torch.tensor(counts_from).to(device)
+        self.columns = torch.arange(places.shape[-1]).to(device)
+
+    def counts(self, step: int) -> bool:
+        """Whether any job's losses and hits of this step are counted."""
+        return step >= self.first_counted[step]
+
+    def shares(self, step: int, like: Tensor) -> Tensor:
+        """Return the ``(g · B,)`` shares of a step's samples in their clients' means, 0 for padding."""
+        still, wide = self.active[step], len(self.columns)
+        if not self.padded[step]:
+            return like.new_full((still * wide,), 1.0 / wide)
+        widths = self.widths[step, :still, None]
+        return ((self.columns < widths) / widths.to(like)).flatten()
+
+
 class Cohort:
     """G jobs that are trained together.
 
@@ -57,26 +98,14 @@ class Cohort:
         self.step = make_optimiser(training, self.x, self.lr)
         self.sums = self.x.new_zeros(3, len(works))
         self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
-        self._plan_steps()
+        self.plan = Plan(works, self.x.device)
         corrected = works[0].job.correction is not None
         self.corrections = torch.stack([work.job.correction for work in works]) if corrected else None
         self.merging = [(work.midway, row) for row, work in enumerate(works) if work.job.midway is not None]
 
-    def _plan_steps(self) -> None:
-        """Note for each step who still takes it, on which samples, who is padded and who counts."""
-        places, counted = stacked([work.places for work in self.works]), [work.counted for work in self.works]
-        widths, device = (places >= 0).sum(-1), self.x.device
-        self.active = (widths > 0).sum(1).tolist()
-        self.padded = ((widths > 0) & (widths < places.shape[-1])).any(1).tolist()
-        self.first_counted = np.minimum.accumulate(counted)[np.array(self.active) - 1].tolist()
-        self.last_counted = max(counted)
-        self.places, self.widths = torch.from_numpy(places.clip(0)).to(device), torch.from_numpy(widths).to(device)
-        self.counted = torch.tensor(counted).to(device)
-        self.columns = torch.arange(places.shape[-1]).to(device)
-
     def train(self) -> tuple[Tensor, Tensor]:
         """Take every step; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
-        for number in range(len(self.active)):
+        for number in range(len(self.plan.active)):
             self._merge(number)
             gradient = self._gradient(number)
             still = len(gradient)
@@ -102,34 +131,31 @@ class Cohort:
 
     def _gradient(self, number: int) -> Tensor:
         """Return the ``(g, d)`` gradients of a step's mean losses for the g jobs that have it; sums what is counted."""
-        still = self.active[number]
-        inputs, targets, shares = self._minibatches(number, still)
-        x, counting = self.x[:still].detach().requires_grad_(), number >= self.first_counted[number]
+        still, counting = self.plan.active[number], self.plan.counts(number)
+        inputs, targets = self._minibatches(number, still)
+        shares = self.plan.shares(number, self.x)
+        x = self.x[:still].detach().requires_grad_()
         with self.training.precision(x.device):
             outputs = self.forward(x, inputs).flatten(0, 1)
             losses, tally = minibatch_losses(self.data, outputs, targets, counting)
         if counting:
-            self._count(number, tally * (shares > 0) if self.padded[number] else tally)
+            self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
         return torch.autograd.grad(losses, x, shares)[0]
 
     def _count(self, number: int, tally: Tensor) -> None:
         """Add a step's ``(3, g · B)`` to the sums of those jobs that are in their last epoch."""
-        still = self.active[number]
+        still = self.plan.active[number]
         sums = tally.view(3, still, -1).sum(-1)
-        if number < self.last_counted:
-            sums = torch.where(self.counted[:still] <= number, sums, 0.0)
+        if number < self.plan.last_counted:
+            sums = torch.where(self.plan.counts_from[:still] <= number, sums, 0.0)
         self.sums[:, :still] += sums
 
-    def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return ``(g, B, …)`` inputs of a step, ``(g · B, …)`` targets, and samples' shares in clients' means."""
-        wide, widths = len(self.columns), self.widths[number, :still]
-        places = self.places[number, :still].flatten()
-        inputs = self.data.inputs.index_select(0, places).unflatten(0, (still, wide))
+    def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
+        """Return ``(g, B, …)`` inputs of a step, and ``(g · B, …)`` targets."""
+        places = self.plan.places[number, :still].flatten()
+        inputs = self.data.inputs.index_select(0, places).unflatten(0, (still, -1))
         targets = self.data.targets.index_select(0, places)
         if self.data.augment is not None:  # a job's own samples only, as it would have them alone
-            for row, width in enumerate(widths.tolist()):
+            for row, width in enumerate(self.plan.widths[number, :still].tolist()):
                 inputs[row, :width] = self.works[row].augmented(self.data, inputs[row, :width])
-        if not self.padded[number]:
-            return inputs, targets, self.x.new_full((still * wide,), 1.0 / wide)
-        real = self.columns < widths[:, None]
-        return inputs, targets, (real / widths[:, None].to(self.x)).flatten()
+        return inputs, targets
