@@ -20,10 +20,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what :func:`parse` says."""
-        told = re.sub("^argument ", "", " ".join(message.split()))
-        told = re.sub("expected one argument$", "must be followed by a value", told)
-        told = re.sub("^the following arguments are required: (.*)", r"\1: must be given", told)
-        raise ConfigError(told)
+        line = re.sub("^argument ", "", " ".join(message.split()))
+        line = re.sub("expected one argument$", "must be followed by a value", line)
+        line = re.sub("^the following arguments are required: (.*)", r"\1: must be given", line)
+        raise ConfigError(line)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

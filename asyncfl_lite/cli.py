@@ -34,16 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AsyncFLError, OSError, MemoryError, RuntimeError) as error:
-        if (told := _told(error)) is None:
+        if (line := _in_one_line(error)) is None:
             raise
-        print(f"asyncfl-lite: {told}", file=sys.stderr)
+        print(f"asyncfl-lite: {line}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(MESSAGE, file=sys.stderr)
         return INTERRUPTED
 
 
-def _told(error: Exception) -> str | None:
+def _in_one_line(error: Exception) -> str | None:
     """Return in one line what a user can do something about; None for what is this package's own fault."""
     if isinstance(error, AsyncFLError):
         return str(error)
@@ -178,7 +178,7 @@ def _list(options: argparse.Namespace) -> int:
         "delay laws": DELAYS,
         "partitions": PARTITIONS,
         "redispatch (when a slot gets new work)": SCHEDULING,
-        "selection (who gets it)": SELECTIONS,
+        "selection (which client gets it)": SELECTIONS,
         "initial (first weights)": INITIALISERS,
     }
     for title, registry in registries.items():

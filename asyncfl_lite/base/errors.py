@@ -63,16 +63,16 @@ def shown(value: object) -> str:
     A value may hold itself, or be small in a file and endless when written out; no more of it is looked at than shown.
     """
     try:
-        told = _BRIEF.repr(value)
+        text = _BRIEF.repr(value)
     except ValueError:  # Python writes out no whole number of more than 4,300 digits
-        told = "a number of thousands of digits"
-    return told if len(told) <= LONGEST else f"{told[: LONGEST - 2]} …"
+        text = "a number of thousands of digits"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
 
 def reason(error: BaseException) -> str:
     """Return in one line why something failed, of an error of Python's or a library's."""
-    told = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
-    return told or type(error).__name__
+    text = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
+    return text or type(error).__name__
 
 
 _BRIEF = reprlib.Repr()

@@ -4,7 +4,7 @@ The jobs' parameters are stacked into a ``(G, d)`` matrix, and every stochastic 
 clients at once: one forward pass of all models (``models/stacked.py``), and one backward pass through the sum
 of the clients' objectives, which gives each row its own client's gradient. Rows are sorted by falling number of
 steps, so that those who still have one are always the first. Minibatches are padded to the batch size and learning
-rates are a column, whoever takes part: so that what a row computes does not depend on its company.
+rates are a column, whichever jobs take part, so that what a row computes does not depend on its company.
 """
 
 from __future__ import annotations

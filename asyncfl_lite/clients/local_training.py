@@ -156,8 +156,8 @@ def minibatch_losses(
     losses = data.losses(outputs, targets)
     if not counting:
         return losses, None
-    told, hits = losses.detach(), data.hits(outputs.detach(), targets)
-    return losses, torch.stack([told, hits.to(told), told.square()])
+    values, hits = losses.detach(), data.hits(outputs.detach(), targets)
+    return losses, torch.stack([values, hits.to(values), values.square()])
 
 
 def complete_gradient(

@@ -210,6 +210,6 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
             for row, place in enumerate(places):
                 # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
                 gradients = None if cohort.gradients is None else cohort.gradients[row].clone()
-                delta, told = deltas[row].clone(), sums[row].tolist()
-                outcomes[place] = jobs[place][0].outcome(works[place], delta, told, gradients=gradients)
+                delta, totals = deltas[row].clone(), sums[row].tolist()
+                outcomes[place] = jobs[place][0].outcome(works[place], delta, totals, gradients=gradients)
     return outcomes

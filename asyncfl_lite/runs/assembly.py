@@ -1,4 +1,4 @@
-"""The parts of a run that its configuration decides before anything is trained: data, who has it, the clock."""
+"""What a configuration decides before anything is trained: the data, which client has which of it, the clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from asyncfl_lite.tasks import Task, TaskSource
 
 @lru_cache(maxsize=4)
 def load_task(source: TaskSource) -> Task:
-    """Load a task once a process."""
+    """Load a task, once in each process."""
     return source.load()
 
 

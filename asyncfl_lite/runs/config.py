@@ -70,7 +70,7 @@ class Config(Settings):
     concurrency: int = Field(ge=1, description="clients that train at the same time M_c")
     buffer_size: int = Field(ge=1, description="updates that make a server version M")
     redispatch: str = Field(description="when a reporting client's slot gets new work")
-    selection: str = Field("uniform", description="who gets it")
+    selection: str = Field("uniform", description="which client gets it")
     selection_settings: SerializeAsAny[Settings] = Field(description="the selection's own settings")
     initial: str = Field("random", description="where the initial weights come from")
     initial_settings: SerializeAsAny[Settings] = Field(description="the initialisation's own settings")
@@ -190,12 +190,12 @@ class Config(Settings):
     def hash(self) -> str:
         """12 hexadecimal digits that identify what the run computes."""
         as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
-        told = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH | as_they_were}
-        if "trouble" in told:
-            told["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
+        hashed = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH | as_they_were}
+        if "trouble" in hashed:
+            hashed["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
         for group in ("task_settings", "delay_settings"):
-            told[group] = {key: value for key, value in told[group].items() if key not in PLACES}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+            hashed[group] = {key: value for key, value in hashed[group].items() if key not in PLACES}
+        return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def held_out(self) -> float:

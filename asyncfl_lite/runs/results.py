@@ -56,13 +56,13 @@ class Result:
         config: what was run.
         summary: final accuracy and loss, virtual time, counts, staleness; the same on every repeat on one machine, and
             elsewhere as :func:`asyncfl_lite.runs.run.run` says.
-        curve: a row an evaluation: version, time (virtual), updates, accuracy, loss.
-        updates: a row an arrival: client, dispatched_at, arrived_at, start_version, staleness,
+        curve: one row per evaluation: version, time (virtual), updates, accuracy, loss.
+        updates: one row per arrival: client, dispatched_at, arrived_at, start_version, staleness,
             num_samples, train_loss, train_accuracy, accepted, version, refused (why it was, empty if it was not),
             trouble (what had struck it).
-        in_flight: a row a job that never arrived: client, dispatched_at, start_version, called_off_at (empty if it was
-            still in flight at the end), why (called off, dropped out, left, given up).
-        clients: a row a client: client, num_samples, category (of the delay law, empty where it has none).
+        in_flight: one row per job that never arrived: client, dispatched_at, start_version, called_off_at (empty if it
+            was still in flight at the end), why (called off, dropped out, left, given up).
+        clients: one row per client: client, num_samples, category (of the delay law, empty where it has none).
         timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
         own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.

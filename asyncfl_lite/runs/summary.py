@@ -86,7 +86,7 @@ def class_table(
     right: np.ndarray,
     predicted: np.ndarray,
 ) -> pd.DataFrame:
-    """Return a row a class: how often clients trained on it, and how well the model knows it; columns :data:`CLASSES`.
+    """Return how often clients trained on each class, and how well the model knows it; columns :data:`CLASSES`.
 
     Args:
         labels: ``(n,)`` of all training samples.

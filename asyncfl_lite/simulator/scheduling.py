@@ -144,7 +144,7 @@ class Rounds(Scheduling):
 
     @property
     def most_in_flight(self) -> int:
-        """Everyone who is invited."""
+        """All that a round invites."""
         return math.ceil(self.overcommit * self.concurrency - 1e-9)
 
     def start(self, simulation: Dispatcher) -> None:
@@ -207,11 +207,11 @@ class Burst(Scheduling):
         return client not in self.waiting
 
     def state(self) -> dict[str, Any]:
-        """Return who waits."""
+        """Return which clients wait."""
         return {"waiting": list(self.waiting)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up who waits."""
+        """Take up which clients wait."""
         self.waiting = list(state["waiting"])
 
 

@@ -382,7 +382,7 @@ class Simulation:
         """Return clock, jobs, history and random streams as tensors and plain values; the server's state is its own."""
         jobs = [(due, job.state()) for due, _, job in sorted(self.heap)]
         for _, job in jobs:
-            del job["start"], job["start_buffers"]  # saved once a version
+            del job["start"], job["start_buffers"]  # saved once for each version
         return {
             **{name: getattr(self, name) for name in self.SAVED_AS_THEY_ARE},
             "jobs_of": self.jobs_of.tolist(),

@@ -50,7 +50,7 @@ def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[],
 
 def _place(config: Config) -> Path:
     whole = config.as_dict()
-    told = {name: whole[name] for name in DECISIVE}
-    told |= {"held_out": config.held_out, "meaning": meaning(config), "torch": torch.__version__}
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:20]
+    decisive = {name: whole[name] for name in DECISIVE}
+    decisive |= {"held_out": config.held_out, "meaning": meaning(config), "torch": torch.__version__}
+    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
     return cache_root() / "initial" / f"{config.initial}-{digest}.pt"

@@ -21,7 +21,7 @@ SELECTIONS: Registry[Selection] = Registry("selection")
 class IdleClients:
     """The clients without work: a random one, or a named one, is taken in constant time.
 
-    Two arrays of 8 bytes a client: who is idle, and where in it each client stands.
+    Two arrays of 8 bytes per client: which clients are idle, and where in it each client stands.
 
     Args:
         clients: those that are idle now.
@@ -132,6 +132,6 @@ class SameClient(Selection):
     """The reporter gets its next job at once; for examples that are worked by hand."""
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
-        """Yield the reporter; at the start, and for one who has left, the idle clients with the lowest numbers."""
+        """Yield the reporter; at the start, and for one that has left, the idle clients with the lowest numbers."""
         for _ in range(count):
             yield reporter if reporter is not None and reporter in idle else min(idle.as_list())

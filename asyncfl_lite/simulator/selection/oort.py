@@ -237,7 +237,7 @@ class Oort(Selection):
         self.last_rounds[update.client] = self.round
 
     def _close_round(self) -> None:
-        """Learn who was too slow for the round that ended, and how useful its exploited clients were."""
+        """Learn which clients were too slow for the round that ended, and how useful its exploited clients were."""
         reported = {client for client in self.invited if self.last_rounds.get(client) == self.round}
         if reported:
             slowest = max(self.durations[client] for client in reported)

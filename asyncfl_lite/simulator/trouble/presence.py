@@ -53,7 +53,7 @@ class Presence:
         self.advance(time)
 
     def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
-        """Begin in the steady state: who is there, and until when."""
+        """Begin in the steady state: which clients are there, and until when."""
         rng = stream(seed, "trouble: presence")
         for client in clients:
             there = rng.random() < available / (available + away)
@@ -106,8 +106,8 @@ class PresentClients(IdleClients):
     Args:
         clients: those that are idle now, there or not.
         highest: the largest number that any client has.
-        presence: who is there.
-        aside: more who are idle, and away.
+        presence: says which clients are there.
+        aside: more clients that are idle, and away.
     """
 
     def __init__(self, clients: Iterable[int], highest: int, presence: Presence, aside: Iterable[int] = ()) -> None:

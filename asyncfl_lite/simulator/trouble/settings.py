@@ -13,8 +13,8 @@ from asyncfl_lite.base.registry import Registry, Settings
 class Trouble(Settings):
     """What goes wrong at clients, and how long the server waits; by default nothing does.
 
-    Each kind draws from a random stream of its own, once a job in the order of dispatch, whether another kind strikes
-    too or not. So switching one on or off leaves the others as they were. Times are in the delay law's unit.
+    Each kind draws from a random stream of its own, once for each job in the order of dispatch, whether another kind
+    strikes too or not. So switching one on or off leaves the others as they were. Times are in the delay law's unit.
 
     Raises:
         ConfigError: one line that names the setting, what was given and what is allowed.
@@ -39,7 +39,7 @@ class Trouble(Settings):
     time_out: float | None = Field(None, gt=0)
     """Virtual time after dispatch at which the server gives up on a job; what arrives later is discarded."""
     available: float | None = Field(None, gt=0)
-    """Mean time that a client is there at a stretch, exponential; whoever leaves loses the job that they work on."""
+    """Mean time that a client is there at a stretch, exponential. A client that leaves loses its job."""
     away: float | None = Field(None, gt=0)
     """Mean time for which it is away then, exponential."""
     trace: Path | None = None
