@@ -1,8 +1,25 @@
-"""For notebooks under nbval as for tests: one torch thread a process, kernels that do not chatter."""
+"""For notebooks under nbval as for tests: one torch thread a process, kernels that do not chatter and start warm."""
 
 import os
+from collections.abc import Iterator
 
-from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
+import pytest
+
+from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
+
+IMPORTED_BY_LESSONS = (
+    *("asyncfl_lite", "asyncfl_lite.explore", "asyncfl_lite.reproduction.report"),
+    *("matplotlib.pyplot", "pandas", "scipy.stats", "seaborn", "torch"),
+)
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 quiet_kernels()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Start the kernel of a notebook, which its first cell needs, as a fork of a process that has imported much."""
+    if type(item).__name__ != "IPyNbCell":
+        return (yield)
+    with warm_kernels(IMPORTED_BY_LESSONS):
+        return (yield)
