@@ -20,7 +20,7 @@ from asyncfl_lite.models.stacked import chain_of, outputs_of_all, stacked_forwar
 from asyncfl_lite.models.steps import Adam
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Midway
-from asyncfl_lite.simulator.update import REPORTS
+from asyncfl_lite.simulator.update import ON_REQUEST
 from asyncfl_lite.tasks import Task
 
 OPTIMISERS = {
@@ -179,7 +179,7 @@ def test_cohort_equals_one_by_one_with_all_that_methods_ask_for(optimiser, once)
     """Corrections, a newer model half-way, rates that differ between jobs, extra reports."""
     training = LocalTraining(
         optimiser=optimiser, lr=0.02, batch_size=8, epochs=2, lr_decay=0.9, weight_decay=1e-3, correction_once=once,
-        midway=0.5, reports=frozenset(REPORTS),
+        midway=0.5, reports=frozenset(ON_REQUEST),
     )  # fmt: skip
     model, trained = trainers(training, MLP(), [3, 40, 17, 8, 1, 25])
     for trainer in trained:
@@ -259,7 +259,7 @@ def test_the_mean_gradient_of_adam_by_hand(cohort):
 @pytest.mark.parametrize("cohort", [True, False])
 def test_received_accuracy_is_of_the_model_as_it_was_sent(cohort):
     model, (together, alone) = trainers(
-        LocalTraining(lr=0.5, batch_size=8, epochs=5, reports=frozenset(REPORTS)), MLP(), [30]
+        LocalTraining(lr=0.5, batch_size=8, epochs=5, reports=frozenset(ON_REQUEST)), MLP(), [30]
     )
     trainer = together if cohort else alone
     trainer.data = dataclasses.replace(trainer.data, num_classes=10)

@@ -36,14 +36,14 @@ class Algorithm(ABC):
     Args:
         buffer_size: M, how many updates one version takes.
         server_lr: the server's learning rate η.
-        bn_mode: what becomes of running statistics: ``avg``, the plain mean of the buffered values,
-            ``delta``, moved by the mean of their changes, or ``freeze``, left as they were at the start.
+        bn_mode: what becomes of BatchNorm's running statistics: ``avg``, averaged or mixed as the parameters are
+            (FedBuff takes the plain mean), ``delta``, moved by their changes, or ``freeze``, left as at the start.
         settings: the method's own switches, by name.
 
     Attributes:
         x: ``(d,)`` the global model; never changed in place, so it may be kept.
         version: how many times it was replaced.
-        buffers: ``(b,)`` its running statistics, or None.
+        buffers: ``(b,)`` its running statistics, or None; PyTorch's word, nothing to do with the M buffered updates.
         rejections: the updates that were refused.
     """
 
@@ -51,7 +51,7 @@ class Algorithm(ABC):
     """Raised when its numbers change in meaning, so that older results count as stale."""
 
     redispatch: ClassVar[str] = "before_agg"
-    """Name of the scheduling policy that the method's paper uses."""
+    """Name of the scheduling policy that is used unless a configuration names another."""
     buffered: ClassVar[bool] = True
     """Whether ``buffer_size`` means something; if not, every update makes a version unless a switch says otherwise."""
     uses_server_lr: ClassVar[bool] = True
@@ -61,7 +61,7 @@ class Algorithm(ABC):
     correction_once: bool = False
     """Whether clients apply their correction once, after training, in place of at every step."""
     client_reports: frozenset[str] = frozenset()
-    """What clients report beyond the usual: some of :data:`.REPORTS`."""
+    """What clients report beyond the usual: some of :data:`.ON_REQUEST`."""
     held_out: float = 0.0
     """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
     midway: float | None = None
@@ -74,7 +74,7 @@ class Algorithm(ABC):
     paper: ClassVar[str] = ""
     """Citation, with the section, algorithm and equations that are followed."""
     models_stored: ClassVar[str] = "1"
-    """How many ``(d,)`` vectors the method's state holds at most, the global model included, in N and M."""
+    """How many ``(d,)`` vectors the method's state holds at most, the global model included, by N, M and settings."""
     keeps_versions: ClassVar[bool] = False
     """Whether the server must also keep the versions in flight, at most M_c, to rebuild clients' models."""
     on_clients: ClassVar[tuple[str, ...]] = ()

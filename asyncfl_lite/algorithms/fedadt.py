@@ -25,7 +25,8 @@ class FedADT(MixingMethod):
     """FedAsync whose stale models are first distilled from the global one on labelled data (FedADT Eqs. 7-8).
 
     A client model of staleness above 1 takes a pass over the server's labelled set with the loss
-    ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``, where α̃ grows with the version. Then
+    ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``, where z_S are the server's logits (the teacher's), z_C the
+    client model's (the student's), and α̃ grows with the version. Then
     ``x ← (1 - β) x + β x_i`` with ``β = (1 + τ)^-1/2``: a fresh model replaces the global one.
     """
 
@@ -50,7 +51,7 @@ class FedADT(MixingMethod):
         """Passes over the labelled set."""
         kd_batch_size: int = Field(32, ge=1)
         kd_lr: float | None = Field(None, ge=0)
-        """Rate of the distillation's SGD; none: the clients' rate at this version. 0 gives FedAsync."""
+        """Rate of the distillation's SGD; none: the clients' rate at this version. 0 gives FedAsync with mixing 1."""
         tau_kd: int = Field(1, ge=0)
         """Models up to this staleness are mixed in as they are."""
         kl_dir: Literal["forward", "reverse"] = "forward"
@@ -87,7 +88,7 @@ class FedADT(MixingMethod):
     def distilled(self, student: Tensor, buffers: Tensor | None) -> Tensor:
         """Return ``(d,)`` the student after its passes over the labelled set, with the global model as teacher."""
         chosen, context = self.settings, self.context
-        inputs, labels = context.labelled
+        inputs, _ = context.labelled
         teacher = context.model.outputs(self.x, inputs, self.buffers)
         weight = self.kl_weight(self.version)
         for _ in range(chosen.kd_rounds):

@@ -30,7 +30,7 @@ class FedBuff(Algorithm):
     colour = "#0173b2"
     models_stored = "2"
 
-    state_names = (*Algorithm.state_names, "_sum", "_buffer_sum", "_divisor", "filled")
+    state_names = (*Algorithm.state_names, "_sum", "_statistics_sum", "_divisor", "filled")
 
     class Settings(Settings):
         """Switches of FedBuff."""
@@ -47,7 +47,7 @@ class FedBuff(Algorithm):
 
     def _empty(self) -> None:
         self._sum = torch.zeros_like(self.x)
-        self._buffer_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
+        self._statistics_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
         self._divisor = 0.0
         self.filled = 0
 
@@ -62,9 +62,9 @@ class FedBuff(Algorithm):
         self._sum = self._sum + weight * self.entry(update)
         self._divisor += counted
         self.filled += 1
-        if self._buffer_sum is not None and update.buffers is not None:
+        if self._statistics_sum is not None and update.buffers is not None:
             base = update.start_buffers if self.bn_mode == "delta" else 0.0
-            self._buffer_sum = self._buffer_sum + (update.buffers - base)
+            self._statistics_sum = self._statistics_sum + (update.buffers - base)
 
     def weights(self, update: Update) -> tuple[float, float]:
         """Return how an entry is weighted in the sum, and what it adds to the sum's divisor."""
@@ -80,8 +80,8 @@ class FedBuff(Algorithm):
         """Apply the mean of what is buffered."""
         if not self.filled:
             return False
-        if self._buffer_sum is not None:
-            mean = self._buffer_sum / self.filled
+        if self._statistics_sum is not None:
+            mean = self._statistics_sum / self.filled
             self.set_buffers(self.buffers + mean if self.bn_mode == "delta" else mean)
         x = self.after_step(self.step(self._sum / self._divisor))
         self._empty()

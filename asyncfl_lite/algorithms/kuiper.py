@@ -43,7 +43,7 @@ class KUIPER(Algorithm):
     models_stored = "2"
     client_work = "a forward pass over its samples, for the received model's accuracy; waits until its burst is full"
     revision = 2
-    state_names = (*Algorithm.state_names, "_models", "_buffer_sum", "_sizes", "_kept", "_staleness", "filled")
+    state_names = (*Algorithm.state_names, "_models", "_statistics_sum", "_sizes", "_kept", "_staleness", "filled")
 
     ACCURACIES: ClassVar[dict[str, str]] = {
         "received": "received_accuracy",
@@ -91,7 +91,7 @@ class KUIPER(Algorithm):
 
     def _empty(self) -> None:
         self._models = torch.zeros_like(self.x)
-        self._buffer_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
+        self._statistics_sum = None if self.buffers is None else torch.zeros_like(self.buffers)
         self._sizes = self._kept = 0.0
         self._staleness = self.filled = 0
 
@@ -115,9 +115,9 @@ class KUIPER(Algorithm):
         """Take the client's model into the burst; close it when M have come."""
         weight = update.num_samples * self.accuracy_factor(update)
         self._models = self._models + weight * (self.start_of(update) + update.delta)
-        if self._buffer_sum is not None and update.buffers is not None:
+        if self._statistics_sum is not None and update.buffers is not None:
             base = update.start_buffers if self.bn_mode == "delta" else 0.0
-            self._buffer_sum = self._buffer_sum + weight * (update.buffers - base)
+            self._statistics_sum = self._statistics_sum + weight * (update.buffers - base)
         self._sizes += update.num_samples
         self._kept += weight
         self._staleness += update.staleness + self.settings.staleness_offset
@@ -134,11 +134,11 @@ class KUIPER(Algorithm):
             return False
         rate = self.mixing_weight(self._staleness / self.filled)
         x = self._mixed(self.x, self._models, rate)
-        if self._buffer_sum is not None:
+        if self._statistics_sum is not None:
             if self.bn_mode == "delta":
-                self.set_buffers(self.buffers + rate * self._buffer_sum / (self._kept or 1.0))
+                self.set_buffers(self.buffers + rate * self._statistics_sum / (self._kept or 1.0))
             else:
-                self.set_buffers(self._mixed(self.buffers, self._buffer_sum, rate))
+                self.set_buffers(self._mixed(self.buffers, self._statistics_sum, rate))
         self._empty()
         return self.new_version(x)
 

@@ -58,7 +58,7 @@ class MultiTeacher(AFLDW):
     """
 
     family = "distilling"
-    models_stored = "1 + 8"
+    models_stored = "1 + num_teachers"
     moves_by_itself = True
     state_names = (*AFLDW.state_names, "teachers", "kd_losses")
     state_parts: ClassVar[tuple[str, ...]] = ("proxies",)

@@ -26,7 +26,7 @@ class LocalTraining:
         proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
         correction_once: apply a job's correction once, after the last step, in place of at every step.
         midway: how far through its steps a job merges the newer model that it was sent.
-        reports: what else its outcome holds, of :data:`.REPORTS`.
+        reports: what else its outcome holds, of :data:`.ON_REQUEST`.
         autocast: forward passes in bfloat16 where torch holds that safe; parameters and steps stay as they are.
         channels_last: images in that memory format when jobs train one by one, whatever the model. One with
             max-pooling always gets them so (:meth:`~asyncfl_lite.models.vectors.VectorModel.laid_out`).

@@ -5,8 +5,9 @@ the floating-point buffers (BatchNorm's running statistics), each in the order o
 ``named_parameters()`` and ``named_buffers()``. Integer buffers (``num_batches_tracked``) stay with
 the module: no optimiser may touch them.
 
-Every function here copies on the way in and on the way out, except :meth:`VectorModel.unflatten`,
-which returns views and says so: an in-place step on such a view writes into the vector.
+Every function here copies on the way in and on the way out, but for two: :meth:`VectorModel.unflatten`
+returns views, so that an in-place step on a view writes into the vector; and in training mode BatchNorm
+writes into the ``buffers`` that it is given.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class VectorModel:
             x: ``(d,)`` parameters.
             inputs: ``(n, …)`` a batch.
             loss: from outputs to a scalar tensor.
-            buffers: ``(b,)`` running statistics.
+            buffers: ``(b,)`` running statistics, updated in place in training mode.
             train: whether BatchNorm and dropout act as in training.
         """
         point = x.detach().requires_grad_()

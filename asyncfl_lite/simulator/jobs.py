@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from asyncfl_lite.simulator.update import REPORTED, Outcome, Update
+from asyncfl_lite.simulator.update import REPORT_FIELDS, Outcome, Update
 
 
 @dataclass(slots=True)
@@ -76,8 +76,9 @@ class Job:
         dispatched_at: virtual time of dispatch.
         start: ``(d,)`` that version's parameters, shared by all jobs that started from it.
         start_buffers: ``(b,)`` its running statistics.
-        control: ``(d,)`` the server's control variate, sent with that version, or None.
-        correction: ``(d,)`` what the client makes of it and adds to every gradient; set when the job is trained.
+        control: ``(d,)`` the server's control variate, sent with that version (FedAC), or None.
+        correction: ``(d,)`` what the client makes of it and adds to every gradient (or once, at the end, if the method
+            says ``correction_once``); set when the job is trained.
         midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
         fate: what trouble does to it, or None.
@@ -116,7 +117,7 @@ class Job:
             self.correction,
             self.finish_time - self.dispatched_at,
             staleness,
-            **{name: getattr(outcome, name) for name in REPORTED},
+            **{name: getattr(outcome, name) for name in REPORT_FIELDS},
         )
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""When a slot that a reporting client frees gets work again.
+"""When a slot that a reporting client frees gets work again: what configurations call ``redispatch``.
 
 A :class:`Scheduling` policy hears of every arrival and asks the simulation to dispatch; which client comes next is
 for a :class:`.Selection` to say. Policies are small, hold no model and draw no numbers.
@@ -183,7 +183,8 @@ class Rounds(Scheduling):
 class Burst(Scheduling):
     """Reporters wait until M have reported, then all M get the new model together (KUIPER Alg. 1).
 
-    A client whose job is lost waits with them, and a burst to which nobody in flight could still report closes.
+    A client whose job is lost waits with them. A burst to which no client in flight can report any more closes, unless
+    it wants more reports than there are clients at a time.
     """
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:

@@ -2,10 +2,10 @@
 
 Time is virtual. :meth:`Simulation.steps` is the whole of asynchronous federated learning: pop the
 earliest arrival, let the server receive it, dispatch. Delays do not depend on weights, so a job may be
-trained at any time before it arrives; the generator yields the jobs that must be trained now, all that
-are in flight and untrained, and is sent their outcomes. It knows nothing of models or data.
+trained at any time before it arrives: the generator yields all jobs that can be trained by now (or the
+one that is due, if ``together`` is off), and is sent their outcomes. It knows nothing of models or data.
 
-What happens once an event is kept free of tensors: the heap holds plain tuples, clients are numbers in arrays.
+What happens once per event is kept free of tensors: the heap holds plain tuples, clients are numbers in arrays.
 Clients that drop out, come and go, or send what is broken are in :mod:`asyncfl_lite.simulator.trouble`.
 """
 
@@ -97,7 +97,7 @@ class Simulation:
             loss of a job; the arrival is among ``arrivals`` by then.
         idle: the clients without work.
         num_clients: how many clients there are.
-        unfilled: how many dispatches wait for clients to come back.
+        unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         jobs_of: client -> how many jobs it has had.
         heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is when the server hears
             of it: that it arrives, or that it is lost.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-REPORTS = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
+ON_REQUEST = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
 """What a method may ask clients for beyond the usual: attributes of :class:`Report` that are empty otherwise."""
 
 
@@ -48,7 +48,7 @@ class Report:
     mean_gradient: Tensor | None = None
 
 
-REPORTED = tuple(field.name for field in fields(Report))
+REPORT_FIELDS = tuple(field.name for field in fields(Report))
 """The names of a report's attributes, which an outcome and its update have in common."""
 
 
@@ -110,7 +110,13 @@ class Receipt(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """An update that was not used, and why."""
+    """An update that was not used.
+
+    Attributes:
+        client: the client that sent it.
+        version: the server's version at that time.
+        reason: why it was not used.
+    """
 
     client: int
     version: int

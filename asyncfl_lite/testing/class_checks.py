@@ -8,7 +8,7 @@ from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.scheduling import SCHEDULING
-from asyncfl_lite.simulator.update import REPORTS
+from asyncfl_lite.simulator.update import ON_REQUEST
 from asyncfl_lite.testing.candidate import Candidate, expect
 
 FAMILIES = ("synchronous", "asynchronous", "buffered", "distilling")
@@ -47,7 +47,7 @@ def _expect_sound_state(method: Algorithm) -> None:
     for name in method.on_clients:
         _expect_known("on_clients", name, method.state_names, "it says which part of the state is not the server's")
     for name in method.client_reports:
-        _expect_known("client_reports", name, REPORTS, "clients can report nothing else")
+        _expect_known("client_reports", name, ON_REQUEST, "clients can report nothing else")
 
 
 def _expect_known(field: str, value: str, allowed: tuple[str, ...], why: str) -> None:

@@ -144,7 +144,7 @@ def check_running_statistics(make: Candidate) -> None:
     """Running statistics of BatchNorm stay finite, variances positive; ``bn_mode="freeze"`` leaves them alone."""
     for mode in (make.bn_mode, "freeze"):
         run = make.run(**BATCH_NORM, bn_mode=mode)
-        method, first = run.algorithm, run.algorithm.buffers
+        method, first = run.algorithm, run.algorithm.buffers.clone()
         simulate(run)
         _expect_like(method.buffers, first, "buffers")
         variances = method.buffers[run.model.variance_mask]
