@@ -299,3 +299,18 @@ def test_needs_a_model():
 def test_an_unknown_set_is_one_line():
     with pytest.raises(ConfigError, match="^distill_set: 'crosss' is not known; did you mean 'cross'"):
         Run(Config(**SMALL, algorithm="fedecho", settings={"distill_set": "crosss"}))
+
+
+def test_frozen_statistics_stay_though_distillation_is_in_training_mode():
+    """Training mode writes into the statistics that it is given, which clients in flight hold too."""
+    config = Config(
+        task="digits", algorithm="fedecho", model="cnn", model_settings={"channels": (2,), "norm": "batch"},
+        bn_mode="freeze", settings={"distill_bn": "train", "distill_samples": 20}, clients=4, concurrency=3,
+        buffer_size=2, rounds=2,
+    )  # fmt: skip
+    begun = Run(config)
+    first, copied = begun.algorithm.buffers, begun.algorithm.buffers.clone()
+    x = begun.algorithm.x
+    begun.finish()
+    assert not torch.equal(begun.algorithm.x, x)
+    assert torch.equal(first, copied) and torch.equal(begun.algorithm.buffers, copied)

@@ -4,7 +4,7 @@ A method works on flat vectors alone and needs no simulator::
 
     method = make_algorithm("fedbuff", buffer_size=2, server_lr=0.5)
     method.start(x0)
-    changed = method.receive(Update(client=0, delta=delta, start_version=0, num_samples=10))
+    made_version, refused = method.receive(Update(client=0, delta=delta, start_version=0, num_samples=10))
 
 To add one, subclass :class:`Algorithm` in a file of its own, give it ``on_receive`` and, where it has
 switches, a ``Settings`` class, and put its module into ``algorithms/__init__.py``.
@@ -189,7 +189,7 @@ class Algorithm(ABC):
         return self._versions[update.start_version] if update.start is None else update.start
 
     def new_version(self, x: Tensor) -> bool:
-        """Replace the global model; returns True for ``receive`` to pass on."""
+        """Replace the global model; returns True for ``on_receive`` to pass on."""
         self.x = x
         self.version += 1
         if self._versions is not None:

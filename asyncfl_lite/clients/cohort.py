@@ -50,6 +50,7 @@ class Plan:
         counts_from: ``(G,)`` the step from which a job's losses and hits are counted.
         first_counted: step -> the first step at which any job that has this one is counted.
         last_counted: the step from which all jobs are counted.
+        columns: ``(batch_size,)`` 0, 1, …, a sample's place in its minibatch.
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device) -> None:

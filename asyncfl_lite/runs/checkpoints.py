@@ -91,10 +91,10 @@ def load_checkpoint(path: str | Path, config: Config) -> dict[str, Any] | None:
             refused.append(f"{candidate}: checkpoint not used ({str(error).splitlines()[0]})")
             continue
         if refused:
-            warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=4)
+            warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=3)
         return content
     if refused:
-        warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=4)
+        warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=3)
     return None
 
 

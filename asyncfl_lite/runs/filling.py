@@ -83,9 +83,10 @@ def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 def _fill_alpha(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Give partitions that have an α theirs; ``partition_settings`` is another way to write it."""
+    has_alpha = "alpha" in PARTITIONS.get(filled["partition"]).model_fields
     if "alpha" in given:
         return
-    if "alpha" not in PARTITIONS.get(filled["partition"]).model_fields:
+    if not has_alpha:
         filled["alpha"] = None
         return
     written = _value_of(given.get("partition_settings"), "alpha")

@@ -212,7 +212,7 @@ class Run:
             "algorithm": self.algorithm.state(),
             "simulation": self.simulation.state(),
             "server_rng": self.server_rng.bit_generator.state,
-            "curve": self.curve_rows,
+            "curve": list(self.curve_rows),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -220,7 +220,7 @@ class Run:
         self.algorithm.restore(state["algorithm"])
         self.simulation.restore(state["simulation"])
         self.server_rng.bit_generator.state = state["server_rng"]
-        self.curve_rows = state["curve"]
+        self.curve_rows = list(state["curve"])
 
     def finish(self, *, progress: bool = False) -> Result:
         """Run to the end and return the result."""

@@ -11,7 +11,7 @@ from asyncfl_lite.simulator.update import Receipt, Update
 
 
 class Server(Protocol):
-    """A started method.
+    """A started method. What sends no control variate needs no ``correction_for``, without midway no ``midway_model``.
 
     Attributes:
         x: ``(d,)`` the current global model.

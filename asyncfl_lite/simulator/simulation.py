@@ -373,10 +373,8 @@ class Simulation:
 
     # Saving -------------------------------------------------------------------------------------------------
 
-    SAVED_AS_THEY_ARE = (
-        *("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row", "unfilled"),
-        *("ended",),
-    )
+    PLAIN = ("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row", "unfilled")
+    """Attributes that are saved as they are."""
 
     def state(self) -> dict[str, Any]:
         """Return clock, jobs, history and random streams as tensors and plain values; the server's state is its own."""
@@ -384,7 +382,7 @@ class Simulation:
         for _, job in jobs:
             del job["start"], job["start_buffers"]  # saved once for each version
         return {
-            **{name: getattr(self, name) for name in self.SAVED_AS_THEY_ARE},
+            **{name: getattr(self, name) for name in self.PLAIN},
             "jobs_of": self.jobs_of.tolist(),
             "jobs": jobs,
             "versions": {job.start_version: (job.start, job.start_buffers) for job in self.jobs},
@@ -392,6 +390,7 @@ class Simulation:
             "midway": [(time, number) for time, number, _ in self.midway],
             "idle": self.idle.as_list(),
             "most_versions": self.held.most,
+            "ended": list(self.ended),
             "arrivals": [tuple(arrival) for arrival in self.arrivals],
             "choice_stream": self.choice_stream.bit_generator.state,
             "delay_stream": self.delay_stream.bit_generator.state,
@@ -401,7 +400,7 @@ class Simulation:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up what :meth:`state` returned; the server has been restored already."""
-        for name in self.SAVED_AS_THEY_ARE:
+        for name in self.PLAIN:
             setattr(self, name, state[name])
         self.jobs_of = array("q", state["jobs_of"])
         self.heap = []
