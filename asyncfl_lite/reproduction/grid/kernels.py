@@ -196,9 +196,7 @@ def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
     os.chdir(cwd)
     sys.argv = ["ipykernel_launcher", "-f", connection_file]
     if pandas := sys.modules.get("pandas"):
-        pandas.set_option(
-            "display.max_columns", 20
-        )  # as in a kernel: it was imported outside one
+        pandas.set_option("display.max_columns", 20)  # as in a kernel: it was imported outside one
 
 
 if __name__ == "__main__":
