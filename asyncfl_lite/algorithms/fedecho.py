@@ -135,20 +135,22 @@ class FedEcho(FedBuff):
             return x
         teacher = self._teacher()
         student, weight = x.clone(), None
+        frozen = self.bn_mode == "freeze" and self.buffers is not None
+        buffers = self.buffers.clone() if frozen else self.buffers  # training mode writes into what it is given
         step = self._optimiser(student)
         for batch in self._batches():
-            gradient, weight = self._gradient(student, batch, teacher[self._rows(batch)])
+            gradient, weight = self._gradient(student, buffers, batch, teacher[self._rows(batch)])
             step(student, gradient)
         self.last_weight = float(weight.mean())  # only of the last minibatch: float() waits for the device
         if isinstance(step, Adam) and chosen.adam_state == "persist":
             self._adam = step.state()
         return student if torch.isfinite(student).all() else x  # a model that overflows must not be lost for good
 
-    def _gradient(self, student: Tensor, batch: Tensor, teacher: Tensor) -> tuple[Tensor, Tensor]:
+    def _gradient(
+        self, student: Tensor, buffers: Tensor | None, batch: Tensor, teacher: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Return the clipped gradient of Eq. 3 on one minibatch, and the mixing weight α."""
         chosen, inputs, rows = self.settings, self._inputs[batch], self.context.predictions
-        frozen = self.bn_mode == "freeze" and self.buffers is not None
-        buffers = self.buffers.clone() if frozen else self.buffers  # training mode writes into what it is given
         weight = uncertainty_weight(teacher, chosen.alpha_min, chosen.alpha_max, chosen.alpha_scope)
         _, gradient = self.context.model.gradient(
             student,
