@@ -31,3 +31,15 @@ def check_device(name: str) -> None:
         torch.zeros(1, device=name)
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch's own, by kind of device
         raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
+
+
+@contextmanager
+def torch_draws(seed: int) -> Iterator[None]:
+    """Seed what torch draws on the processor without a generator, such as layers' weights; leave its state as it was.
+
+    ``torch.manual_seed`` would do it too, but notes a stack of calls for every kind of device that is not there, which
+    takes longer than to draw a small layer's weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield

@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from asyncfl_lite.base.devices import torch_draws
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.models.vectors import VectorModel
@@ -92,8 +93,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
         ConfigError: when the model cannot take such inputs.
     """
     check_fit(spec, inputs)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with torch_draws(seed):
         return spec.build_for(inputs)
 
 
