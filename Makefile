@@ -57,7 +57,7 @@ test-fast: $(READY)  ## the tests that take less than half a second each, no not
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
 test-long: $(READY)  ## runs that are killed, grids whose workers die, memory over 20,000 updates, a full disk (about 15 minutes)
-	@$(BIN)/python -m pytest tests -m long
+	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1
 	@$(BIN)/jupyter lab --ip=127.0.0.1 notebooks

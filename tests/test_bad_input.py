@@ -27,7 +27,7 @@ from asyncfl_lite.runs.results import load_complete, standing
 from asyncfl_lite.runs.run import Run
 
 ROOT = Path(__file__).parent.parent
-SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
+SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "local_steps": 2, "rounds": 2}
 LONGEST = 1500
 """Characters of a message: the names of all settings are 700."""
 
@@ -252,10 +252,15 @@ def as_a_process(*arguments: str, cwd: Path = ROOT) -> tuple[int, str]:
     ("arguments", "words"),
     [
         (["run", "--algoritm", "fedbuff"], ("run: option: '--algoritm' is not known; did you mean '--algorithm'?",)),
-        (["run", "--task", "mnist", "--task-settings", "folder=nowhere"], ("folder: looked in nowhere for MNIST/",)),
-        (
+        pytest.param(
+            ["run", "--task", "mnist", "--task-settings", "folder=nowhere"],
+            ("folder: looked in nowhere for MNIST/",),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
             ["grid", "experiments/smoke.yaml", "--only", "x"],
             ("experiments/smoke.yaml: only: no cell of", "matches 'x'"),
+            marks=pytest.mark.long,
         ),
     ],
     ids=["argument", "data", "grid"],

@@ -18,7 +18,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.checkpoints import previous
 from asyncfl_lite.runs.run import Run
 
-SMALL = {"clients": 8, "concurrency": 4, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
+SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
 
 
 class Interrupted(Exception):

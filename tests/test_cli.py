@@ -21,7 +21,7 @@ from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
 ROOT = Path(__file__).parent.parent
-SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--rounds", "3"]
+SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--local-steps", "2", "--rounds", "3"]
 
 
 def test_run_prints_a_summary_and_writes_the_result(tmp_path, capsys):
@@ -35,7 +35,7 @@ def test_run_prints_a_summary_and_writes_the_result(tmp_path, capsys):
 
 def test_what_is_finished_is_not_run_again_and_what_was_interrupted_goes_on(tmp_path, capsys, monkeypatch):
     command = ["run", *SMALL, "--checkpoint-every", "1", "--out", str(tmp_path)]
-    config = Config(clients=6, concurrency=3, buffer_size=2, rounds=3, checkpoint_every=1)
+    config = Config(clients=6, concurrency=3, buffer_size=2, local_steps=2, rounds=3, checkpoint_every=1)
     started = Run(config, checkpoint=tmp_path / "checkpoint.pt")
 
     def interrupt(simulation, arrival):

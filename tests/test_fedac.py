@@ -113,7 +113,7 @@ def test_scale_invariant_without_epsilon(scale):
     torch.testing.assert_close(small.x, large.x, rtol=1e-9, atol=1e-12)
 
 
-SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 5, "eval_every": 5, "client_lr": 0.1, "server_lr": 0.01}  # fmt: skip
+SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 5, "local_steps": 3, "eval_every": 5, "client_lr": 0.1, "server_lr": 0.01}  # fmt: skip
 
 
 def final(**settings):

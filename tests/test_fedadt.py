@@ -103,7 +103,9 @@ def test_the_teacher_is_not_touched_and_fresh_models_are_not_distilled():
         assert torch.equal(model, sent.delta) != moved
 
 
-SMALL = {"task": "digits", "clients": 8, "concurrency": 4, "horizon": 8.0, "eval_every": 50, "client_lr": 0.1}
+SMALL = {
+    "task": "digits", "clients": 8, "concurrency": 4, "horizon": 8.0, "local_steps": 4, "eval_every": 50, "client_lr": 0.1
+}  # fmt: skip
 
 
 def final(algorithm="fedadt", **settings):

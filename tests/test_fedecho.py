@@ -219,11 +219,12 @@ def test_weight_a_sample_differs_from_weight_a_batch():
 
 SMALL = {
     "task": "digits", "clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "seed": 3, "eval_every": 3,
+    "local_steps": 4,
 }  # fmt: skip
 
 
 def final(**settings):
-    run = Run(Config(**SMALL, **settings))
+    run = Run(Config(**{**SMALL, **settings}))
     return run.finish(), run
 
 
@@ -248,14 +249,18 @@ def test_distillation_moves_the_model_and_nobody_elses_randomness():
 
 def test_frozen_distillation_leaves_running_statistics_alone():
     batch = {"model": "cnn", "model_settings": {"norm": "batch"}}
-    frozen, run = final(algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3}, **batch)
+    frozen, run = final(algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3, "distill_samples": 60}, **batch)
     plain, plain_run = final(algorithm="fedbuff", client_lr=0.0, **batch)
     assert frozen.summary["weights_sha256"] != plain.summary["weights_sha256"]
-    trained, train_run = final(
-        algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3, "distill_bn": "train"}, **batch
-    )
+    settings = {"distill_lr": 1e-3, "distill_samples": 60, "distill_bn": "train"}
+    trained, train_run = final(algorithm="fedecho", client_lr=0.0, settings=settings, **batch)
     assert torch.isfinite(train_run.algorithm.buffers).all()
     assert not torch.equal(train_run.algorithm.x, run.algorithm.x)
+
+
+@pytest.fixture(scope="module")
+def by_default():
+    return final(algorithm="fedecho", rounds=3, settings={"distill_samples": 60})[0]
 
 
 @pytest.mark.parametrize(
@@ -274,10 +279,9 @@ def test_frozen_distillation_leaves_running_statistics_alone():
         {"distill_batch_size": 7},
     ],
 )
-def test_every_switch_switches(switch):
-    base, _ = final(algorithm="fedecho")
-    other, _ = final(algorithm="fedecho", settings=switch)
-    assert other.summary["weights_sha256"] != base.summary["weights_sha256"]
+def test_every_switch_switches(switch, by_default):
+    other, _ = final(algorithm="fedecho", rounds=3, settings={"distill_samples": 60, **switch})
+    assert other.summary["weights_sha256"] != by_default.summary["weights_sha256"]
 
 
 def test_passes_and_steps_count_as_asked(context):

@@ -167,7 +167,9 @@ def started_and_moved(**settings):
     return method
 
 
-SMALL = {"task": "digits", "clients": 8, "concurrency": 4, "horizon": 8.0, "eval_every": 50, "client_lr": 0.1}
+SMALL = {
+    "task": "digits", "clients": 8, "concurrency": 4, "horizon": 8.0, "local_steps": 4, "eval_every": 50, "client_lr": 0.1
+}  # fmt: skip
 
 
 def test_fedasmu_clients_merge_half_way_in_a_real_run():

@@ -438,8 +438,8 @@ def test_only_images_can_be_cropped(spec):
 # Whole runs
 
 SMALL = {
-    "task": "digits", "clients": 8, "concurrency": 4, "rounds": 10, "seed": 3, "eval_every": 5, "local_epochs": 1,
-    "local_steps": None, "batch_size": 10, "client_optimizer": "sgd", "weight_decay": 1e-4, "client_lr": 0.1,
+    "task": "digits", "clients": 8, "concurrency": 4, "rounds": 10, "seed": 3, "eval_every": 5, "local_steps": 3, "batch_size": 10,
+    "client_optimizer": "sgd", "weight_decay": 1e-4, "client_lr": 0.1,
     "server_lr": 0.3, "delay": "fedecho_mild",
 }  # fmt: skip
 BUSY = {
@@ -636,7 +636,7 @@ def token_task():
 
 WORDS = {
     "model": "text_transformer", "model_settings": {"vocabulary": 30, "width": 8, "heads": 2, "layers": 1},
-    "client_optimizer": "adam", "client_lr": 0.03, "partition": "iid", "alpha": None, "server_lr": 0.5, "rounds": 16, "local_epochs": 3,
+    "client_optimizer": "adam", "client_lr": 0.03, "partition": "iid", "alpha": None, "server_lr": 0.5, "rounds": 16, "local_epochs": 3, "local_steps": None,
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ BOUNDED = {
     "derandomize": True, "deadline": None, "database": None,
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 }  # fmt: skip
-SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2, "checkpoint_every": 1}
+SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2, "local_steps": 1, "checkpoint_every": 1}
 TIER = {"tier": "smoke", "papers": ["p.yaml"], "only": ["*"]}
 PAPER = {
     "paper": "p",

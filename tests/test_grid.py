@@ -34,7 +34,7 @@ tiers:
   smoke:
     about: a toy
     seeds: [0, 1]
-    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, rounds: 3}
+    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, local_steps: 2, rounds: 3}
 cells:
   toy/one/fedbuff:
     settings: {algorithm: fedbuff}
@@ -132,7 +132,7 @@ def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
     nbformat.write(book, broken)
     cells = expand_grid(experiments / "smoke.yaml")
 
-    report = run_grid(cells, runs, workers=2, notebook=broken)
+    report = run_grid(cells, runs, workers=1, notebook=broken)
     assert report.done == ["toy/one/fedbuff"]
     assert report.failed == {"toy/two/fedecho": "RuntimeError: broken on purpose (see failed.ipynb)"}
     kept = runs / "smoke/toy/two/fedecho"
@@ -308,6 +308,7 @@ def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
     assert pairs == {(task, method) for task in tasks for method in methods}
 
 
+@pytest.mark.long
 def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded):
     """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run."""
     runs, cells = recorded, expand_grid(experiments / "smoke.yaml")

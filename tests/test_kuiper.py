@@ -188,7 +188,9 @@ def test_the_reward_with_clients_of_one_group_of_classes_each():
     assert np.mean(factors["post_eval"]) < 0.2 < 0.5 < np.mean(factors["received"])
 
 
-SMALL = {"task": "digits", "clients": 8, "buffer_size": 4, "rounds": 6, "eval_every": 6, "client_lr": 0.1}
+SMALL = {
+    "task": "digits", "clients": 8, "buffer_size": 4, "rounds": 6, "local_steps": 4, "eval_every": 6, "client_lr": 0.1
+}  # fmt: skip
 
 
 def test_a_real_run_blocks_reporters_until_their_burst_closes():

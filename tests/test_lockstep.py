@@ -11,14 +11,16 @@ from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.runs.results import TABLES
 
-SMALL = {"task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "eval_every": 2, "client_lr": 0.1}
+SMALL = {
+    "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1
+}  # fmt: skip
 MIXED = [
     {"algorithm": "fedbuff"},
     {"algorithm": "fedbuff", "seed": 1},
     {"algorithm": "fedasync", "client_lr": 0.05},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50}},
     {"algorithm": "fedac", "server_lr": 0.01},
-    {"algorithm": "fedac", "server_lr": 0.01, "seed": 3, "local_epochs": 2},
+    {"algorithm": "fedac", "server_lr": 0.01, "seed": 3, "local_steps": 6},
     {"algorithm": "fedprox"},
     {"algorithm": "fedasmu", "client_lr_decay": 0.9},
     {"algorithm": "fedbuff", "model": "cnn"},

@@ -30,7 +30,7 @@ from asyncfl_lite.simulator.selection.oort import (
 )
 from conftest import update
 
-SMALL = {"algorithm": "fedavg", "task": "digits", "clients": 12, "concurrency": 4, "rounds": 6}
+SMALL = {"algorithm": "fedavg", "task": "digits", "clients": 12, "concurrency": 4, "local_steps": 3, "rounds": 6}
 UTILITIES, DURATIONS, LAST = [6, 4, 2, 1], [20, 10, 5, 40], [1, 5, 9, 9]
 
 

@@ -9,7 +9,7 @@ from asyncfl_lite import Config
 from asyncfl_lite.runs.initial.teacher_chain import TeacherChain
 from asyncfl_lite.runs.run import Run
 
-SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "partition": "iid"}
+SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 1, "local_steps": 1, "partition": "iid"}
 CHAIN = {"initial": "teacher_chain", "initial_settings": {"epochs": 1, "teaching_assistants": 0}}
 
 

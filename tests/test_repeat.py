@@ -21,7 +21,9 @@ from asyncfl_lite.runs.results import read_record
 pytestmark = pytest.mark.long
 
 NOTEBOOK = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
-SMALL = {"clients": 8, "concurrency": 4, "eval_every": 2, "rounds": 6, "seed": 3, "delay": "fedecho_mild"}
+SMALL = {
+    "clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "rounds": 6, "seed": 3, "delay": "fedecho_mild"
+}  # fmt: skip
 BUSY = "while True: pass"
 ELSEWHERE = """
 import json

@@ -23,7 +23,7 @@ from asyncfl_lite.runs.summary import class_summary, class_table, is_constant_an
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
-SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 8, "eval_every": 2}
+SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "local_steps": 4, "rounds": 8, "eval_every": 2}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_a_run_that_answers_one_class_is_marked_and_one_that_misses_a_class_is_n
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 def test_the_schedule_without_training_is_the_runs(algorithm):
-    config = Config(algorithm=algorithm, clients=8, concurrency=4, horizon=30.0)
+    config = Config(algorithm=algorithm, clients=8, concurrency=4, local_steps=2, horizon=30.0)
     planned, ran = schedule(config), run(config)
     columns = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples", "version"]
     assert planned.updates[columns].equals(ran.updates[columns])

@@ -65,7 +65,7 @@ def test_worked_timeline(redispatch):
 @pytest.mark.parametrize(
     ("law", "clients", "in_flight", "buffer", "redispatch", "versions", "expected", "within"),
     [
-        ("fedecho_large", 50, 25, 5, "before_agg", 20_000, 5.0, 0.03),
+        pytest.param("fedecho_large", 50, 25, 5, "before_agg", 20_000, 5.0, 0.03, marks=pytest.mark.long),
         ("fedecho_mild", 50, 25, 5, "before_agg", 10_000, 5.0, 0.03),
         ("fedecho_mild", 50, 25, 5, "after_agg", 10_000, 4.8, 0.03),
         ("fedrevive", 1000, 100, 1, "after_agg", 20_000, 99.0, 0.6),

@@ -126,6 +126,7 @@ def runs(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_kernels_end_when_their_owner_is_killed():
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     kernel, forked_from = map(int, owner.stdout.readline().split())

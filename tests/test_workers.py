@@ -35,6 +35,7 @@ def deadly(cell, runs):
     return cell.name, None
 
 
+@pytest.mark.long
 def test_a_killed_process_takes_no_other_cell_with_it(cells, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where the processes find this file
     assert dict(outcomes(deadly, cells, tmp_path, workers=2)) == {
