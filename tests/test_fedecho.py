@@ -249,7 +249,9 @@ def test_distillation_moves_the_model_and_nobody_elses_randomness():
 
 def test_frozen_distillation_leaves_running_statistics_alone():
     batch = {"model": "cnn", "model_settings": {"norm": "batch"}}
-    frozen, run = final(algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3, "distill_samples": 60}, **batch)
+    frozen, run = final(
+        algorithm="fedecho", client_lr=0.0, settings={"distill_lr": 1e-3, "distill_samples": 60}, **batch
+    )
     plain, plain_run = final(algorithm="fedbuff", client_lr=0.0, **batch)
     assert frozen.summary["weights_sha256"] != plain.summary["weights_sha256"]
     settings = {"distill_lr": 1e-3, "distill_samples": 60, "distill_bn": "train"}

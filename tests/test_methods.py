@@ -20,7 +20,15 @@ FEW = {
 
 def small(name: str, **more) -> Config:
     buffer = {"buffer_size": 3} if ALGORITHMS.get(name).buffered else {}
-    base = {"task": "digits", "clients": 8, "concurrency": 4, "local_steps": 2, "horizon": 40.0, "rounds": None, "eval_every": 1000}
+    base = {
+        "task": "digits",
+        "clients": 8,
+        "concurrency": 4,
+        "local_steps": 2,
+        "horizon": 40.0,
+        "rounds": None,
+        "eval_every": 1000,
+    }
     return Config(algorithm=name, settings=FEW.get(name, {}), **{**base, **buffer, **more})
 
 
