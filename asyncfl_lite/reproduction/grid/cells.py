@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,10 +92,10 @@ class Cell:
         """Tables and figures that it serves."""
         return [row["artefact"] for row in self.published]
 
-    @property
-    def configs(self) -> list[Config]:
+    @cached_property
+    def configs(self) -> tuple[Config, ...]:
         """One configuration for each seed."""
-        return [self.config.with_seed(seed) for seed in self.seeds]
+        return tuple(self.config.with_seed(seed) for seed in self.seeds)
 
     def folder(self, runs: Path) -> Path:
         """Return the folder of its results."""

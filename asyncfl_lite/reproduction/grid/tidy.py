@@ -91,9 +91,9 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
     path, found = Path(folder) / RUNS, {}
     rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["cell"])
     recorded = dict(iter(rows.groupby("cell")))
-    for cell in cells:
+    for cell in (cell for cell in cells if cell.name in recorded):
         configs = {config.seed: config for config in cell.configs}
-        for row in recorded.get(cell.name, rows[:0]).itertuples():
+        for row in recorded[cell.name].itertuples():
             config = configs.get(row.seed)
             if config is None or config.hash != row.config_hash:
                 found[cell.name] = "changed"
