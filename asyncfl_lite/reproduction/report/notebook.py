@@ -8,6 +8,19 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
 
+TEMPLATE = """
+{%- extends "lab/index.html.j2" -%}
+{%- block html_head_js -%}
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; base-uri 'none';
+ form-action 'none'">
+{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+"""
+"""nbconvert's page without the scripts that it fetches, which the report does not need; browsers are told so too."""
+
 
 def make_report(
     tier: str,
@@ -25,7 +38,6 @@ def make_report(
         ConfigError: when the tier has no file.
     """
     import papermill
-    from nbconvert import HTMLExporter
 
     tier_file = Path(experiments) / f"{tier}.yaml"
     if not tier_file.exists():
@@ -42,6 +54,23 @@ def make_report(
         "tables": str((folder / "tables").resolve()),
     }
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
-    exporter = HTMLExporter(exclude_input=True, exclude_input_prompt=True, exclude_output_prompt=True)
-    write_atomically(page, exporter.from_filename(str(executed))[0])
+    write_atomically(page, as_page(executed))
     return page
+
+
+def as_page(executed: str | Path) -> str:
+    """Return an executed notebook as one HTML page of texts, tables and pictures.
+
+    Nothing in it is fetched from elsewhere, and a browser runs no script that came into it, whoever wrote it.
+    """
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(
+        exclude_input=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
+        template_file="page.html.j2",
+    )
+    return exporter.from_filename(str(executed))[0]
