@@ -11,6 +11,7 @@ import re
 import typing
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from pydantic import (
@@ -66,6 +67,14 @@ class Settings(BaseModel):
         if isinstance(content, dict):
             cls._refuse_odd_names(content)
         return handler(content)
+
+    def files(self) -> list[Path]:
+        """Return the files and folders that what these settings describe is read from, whether they are there or not.
+
+        What they hold is part of what a run is: a result of other contents is another run's. By default these are
+        the settings that are paths; a class that finds its files otherwise says so here.
+        """
+        return [value for value in self.__dict__.values() if isinstance(value, Path)]
 
     @classmethod
     def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:

@@ -17,26 +17,22 @@ from tqdm.auto import tqdm
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import check_device, torch_threads
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import clear_away
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models.base import forward_flop, initial_model
-from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.runs.assembly import deal_out, load_task, make_simulation, servers_own
-from asyncfl_lite.runs.checkpoints import load_checkpoint, previous, save_checkpoint
+from asyncfl_lite.models.base import initial_model
+from asyncfl_lite.runs.assembly import deal_out, fit_model, load_task, make_simulation, servers_own
+from asyncfl_lite.runs.checkpoints import check_place, identity_of, load_checkpoint, remove_checkpoints, save_checkpoint
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.sources import data_of
 from asyncfl_lite.runs.summary import class_summary, classes_of, curve_summary, trouble_summary, update_summary
 from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
-
-COHORT_UP_TO_FLOP = 1_000_000
-"""A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
 
 
 def run(
@@ -55,7 +51,8 @@ def run(
         task: one's own data, in place of the one that ``config.task`` names.
         checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions and every
             ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
-            beside it. Removed when the run is finished.
+            beside it. Removed when the run is finished. Anything else that lies there stays, and the run does not
+            begin.
         progress: show a bar that counts versions.
 
     Returns:
@@ -72,8 +69,9 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    result = Run(config, task, checkpoint).finish(progress=progress)
-    _remove_checkpoints(checkpoint)
+    started = Run(config, task, checkpoint)
+    result = started.finish(progress=progress)
+    started.remove_checkpoints()
     return result
 
 
@@ -84,17 +82,11 @@ def run_in(folder: str | Path, config: Config, *, progress: bool = False) -> Res
     """
     result = load_complete(folder, config)
     if result is None:
-        checkpoint = Path(folder) / "checkpoint.pt"
-        result = Run(config, checkpoint=checkpoint).finish(progress=progress)
+        started = Run(config, checkpoint=Path(folder) / "checkpoint.pt")
+        result = started.finish(progress=progress)
         result.save(folder)
-        _remove_checkpoints(checkpoint)  # not before the result is safe
+        started.remove_checkpoints()  # not before the result is safe
     return result
-
-
-def _remove_checkpoints(path: str | Path | None) -> None:
-    if path is not None:
-        clear_away(path)
-        clear_away(previous(path))
 
 
 class Run:
@@ -102,22 +94,28 @@ class Run:
 
     Attributes:
         parts: client -> ``(n_i,)`` places of its samples in the task's training set.
+        data: digests of what it reads that is not in the configuration, see :func:`.data_of`.
+        identity: what a checkpoint must have in common with it, see :func:`.identity_of`.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
     """
 
     def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
         self.config = config
-        self.checkpoint = None if checkpoint is None else Path(checkpoint)
         check_device(config.device)
+        self.data = data_of(config, task)
+        self.identity = identity_of(config, self.data)
+        self.checkpoint = None if checkpoint is None else Path(checkpoint).resolve()  # a link stays a link
+        if self.checkpoint is not None:
+            check_place(self.checkpoint, self.identity)
         self.own_task = None if task is None else task.name
         self.task = (task or load_task(config.task_settings)).to(config.device)
         self.parts = deal_out(config, self.task)
         places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
         self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None
-        self.model = VectorModel(self._initial_model())
+        self.model, draws, cohort = fit_model(config, self.task, self.parts, self._initial_model())
         self.algorithm = config.make_algorithm()
         self._start_algorithm()
-        self.trainer = self._make_trainer()
+        self.trainer = self._make_trainer(draws, cohort)
         self.simulation = make_simulation(
             config, self.parts, self.algorithm, [self._save_in_time], together=self.trainer.cohort
         )
@@ -159,24 +157,11 @@ class Run:
         mask = self.model.variance_mask.to(x0.device)
         self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
 
-    def _make_trainer(self) -> Trainer:
+    def _make_trainer(self, draws: bool, cohort: bool) -> Trainer:
         task = self.task
         data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes, task.augment)
         training = self.config.make_training(self.algorithm)
-        return Trainer(self.model, data, training, self.config.seed, cohort=self._cohort())
-
-    def _cohort(self) -> bool:
-        """Whether to vectorise over clients: decided by the configuration alone."""
-        reason = "with running statistics" if self.model.num_buffers else ""
-        if not self.config.model_settings.vectorises:
-            reason = "of this kind"
-        if reason:
-            if self.config.cohort == "on":
-                raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
-            return False
-        if self.config.cohort == "auto":
-            return forward_flop(self.model, self.task.input_spec) <= COHORT_UP_TO_FLOP
-        return self.config.cohort == "on"
+        return Trainer(self.model, data, training, self.config.seed, cohort=cohort, draws=draws)
 
     def evaluate(self) -> dict[str, float]:
         """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
@@ -201,10 +186,17 @@ class Run:
 
     def resume(self) -> bool:
         """Take up the state that the run's checkpoint holds; return whether there is one that can be used."""
-        saved = None if self.checkpoint is None else load_checkpoint(self.checkpoint, self.config)
+        if self.checkpoint is None:
+            return False
+        saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
         if saved is not None:
             self.restore(saved)
         return saved is not None
+
+    def remove_checkpoints(self) -> None:
+        """Remove what the run has saved, once its result is safe."""
+        if self.checkpoint is not None:
+            remove_checkpoints(self.checkpoint, self.identity)
 
     def state(self) -> dict[str, Any]:
         """Return what time has changed, as tensors and plain values; the configuration decides the rest."""
@@ -287,7 +279,7 @@ class Run:
 
     def _save(self) -> None:
         if self.checkpoint is not None:
-            save_checkpoint(self.checkpoint, self.config, self.state())
+            save_checkpoint(self.checkpoint, self.identity, self.state())
         self.saved_at = time.monotonic()
 
     def _record(self) -> None:

@@ -1,0 +1,53 @@
+"""Digests of what a run reads that is not in its configuration: files that settings name, data sets, one's own data.
+
+A configuration names a trace or a data set; what is in the file decides the run too. So results and checkpoints keep
+these digests, and count as another run's where one differs. What is not there to be read, on a machine to which only
+results were taken, is not compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import torch
+
+from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.tasks import Task
+
+OWN = "own data"
+"""The kind of data that a task of the user's own is, beside the groups of settings."""
+TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
+
+
+def data_of(config: Config, task: Task | None = None) -> dict[str, str]:
+    """Return kind -> 16 hexadecimal digits that stand for the data which a run of ``config`` reads from outside.
+
+    Args:
+        config: its groups of settings are the kinds; one that reads no file that is there is left out.
+        task: one's own data, in place of what ``config.task`` names.
+    """
+    groups = [group for group in GROUPS if task is None or group != "task_settings"]
+    found = {group: fingerprint(getattr(config, group).files()) for group in groups}
+    if task is not None:
+        found[OWN] = digest_of(task)
+    return {kind: digest for kind, digest in found.items() if digest is not None}
+
+
+def changed_data(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the kinds of data that are known of both and differ."""
+    return [kind for kind, digest in then.items() if now.get(kind, digest) != digest]
+
+
+def digest_of(task: Task) -> str:
+    """Return 16 hexadecimal digits that stand for a task's tensors: their shapes, types and numbers."""
+    digest = hashlib.sha256(f"{type(task).__name__} {task.num_classes} {task.vocabulary}".encode())
+    for name in TENSORS:
+        values = getattr(task, name)
+        if values is not None:
+            tensor = torch.as_tensor(values).detach().cpu().contiguous()
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
