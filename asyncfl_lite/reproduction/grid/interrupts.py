@@ -47,7 +47,7 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
 
 def _end() -> None:
     """End the processes that this one started, and this one, at once."""
-    import psutil  # ipykernel brings it
+    import psutil  # which the extra of grids brings
 
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):

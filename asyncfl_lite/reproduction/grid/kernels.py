@@ -25,8 +25,11 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from asyncfl_lite.base.libraries import needs
+
+with needs("grid", "a grid"):
+    from jupyter_client.connect import KernelConnectionInfo
+    from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 WARM = "asyncfl-lite-warm"
 """The provisioner's name among Jupyter's."""

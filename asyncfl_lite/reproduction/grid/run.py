@@ -24,9 +24,11 @@ from tqdm import tqdm
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
 from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
+from asyncfl_lite.reproduction.places import home_of
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions
@@ -59,7 +61,7 @@ def run_grid(
     *,
     workers: int = 1,
     scheduler: str | None = None,
-    notebook: str | Path = "notebooks/experiment.ipynb",
+    notebook: str | Path | None = None,
 ) -> Report:
     """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
 
@@ -71,7 +73,7 @@ def run_grid(
         workers: processes, each with one torch thread.
         scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
             threads; they see ``runs`` and ``notebook`` under the same paths.
-        notebook: the papermill template.
+        notebook: the papermill template; the package's own if None.
     """
     runs, report = Path(runs), Report()
     check_writable(runs)
@@ -81,6 +83,7 @@ def run_grid(
     if not waiting:
         return report
     waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
+    notebook = home_of("notebooks") / EXPERIMENT if notebook is None else notebook
     work = partial(run_cell, notebook=Path(notebook).resolve())
     workers = workers if scheduler is None else count_workers(scheduler)
     with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
@@ -119,7 +122,8 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
 
 def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     """Execute the template for a cell; a kernel that did not start is tried once more."""
-    import papermill
+    with needs("grid", "a grid"):
+        import papermill
 
     os.environ["OMP_NUM_THREADS"] = "1"
     quiet_kernels()

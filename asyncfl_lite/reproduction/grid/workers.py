@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asyncfl_lite.base.errors import ConfigError, MissingLibraryError, SimulationError
+from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _on_this_machine(
     job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, workers: int
 ) -> Iterator[Outcome]:
     """Run cells in processes; one that is killed takes the others with it, so those go into new ones."""
-    from joblib import Parallel, delayed
+    with needs("grid", "several workers"):
+        from joblib import Parallel, delayed
 
     left, in_vain = {cell.name: cell for cell in cells}, 0
     while left:
@@ -120,7 +122,8 @@ def _on_this_machine(
 
 def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
     """Run cells on a cluster; workers may come and go."""
-    from distributed import as_completed
+    with needs("dask", "backend 'dask'"):
+        from distributed import as_completed
 
     with connected(scheduler) as client:
         futures = {client.submit(job, cell, pure=False): cell for cell in cells}
@@ -150,12 +153,8 @@ def connected(scheduler: str) -> Iterator[Client]:
         ConfigError: when the scheduler, or none of its workers, answers.
         MissingLibraryError: without the library.
     """
-    try:
+    with needs("dask", "backend 'dask'"):
         from distributed import Client
-    except ImportError:
-        raise MissingLibraryError(
-            "backend: 'dask' needs the library distributed; pip install 'asyncfl-lite[dask]'"
-        ) from None
     _check_answers(scheduler)
     client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
     with client:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
 from asyncfl_lite.base.files import data_file, data_folder, text_of
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.generation.base import generation_task
 from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.generation.modmath import every_problem
@@ -61,7 +62,8 @@ def fetched(repository: str, part: str, *keys: str, config: str | None = None) -
     Raises:
         DataError: when it cannot be fetched.
     """
-    import datasets
+    with needs("text", "downloading this data set"):
+        import datasets
 
     try:
         table = datasets.load_dataset(repository, config, split=part)

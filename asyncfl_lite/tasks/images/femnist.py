@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from asyncfl_lite.base.errors import DataError, MissingLibraryError
+from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import DAMAGE, data_folder, reading, text_of
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.registry import TASKS
@@ -77,10 +78,8 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
         DataError: in one line, when it cannot be read.
         MissingLibraryError: without ``datasets``.
     """
-    try:
+    with needs("text", "femnist: its parquet copy"):
         import datasets
-    except ImportError:
-        raise MissingLibraryError("femnist: its parquet copy needs datasets; pip install datasets") from None
     level = datasets.logging.get_verbosity()
     try:
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # the error below says what went wrong

