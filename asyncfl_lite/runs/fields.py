@@ -16,12 +16,14 @@ from asyncfl_lite.base.registry import Settings
 class Fields(Settings):
     """The settings of a configuration. Those without a default take one that goes by the task and the method."""
 
-    task: str = Field(description="what is learned; see `asyncfl-lite list`")
+    task: str = Field(description="what is learned")
     task_settings: SerializeAsAny[Settings] = Field(description="the task's own settings")
     model: str = Field(description="the model that clients train")
     model_settings: SerializeAsAny[Settings] = Field(description="the model's own settings")
     algorithm: str = Field(description="the method")
-    settings: SerializeAsAny[Settings] = Field(description="the method's own switches")
+    settings: SerializeAsAny[Settings] = Field(
+        description="the method's own switches, see `asyncfl-lite list --methods`"
+    )
     delay: str = Field(description="law of how long clients take")
     delay_settings: SerializeAsAny[Settings] = Field(description="the delay law's own settings")
     partition: str = Field(description="how samples are dealt out to clients")
