@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -71,13 +72,17 @@ def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
         ConfigError: in one line that names both.
     """
     if not _fits(type(spec), inputs):
-        name = next((name for name in MODELS if MODELS.get(name) is type(spec)), type(spec).__name__)
+        name = _name_of(spec)
         given = f"{'numbers' if inputs.vocabulary is None else 'token ids'} of shape {inputs.shape}"
         fitting = [other for other in MODELS if _fits(MODELS.get(other), inputs)]
         raise ConfigError(
             f"model: {name!r} takes {spec.takes}, the task's inputs are {given}; "
             f"those that take such are: {', '.join(fitting) or 'none'}"
         )
+
+
+def _name_of(spec: ModelSpec) -> str:
+    return next((name for name in MODELS if MODELS.get(name) is type(spec)), type(spec).__name__)
 
 
 def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
@@ -89,12 +94,49 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was.
 
     Raises:
-        ConfigError: when the model cannot take such inputs.
+        ConfigError: when the model cannot take such inputs, or what is built is no module that can be trained.
     """
     check_fit(spec, inputs)
+    name = _name_of(spec)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return spec.build_for(inputs)
+        try:
+            module = spec.build_for(inputs)
+        except AsyncFLError:
+            raise
+        except Exception as error:
+            found = f"{type(error).__name__}: {reason(error)}"
+            raise ConfigError(f"model: {name!r} cannot be built for inputs {inputs.shape} ({found})") from error
+    _check_module(name, module)
+    return module
+
+
+def _check_module(name: str, module: nn.Module) -> None:
+    """Refuse what is no module that can be trained.
+
+    Args:
+        name: of the model, for the message.
+        module: what its ``build`` returned.
+
+    Raises:
+        ConfigError: for something else than a module, lazy layers, no trained parameters, or some that are not float32.
+    """
+    if not isinstance(module, nn.Module):
+        raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
+    parameters = dict(module.named_parameters())
+    if lazy := next((place for place, parameter in parameters.items() if is_lazy(parameter)), None):
+        raise ConfigError(
+            f"model: {name!r} has a lazy layer ({lazy} has no shape yet); give its size, or call the module in build() "
+            "once on torch.zeros(2, *input_shape)"
+        )
+    trained = {place: parameter for place, parameter in parameters.items() if parameter.requires_grad}
+    if not trained:
+        found = "requires_grad is False for all of them" if parameters else "it has none at all"
+        raise ConfigError(f"model: {name!r} has no parameters to train ({found})")
+    for place, parameter in trained.items():
+        if parameter.dtype != torch.float32:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
 
 
 class _FlopCount(TorchDispatchMode):

@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import forward_flop
-from asyncfl_lite.models.probe import check_conduct, check_module, takes_one, why_alone
+from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
@@ -84,7 +84,6 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
     Raises:
         ConfigError: in one line that says what does not fit.
     """
-    check_module(config.model, module)
     model = VectorModel(module)
     draws = check_conduct(config.model, model, task.inputs, (*task.labels.shape[1:], task.num_classes))
     _allow_for_single_samples(config, task, parts, model)
