@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import re
 import shutil
+import statistics
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -19,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.arguments import BACKENDS, parse
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
+from asyncfl_lite.base.files import text_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from asyncfl_lite.runs.config import Config
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,27 +61,94 @@ def _in_one_line(error: Exception) -> str | None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.groups import GROUPS
     from asyncfl_lite.runs.results import check_writable
     from asyncfl_lite.runs.run import run, run_in
 
-    given: dict[str, Any] = {}
-    for name in Config.model_fields:
-        value = getattr(options, name)
-        if value is not None:
-            given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
-    config, progress = Config(**given), sys.stderr.isatty()
+    configs, results = _configs(options), []
     if options.out:
         check_writable(options.out)
-    result = run_in(options.out, config, progress=progress) if options.out else run(config, progress=progress)
-    for name, value in result.summary.items():
-        print(f"{name:24} {value:.4f}" if isinstance(value, float) else f"{name:24} {value}")
-    if result.is_constant_answer:
+    for config in configs:
+        progress = True if sys.stderr.isatty() else "lines"
+        if len(configs) > 1:
+            print(f"seed {config.seed}", file=sys.stderr, flush=True)
+        if options.out:
+            folder = Path(options.out) / f"seed-{config.seed}" if len(configs) > 1 else options.out
+            results.append(run_in(folder, config, progress=progress, force=options.force))
+        else:
+            results.append(run(config, progress=progress))
+    for name in results[0].summary:
+        print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
+    if any(result.is_constant_answer for result in results):
         print("constant answer: the final model answers one class for every test sample; it did not train")
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
+
+
+def _configs(options: argparse.Namespace) -> list[Config]:
+    """Return what is to be run: the settings of a file, if there is one, and before them the options; for each seed."""
+    from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.groups import GROUPS
+
+    given: dict[str, Any] = {}
+    for name in Config.model_fields:
+        value = getattr(options, name)
+        if value is not None and name != "seed":
+            given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
+    if options.config is not None:
+        given = _added_to(_read_settings(Path(options.config)), given)
+    seeds = [seed for text in options.seed or [] for seed in text.split(",")]
+    if len(set(seeds)) < len(seeds):
+        raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
+    return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+
+
+def _read_settings(path: Path) -> Any:
+    """Return the settings that a file holds: JSON or YAML, or the ``result.json`` of a run, which may be its folder."""
+    import yaml
+
+    path = path / "result.json" if path.is_dir() else path
+    text = text_of(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            content = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise ConfigError(f"config: {path} is neither JSON nor YAML ({reason(error)})") from None
+    if isinstance(content, dict) and "config_hash" in content:
+        content = content.get("config")
+    if not isinstance(content, dict):
+        raise ConfigError(f"config: {path} must hold settings by name, got {shown(content)}")
+    return content
+
+
+def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return written settings with those that are given in their place.
+
+    Another model, method or law than the written one comes without its settings.
+    """
+    from asyncfl_lite.runs.defaults import without_replaced
+    from asyncfl_lite.runs.groups import GROUPS
+
+    merged = {**without_replaced(written, given), **given}
+    for group, (name, _) in GROUPS.items():
+        if name in given and given[name] != written.get(name):
+            merged[group] = given.get(group, {})
+        elif isinstance(written.get(group), dict):
+            merged[group] = {**written[group], **given.get(group, {})}
+    if "partition" in given and given["partition"] != written.get("partition") and "alpha" not in given:
+        merged.pop("alpha", None)
+    return merged
+
+
+def _over_seeds(values: Sequence[Any]) -> str:
+    """Return one number of a summary, or its mean and deviation over several runs; what is no number as it is."""
+    if len(set(values)) == 1:
+        return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
+    if all(isinstance(value, int | float) for value in values):
+        return f"{statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}"
+    return ", ".join(dict.fromkeys(map(str, values)))
 
 
 def _plain(text: str) -> str | None:

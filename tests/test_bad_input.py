@@ -23,7 +23,7 @@ from bad_input.grids import GRIDS, PAPER, TIER
 from asyncfl_lite import Config, Task, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.results import load_complete, standing
+from asyncfl_lite.runs.results import load_complete, standing, write_record
 from asyncfl_lite.runs.run import Run
 
 ROOT = Path(__file__).parent.parent
@@ -162,13 +162,25 @@ def finished():
 
 
 def changed(**parts: object):
-    """Change a ``result.json``."""
+    """Put another ``result.json`` there, as other code would write it."""
 
     def change(folder: Path) -> None:
         path = folder / "result.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **parts}))
+        write_record(path, {**json.loads(path.read_text()), **parts})
 
     return change
+
+
+def edited(written: str, instead: str):
+    """Edit a ``result.json`` by hand."""
+
+    def edit(folder: Path) -> None:
+        path = folder / "result.json"
+        text = re.sub(written, instead, path.read_text(), count=1)
+        assert text != path.read_text()
+        path.write_text(text)
+
+    return edit
 
 
 def cut(name: str):
@@ -189,6 +201,10 @@ RESULTS = [
     ("no-digests", changed(files=[]), "missing", ("result.json: must have config, summary, timing and files",)),
     ("a-digest-less", changed(files={}), "missing", ("result.json: has no digest of curve.csv",)),
     ("odd-meaning", changed(meaning=3), "missing", ("result.json: meaning must be a mapping",)),
+    ("odd-data", changed(data=[]), "missing", ("result.json: data must be a mapping",)),
+    ("accuracy-edited", edited('"final_accuracy": [0-9.]+', '"final_accuracy": 0.99'), "missing", ("result.json: changed since it was written; run the cell again",)),
+    ("seconds-edited", edited('"seconds": ', '"seconds": 1'), "missing", ("result.json: changed since it was written",)),
+    ("digest-edited", edited('"digest": "..', '"digest": "xx'), "missing", ("result.json: changed since it was written",)),
     ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration is of other code (setting: 'tasks' is not known",)),
     ("table-cut-off", cut("curve.csv"), "missing", ("curve.csv: cut off or changed since it was written",)),
     ("table-changed", lambda f: (f / "updates.csv").write_text("client\n1\n"), "missing", ("updates.csv: cut off or changed",)),

@@ -6,6 +6,7 @@ Examples are the same in every run, so that a failure here is one everywhere.
 from __future__ import annotations
 
 import copy
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,11 @@ def finished(tmp_path_factory):
     return config, folder / "result", folder / "run.pt"
 
 
+def says(text):
+    """What the text of a record says, its digest apart."""
+    return [value for name, value in json.loads(text).items() if name in ("config", "summary", "timing", "meaning")]
+
+
 @pytest.mark.parametrize("name", ["result.json", "curve.csv", "updates.csv", "clients.csv"])
 @settings(max_examples=40, **BOUNDED)
 @given(data=st.data())
@@ -163,7 +169,10 @@ def test_a_damaged_result(name, data, finished):
     try:
         (folder / name).write_bytes(data.draw(damaged(sound)))
         found = load_complete(folder, config)
-        assert found is None or name == "result.json" or (folder / name).read_bytes() == sound
+        if found is not None and name == "result.json":  # blanks and the digest's own name may differ
+            assert says((folder / name).read_text()) == says(sound)
+        else:
+            assert found is None or (folder / name).read_bytes() == sound
         load_result(folder)
     except ResultError as error:
         one_line(error)

@@ -102,7 +102,7 @@ LARGE = 2**30
 
 
 def fingerprint(places: Iterable[Path]) -> str | None:
-    """Return 16 hexadecimal digits that stand for what files hold, wherever they lie; None if none of them is there.
+    """Return 16 hexadecimal digits that stand for what files hold, in whatever folder; None if none of them is there.
 
     Of more than :data:`LARGE` bytes in all, sizes and times of change stand for the contents. A packed file counts as
     what is in it, so that it may lie there packed, unpacked or both.
@@ -111,9 +111,9 @@ def fingerprint(places: Iterable[Path]) -> str | None:
         places: files, and folders whose files count with all in their subfolders; hidden ones are left out.
     """
     found: dict[str, tuple[str, int, int]] = {}
-    for place in places:
-        for path in _files_in(place):
-            name = path.relative_to(place).as_posix() if path != place else path.name
+    for place in map(os.path.abspath, places):
+        for path in _files_in(Path(place)):
+            name = path.relative_to(Path(place).parent).as_posix()
             status = path.stat()
             found[name.removesuffix(".gz").removesuffix(".xz")] = (str(path), status.st_size, status.st_mtime_ns)
     return _fingerprint(tuple(sorted(found.items()))) if found else None

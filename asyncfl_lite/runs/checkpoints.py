@@ -12,6 +12,7 @@ import io
 import json
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -186,23 +187,23 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
 
 
-def remove_checkpoints(path: str | Path, identity: Identity | None = None) -> None:
-    """Remove a run's checkpoint, the one before it, and what was left of one where the process was killed.
-
-    Args:
-        path: of the checkpoint. What is no checkpoint stays.
-        identity: only its checkpoints; None for those of any run.
-    """
-    for candidate in _checkpoints_at(path, identity):
-        candidate.unlink(missing_ok=True)
-        clear_parts(candidate)
+def remove_checkpoints(path: str | Path, identity: Identity) -> None:
+    """Remove a run's checkpoint, the one before it, and what was left of one where the process was killed."""
+    for candidate, found in _checkpoints_at(path):
+        if found is None or not _what_differs(found, identity):
+            candidate.unlink(missing_ok=True)
+            clear_parts(candidate)
 
 
-def _checkpoints_at(path: str | Path, identity: Identity | None) -> Iterator[Path]:
+def remove_others(path: str | Path, identity: Identity) -> None:
+    """Remove the checkpoints of other runs; what is no checkpoint stays."""
+    for candidate, found in _checkpoints_at(path):
+        if found is not None and _what_differs(found, identity):
+            candidate.unlink(missing_ok=True)
+
+
+def _checkpoints_at(path: str | Path) -> Iterator[tuple[Path, Identity | None]]:
+    """Yield a checkpoint's path, and that of the one before it, with whose it is; None where there is nothing."""
     for candidate in (Path(path), previous(path)):
-        try:
-            found = _identity_in(candidate)
-        except ResultError:
-            continue
-        if found is None or identity is None or not _what_differs(found, identity):
-            yield candidate
+        with suppress(ResultError):
+            yield candidate, _identity_in(candidate)

@@ -2,15 +2,17 @@
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``. Every file appears whole or not at all,
-``result.json`` last and with the digests of the others, so a folder with a sound ``result.json`` is a finished run.
+``result.json`` last and with the digests of the others and of itself, so a folder with a sound ``result.json`` is a
+finished run. Another run's finished result is replaced only if that is asked for, and a file of other origin never.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from io import StringIO
@@ -22,8 +24,9 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.version import __version__
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.sources import changed_data, data_of
 from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
 
 if TYPE_CHECKING:
@@ -34,6 +37,15 @@ FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 NEWER = ("classes",)
 """Tables that results of earlier code lack."""
+BEGINS = {
+    "result.json": '{\n "format": ',
+    "curve.csv": "version,time,",
+    "updates.csv": "client,dispatched_at,",
+    "in_flight.csv": "client,dispatched_at,",
+    "clients.csv": "client,num_samples,",
+    "classes.csv": "class,train_samples,",
+}
+"""How the files of a result begin, by which another's of the same name is known."""
 MEANING = 1
 """Revision of what the package's numbers mean, whatever the method or the task.
 
@@ -45,7 +57,7 @@ this. Leave both for changes of speed, rounding or wording, and for new settings
 
 Standing = Literal["complete", "stale", "changed", "missing"]
 """Of what is recorded: a finished result of just this configuration; one whose meaning has changed since
-(:data:`MEANING`); one of another configuration; none, or a damaged one."""
+(:data:`MEANING`); one of another configuration or of other data; none, or a damaged one."""
 
 
 @dataclass
@@ -67,6 +79,7 @@ class Result:
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
         own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
         meaning: revisions of the code that it was run with; see :func:`meaning`.
+        data: digests of what it read that is not in the configuration; see :func:`.data_of`.
         classes: one row per class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
             as its client reported), test_samples, accuracy of the final model on them, predicted (test samples of any
             class that it takes for this one); empty where a sample has more than one label.
@@ -82,6 +95,7 @@ class Result:
     x: Tensor | None = None
     own_task: str | None = None
     meaning: dict[str, int] | None = None
+    data: dict[str, str] = field(default_factory=dict)
     classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
 
     def __post_init__(self) -> None:
@@ -103,13 +117,19 @@ class Result:
         """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
         return revised(self.meaning, self.config)
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the result into ``folder`` and return that.
 
+        Args:
+            folder: is made. What it holds of the same run is replaced.
+            force: replace another run's finished result too.
+
         Raises:
-            ResultError: when it cannot be written; no half of a file is left.
+            ResultError: when the folder holds another run's finished result, or a file of the same name that is no
+                result's; when it cannot be written. No half of a file is left.
         """
         folder = Path(folder)
+        check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
         contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
         record = {
             "format": FORMAT,
@@ -117,6 +137,7 @@ class Result:
             "config": self.config.as_dict(),
             "config_hash": self.config.hash,
             "own_task": self.own_task,
+            "data": self.data,
             "meaning": self.meaning,
             "summary": self.summary,
             "timing": self.timing,
@@ -125,7 +146,7 @@ class Result:
         }
         for name, text in contents.items():
             write_atomically(folder / name, text)
-        write_atomically(folder / "result.json", json.dumps(record, indent=1) + "\n")
+        write_record(folder / "result.json", record)
         return folder
 
     def plot(self) -> Figure:
@@ -164,6 +185,7 @@ def load_result(folder: str | Path) -> Result:
         timing=record["timing"],
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
+        data=record.get("data", {}),
     )
 
 
@@ -202,9 +224,23 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise ResultError(f"{path}: cut off or no JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
-    if not isinstance(record.get("meaning", {}), dict):
-        raise ResultError(f"{path}: meaning must be a mapping; run the cell again")
+    for part in ("meaning", "data"):
+        if not isinstance(record.get(part, {}), dict):
+            raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
+    if "digest" in record and record["digest"] != _digest_of_record(record):  # earlier code wrote none
+        raise ResultError(f"{path}: changed since it was written; run the cell again")
     return record
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a ``result.json`` with a digest of itself, which :func:`read_record` compares."""
+    record = {**record, "digest": _digest_of_record(record)}
+    write_atomically(path, json.dumps(record, indent=1) + "\n")
+
+
+def _digest_of_record(record: Mapping[str, Any]) -> str:
+    """Return the digest of all but the digest, however it is laid out in the file."""
+    return _digest(json.dumps({name: value for name, value in record.items() if name != "digest"}, sort_keys=True))
 
 
 def check_writable(folder: str | Path) -> None:
@@ -213,9 +249,72 @@ def check_writable(folder: str | Path) -> None:
     Raises:
         ResultError: naming what is in the way.
     """
-    probe = Path(folder) / f".probe.{os.getpid()}"
-    write_atomically(probe, "")
-    probe.unlink()
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ResultError(f"{folder}: cannot be written ({reason(error)})") from None
+
+
+def check_free(
+    folder: str | Path,
+    config: Config,
+    own_task: str | None = None,
+    data: Mapping[str, str] | None = None,
+    then: Mapping[str, int] | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """Find out whether a result may be written into ``folder`` without a loss of anything else.
+
+    Args:
+        folder: need not be there.
+        config, own_task, data, then: the result's configuration, own task, data and meaning; by default those of a
+            run of ``config`` now.
+        force: whether another run's finished result may be replaced.
+
+    Raises:
+        ResultError: naming what would be lost.
+    """
+    folder = Path(folder)
+    begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
+    for name, begin in begins.items():
+        path = folder / name
+        if path.is_file() and path.read_bytes()[: len(begin)] != begin.encode():
+            raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
+    try:
+        record, _ = _read(folder)
+    except ResultError:  # nothing that is finished
+        return
+    data, then = data_of(config) if data is None else data, meaning(config) if then is None else then
+    if not force and (other := _other_run(record, config, own_task, data) or _other_meaning(record, then)):
+        raise ResultError(
+            f"{folder}: holds the finished result of {other}; name another folder, or replace it with --force or "
+            "force=True"
+        )
+
+
+def _other_run(record: Mapping[str, Any], config: Config, own_task: str | None, data: Mapping[str, str]) -> str:
+    """Return in words which other run a record is of; nothing if it is of this one."""
+    try:
+        recorded = Config.from_mapping(record["config"])
+    except ConfigError:
+        return "a configuration of other code"
+    if recorded.hash != config.hash:
+        left, right = recorded.as_dict(), config.as_dict()
+        names = [name for name in left if left[name] != right[name] and name not in NOT_IN_HASH]
+        return f"another configuration (in {', '.join(names[:4])}{' …' * (len(names) > 4)})"
+    if record.get("own_task") != own_task:
+        return f"a run on other data ({record.get('own_task') or recorded.task})"
+    changed = changed_data(record.get("data", {}), data)
+    return f"a run on other data ({', '.join(changed)} changed since)" if changed else ""
+
+
+def _other_meaning(record: Mapping[str, Any], now: Mapping[str, int]) -> str:
+    then = record.get("meaning", {})
+    kinds = [kind for kind, revision in now.items() if then.get(kind, 1) != revision]
+    return f"this configuration by code of another revision ({', '.join(kinds)})" if kinds else ""
 
 
 def load_complete(folder: str | Path, config: Config) -> Result | None:
@@ -224,16 +323,12 @@ def load_complete(folder: str | Path, config: Config) -> Result | None:
 
 
 def standing(folder: str | Path, config: Config) -> Standing:
-    """Return how what is recorded in ``folder`` stands to ``config`` and to the code of today."""
+    """Return how what is recorded in ``folder`` stands to ``config``, its data and the code of today."""
     try:
         record, _ = _read(Path(folder))
     except ResultError:
         return "missing"
-    try:
-        recorded = Config.from_mapping(record["config"])
-    except ConfigError:  # of settings that no longer exist
-        return "changed"
-    if recorded.hash != config.hash or record.get("own_task") is not None:
+    if _other_run(record, config, None, data_of(config)):
         return "changed"
     return "stale" if revised(record.get("meaning", {}), config) else "complete"
 

@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import nn
-from tqdm.auto import tqdm
 
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import check_device, torch_threads
@@ -22,10 +21,18 @@ from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.runs.assembly import deal_out, fit_model, load_task, make_simulation, servers_own
-from asyncfl_lite.runs.checkpoints import check_place, identity_of, load_checkpoint, remove_checkpoints, save_checkpoint
+from asyncfl_lite.runs.checkpoints import (
+    check_place,
+    identity_of,
+    load_checkpoint,
+    remove_checkpoints,
+    remove_others,
+    save_checkpoint,
+)
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
-from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.progress import Progress, Shown
+from asyncfl_lite.runs.results import Result, check_free, load_complete
 from asyncfl_lite.runs.sources import data_of
 from asyncfl_lite.runs.summary import class_summary, classes_of, curve_summary, trouble_summary, update_summary
 from asyncfl_lite.simulator.jobs import Arrival, Job
@@ -36,7 +43,7 @@ from asyncfl_lite.tasks import Task
 
 
 def run(
-    config: Config, *, task: Task | None = None, checkpoint: str | Path | None = None, progress: bool = False
+    config: Config, *, task: Task | None = None, checkpoint: str | Path | None = None, progress: Shown = False
 ) -> Result:
     """Run ``config`` from beginning to end.
 
@@ -53,7 +60,7 @@ def run(
             ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
             beside it. Removed when the run is finished. Anything else that lies there stays, and the run does not
             begin.
-        progress: show a bar that counts versions.
+        progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
@@ -75,18 +82,37 @@ def run(
     return result
 
 
-def run_in(folder: str | Path, config: Config, *, progress: bool = False) -> Result:
+def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force: bool = False) -> Result:
     """Return the finished result of ``config`` in ``folder``; if there is none, run it there first.
 
     A run that was interrupted goes on from the checkpoint that it left in the folder.
+
+    Args:
+        folder: is made.
+        config: what to run.
+        progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
+        force: replace the result, or the checkpoint, of another run that is in the folder.
+
+    Raises:
+        ResultError: before anything is run, when the folder holds another run's and ``force`` does not say otherwise,
+            or files of the same names that are no result's.
     """
     result = load_complete(folder, config)
     if result is None:
-        started = Run(config, checkpoint=Path(folder) / "checkpoint.pt")
+        started = run_at(folder, config, force=force)
         result = started.finish(progress=progress)
-        result.save(folder)
+        result.save(folder, force=force)
         started.remove_checkpoints()  # not before the result is safe
     return result
+
+
+def run_at(folder: str | Path, config: Config, *, force: bool = False) -> Run:
+    """Return a run of ``config``, not begun, that saves itself in ``folder``; see :func:`run_in`."""
+    check_free(folder, config, force=force)
+    checkpoint = Path(folder) / "checkpoint.pt"
+    if force:
+        remove_others(checkpoint, identity_of(config, data_of(config)))
+    return Run(config, checkpoint=checkpoint)
 
 
 class Run:
@@ -214,15 +240,14 @@ class Run:
         self.server_rng.bit_generator.state = state["server_rng"]
         self.curve_rows = list(state["curve"])
 
-    def finish(self, *, progress: bool = False) -> Result:
+    def finish(self, *, progress: Shown = False) -> Result:
         """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
             torch_threads(self.config.threads),
-            tqdm(total=self.config.rounds, unit="version", disable=not progress) as bar,
+            Progress(progress, self.config.rounds, self.config.horizon, lambda: self.curve_rows) as shown,
         ):
-            if progress:
-                self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
+            self.simulation.version_observers.append(lambda simulation: shown.at(simulation.algorithm.version))
             self.begin()
             self.simulation.run(self.train)
             return self.result(time.perf_counter() - wall, time.process_time() - processor)
@@ -242,6 +267,7 @@ class Run:
             {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
             self.algorithm.x,
             self.own_task,
+            data=self.data,
             classes=classes,
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 
 from asyncfl_lite.base.files import fingerprint
@@ -42,12 +43,17 @@ def changed_data(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def digest_of(task: Task) -> str:
-    """Return 16 hexadecimal digits that stand for a task's tensors: their shapes, types and numbers."""
+    """Return 16 hexadecimal digits that stand for a task's tensors and arrays: their shapes, types and numbers."""
     digest = hashlib.sha256(f"{type(task).__name__} {task.num_classes} {task.vocabulary}".encode())
     for name in TENSORS:
-        values = getattr(task, name)
-        if values is not None:
-            tensor = torch.as_tensor(values).detach().cpu().contiguous()
-            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        if (values := getattr(task, name)) is not None:
+            digest.update(f"{name} {tuple(values.shape)} {values.dtype}".encode())
+            digest.update(_bytes(values))
     return digest.hexdigest()[:16]
+
+
+def _bytes(values: torch.Tensor | np.ndarray) -> np.ndarray | bytes:
+    """Return what a tensor or an array holds, of any type, in a form that can be hashed."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()

@@ -9,7 +9,6 @@ A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 
 from __future__ import annotations
 
-import json
 import os
 import traceback
 from collections.abc import Iterable, Sequence
@@ -23,7 +22,6 @@ from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
@@ -31,7 +29,7 @@ from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
 from asyncfl_lite.reproduction.places import home_of
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions
+from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions, write_record
 from asyncfl_lite.runs.run import Run, run, run_in
 
 EXPERIMENT = "experiment.ipynb"
@@ -174,10 +172,10 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
         for seed, result in zip(waiting, finish_together([begun, *others]), strict=True):
             found[seed] = result
             if folders[seed] is not None:
-                result.save(folders[seed])
+                result.save(folders[seed], force=True)
     else:
         for seed, config in waiting.items():
-            found[seed] = run(config) if folders[seed] is None else run_in(folders[seed], config)
+            found[seed] = run(config) if folders[seed] is None else run_in(folders[seed], config, force=True)
     return list(found.values())
 
 
@@ -199,4 +197,4 @@ def summarise_cell(cell: Cell, runs: Path) -> None:
         "meaning": meaning(cell.config),
         "versions": versions(),
     }
-    write_atomically(cell.folder(runs) / "result.json", json.dumps(record, indent=1) + "\n")
+    write_record(cell.folder(runs) / "result.json", record)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.files import data_file, data_folder, reading
+from asyncfl_lite.base.files import data_file, data_folder, data_places, reading
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task
@@ -56,6 +56,10 @@ class MRPC(TextSource):
             source="Microsoft Research Paraphrase Corpus (Dolan, Quirk, Brockett 2005)",
             licence="Microsoft Research's own, for research; not to be passed on",
         )
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, where it is there."""
+        return data_places(self.folder, "MRPC", "mrpc")
 
     def _read(self) -> tuple[Labelled, Labelled, Labelled]:
         """Return the pairs for training, validation and testing."""

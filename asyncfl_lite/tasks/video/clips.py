@@ -25,6 +25,9 @@ from asyncfl_lite.base.libraries import needs
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Of Kinetics-400's red, green and blue in [0, 1], as torchvision's video models take them."""
 
+DECODED = r".*-\d+x\d+-[0-9a-f]{12}[.](npy|json)"
+"""Names of the files in which decoded clips are kept."""
+
 MOST_WARNINGS = 10
 """How many unreadable clips get a warning of their own."""
 
