@@ -6,6 +6,7 @@ fit is one line at the start and no traceback, or wrong numbers, in the middle o
 
 from __future__ import annotations
 
+import pickle
 import random
 import warnings
 from dataclasses import dataclass
@@ -96,6 +97,7 @@ class _Tried:
         """Return what a call gives, the buffers after it, and whether it drew torch's and others' random numbers."""
         buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
         others = random.getstate(), np.random.get_state()
+        known = pickle.dumps(others)
         try:
             with seeded(0, self.inputs.device) as generators:
                 before = [generator.get_state() for generator in generators]
@@ -103,7 +105,7 @@ class _Tried:
                 if train:
                     torch.autograd.grad(outputs.sum(), x)
                 moved = [generator.get_state() for generator in generators]
-            after = random.getstate(), np.random.get_state()
+            from_others = pickle.dumps((random.getstate(), np.random.get_state())) != known
         except Exception as error:
             shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
             self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)})", error)
@@ -112,7 +114,7 @@ class _Tried:
             np.random.set_state(others[1])
         from_torch = not all(map(torch.equal, before, moved))
         outputs = outputs.detach() if train else outputs
-        return outputs, buffers, (from_torch, repr(others) != repr(after))
+        return outputs, buffers, (from_torch, from_others)
 
     def _refuse(self, why: str, cause: Exception | None = None) -> NoReturn:
         raise ConfigError(f"model: {self.name!r} {why}") from cause
