@@ -291,9 +291,12 @@ def test_loading_executes_nothing(tmp_path):
     interrupt_after(config, path, 4)
     content = path.read_bytes().partition(b"\n")[0] + b"\n" + buffer.getvalue()
     path.write_bytes(content + hashlib.sha256(content).digest())
-    with pytest.warns(UserWarning, match="run.pt: checkpoint not used .*the run starts over"):
+    with pytest.warns(UserWarning, match="run.pt: checkpoint not used .*the run starts over") as told:
         run(config, checkpoint=path)
     assert not (tmp_path / "executed").exists()
+    (line,) = [str(warning.message) for warning in told if "checkpoint not used" in str(warning.message)]
+    assert "neither a tensor nor a plain value" in line  # and not how to read it all the same
+    assert not re.search("weights.only|still be loaded|options", line, re.I)
     torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
     assert (tmp_path / "executed").exists()  # that it would have
 

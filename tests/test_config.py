@@ -172,3 +172,31 @@ def test_precision_reaches_the_clients_and_old_hashes_stay():
     plain, low = Config(rounds=3), Config(rounds=3, autocast=True)
     assert low.make_training(low.make_algorithm()).autocast and not plain.make_training(plain.make_algorithm()).autocast
     assert Config(rounds=3, channels_last=True).hash == plain.hash != low.hash
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ({"clients": 10}, (10, 10, 5)),
+        ({"clients": 3}, (3, 3, 3)),
+        ({"clients": "10"}, (10, 10, 5)),
+        ({"clients": 30}, (30, 25, 5)),
+        ({"clients": 3, "buffer_size": 5}, (3, 3, 5)),
+        ({"clients": 10, "redispatch": "rounds"}, (10, 10, 10)),
+        ({"clients": 4, "algorithm": "fedasync"}, (4, 4, 1)),
+        ({"clients": 4, "task": "mrpc"}, (4, 4, 3)),
+        ({"clients": 2, "algorithm": "kuiper"}, (2, 2, 2)),
+    ],
+)
+def test_concurrency_and_buffer_follow_the_number_of_clients(given, sizes):
+    config = Config(**given)
+    assert (config.clients, config.concurrency, config.buffer_size) == sizes
+
+
+@pytest.mark.parametrize("given", [64, "64", [64], (64,)])
+def test_one_value_is_taken_where_there_may_be_several(given):
+    assert Config(model_settings={"hidden": given}).hash == Config(model_settings={"hidden": (64,)}).hash
+
+
+def test_a_word_among_several_may_stand_alone_too():
+    assert Config(task="newsgroups20", task_settings={"remove": "quotes"}).task_settings.remove == ("quotes",)

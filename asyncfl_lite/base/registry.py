@@ -92,6 +92,16 @@ class Settings(BaseModel):
             raise ValueError("must be a number, not true or false")
         return value
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take ``hidden=64`` for ``hidden=(64,)``, where there may be any number of values."""
+        *_, last = typing.get_args(cls.model_fields[info.field_name].annotation) or (None,)
+        if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
+            return value
+        word = isinstance(value, str) and not re.fullmatch(r"\s*[-+]?[\d.]+(e[-+]?\d+)?\s*", value, re.I)
+        return value if word and _wants_number(cls, info.field_name) else (value,)
+
     @field_validator("*", mode="after")
     @classmethod
     def _bounded(cls, value: Any) -> Any:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, BinaryIO
 
 import torch
@@ -184,7 +185,10 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
         raise ValueError("cut off or damaged")
     begin = bytes(content[:LONGEST_HEAD]).index(b"\n") + 1
-    return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
+    try:
+        return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
+    except UnpicklingError:  # torch's message says how to read it all the same, which would run its code
+        raise ValueError("holds what is neither a tensor nor a plain value") from None
 
 
 def remove_checkpoints(path: str | Path, identity: Identity) -> None:
