@@ -18,6 +18,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models import MODELS, ModelSpec
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
+from asyncfl_lite.models.memory import check_copies, free_memory
 from asyncfl_lite.models.probe import takes_one, why_alone
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
@@ -355,6 +356,22 @@ MISTAKES = {
     "calls that count": (lambda: Counting(8, 3), r"it keeps count of its calls"),
     "batches that count": (lambda: layers(nn.BatchNorm1d(6, momentum=None)), r"it keeps count of its calls"),
 }
+
+
+def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**9)
+    config = Config(**SMALL, partition="iid", model_settings={"hidden": [10**9]})
+    with pytest.raises(ConfigError, match=r"'mlp' would make a tensor of shape \(1000000000, 8\), 32.0 GB; 1.0 GB of"):
+        Run(config, points())
+
+
+def test_a_model_that_leaves_no_room_to_train_it_is_a_line(own, monkeypatch):
+    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**8)
+    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.1 GB at least, 100.0 MB of"):
+        Run(own(lambda: nn.Bilinear(1, 3_000_000, 3, bias=False)), points())
+    frozen = nn.Linear(1, 9_000_000, bias=False).requires_grad_(False)
+    assert free_memory() > 0
+    check_copies("own", nn.Sequential(frozen, nn.Linear(1, 1)))  # is not trained, so that there is one copy
 
 
 @pytest.mark.parametrize("name", MISTAKES)

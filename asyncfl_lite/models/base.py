@@ -14,6 +14,7 @@ from torch.utils.flop_counter import flop_registry
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
 from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.models.memory import Room, check_copies
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS: Registry[ModelSpec] = Registry("model")
@@ -94,20 +95,23 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was.
 
     Raises:
-        ConfigError: when the model cannot take such inputs, or what is built is no module that can be trained.
+        ConfigError: when the model cannot take such inputs, or what is built is no module that can be trained, or
+            too large for this machine's memory.
     """
     check_fit(spec, inputs)
     name = _name_of(spec)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            module = spec.build_for(inputs)
+            with Room(name):
+                module = spec.build_for(inputs)
         except AsyncFLError:
             raise
         except Exception as error:
             found = f"{type(error).__name__}: {reason(error)}"
             raise ConfigError(f"model: {name!r} cannot be built for inputs {inputs.shape} ({found})") from error
     _check_module(name, module)
+    check_copies(name, module)
     return module
 
 
