@@ -8,9 +8,10 @@ import re
 import pytest
 import yaml
 
-from asyncfl_lite import Config, make_algorithm
+from asyncfl_lite import Config, Run, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
+from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.runs.groups import GROUPS
 
 
@@ -200,3 +201,31 @@ def test_one_value_is_taken_where_there_may_be_several(given):
 
 def test_a_word_among_several_may_stand_alone_too():
     assert Config(task="newsgroups20", task_settings={"remove": "quotes"}).task_settings.remove == ("quotes",)
+
+
+WHEN_RUN = [
+    ({"partition_settings": {"min_size": 10}, "clients": 400}, "partition_settings.min_size: must be at most"),
+    ({"partition": "iid", "clients": 5000}, "clients: must be at most the 1437 samples, got 5000"),
+    ({"partition": "noniid_bias", "partition_settings": {"groups": 9}, "clients": 5}, "partition_settings.groups: must be"),
+    ({"algorithm": "fedecho", "settings": {"distill_set": "crosss"}}, "settings.distill_set: 'crosss' is not known; did you"),
+    ({"task": "mnist", "task_settings": {"folder": "nowhere"}}, "task_settings.folder: looked in nowhere for MNIST/"),
+    ({"task": "modmath", "model": "causal_lm", "model_settings": {"checkpoint": "/nowhere"}}, "model_settings.checkpoint: "),
+    ({"initial": "teacher_chain", "initial_settings": {"task": "mnist5k", "teachers": [{"hidden": [8]}]}},
+     "initial_settings.task: 'mnist5k' has inputs of"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "message"), WHEN_RUN, ids=[message.partition(":")[0] for _, message in WHEN_RUN])
+def test_what_is_seen_when_it_runs_names_the_setting_as_it_is_written(given, message):
+    with pytest.raises(AsyncFLError, match="^" + re.escape(message)) as caught:
+        Run(Config(**given))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_message_of_something_else_stays_as_it_is():
+    settings = Config().partition_settings
+    for text in ("min_sizes: so", "such as min_size: so"):
+        with pytest.raises(ConfigError, match=f"^{text}$"), written_as(partition_settings=settings):
+            raise ConfigError(text)
+    with pytest.raises(DataError, match="^a.alpha, x: so$"), written_as(a=settings):
+        raise DataError("alpha, x: so")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -24,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, shown, unknown_name
 
 T = TypeVar("T")
 
@@ -157,6 +158,26 @@ def nested(where: str, message: str) -> str:
     if message.startswith("must be"):
         return f"{where}: {message}"
     return f"{where}.{message}"
+
+
+@contextmanager
+def written_as(**groups: Settings) -> Iterator[None]:
+    """Name a setting in an error from inside as a configuration writes it, ``partition_settings.min_size``.
+
+    Args:
+        groups: name of a group -> its settings, which the message may begin with.
+
+    Raises:
+        AsyncFLError: as it was raised, with the group before the setting.
+    """
+    try:
+        yield
+    except AsyncFLError as error:
+        first = re.split(r"[:,\s]", str(error), maxsplit=1)[0]
+        for group, settings in groups.items():
+            if first in type(settings).model_fields:
+                raise type(error)(f"{group}.{error}") from error.__cause__
+        raise
 
 
 class Registry(Generic[T]):

@@ -13,6 +13,7 @@ from torch import nn
 from asyncfl_lite.algorithms import Algorithm
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.models.base import forward_flop
 from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
@@ -36,7 +37,8 @@ def load_task(source: TaskSource) -> Task:
 
 @lru_cache(maxsize=4)
 def _loaded(source: TaskSource, _: str | None) -> Task:
-    return source.load()
+    with written_as(task_settings=source):
+        return source.load()
 
 
 def servers_own(config: Config, task: Task) -> np.ndarray:
@@ -53,7 +55,12 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     theirs = np.setdiff1d(theirs, servers_own(config, task))
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
-    return [theirs[part] for part in config.partition_settings.split(kinds, config.clients, rng, owners=owners)]
+    partition = config.partition_settings
+    try:
+        with written_as(partition_settings=partition):
+            return [theirs[part] for part in partition.split(kinds, config.clients, rng, owners=owners)]
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("num_clients: ", "clients: ")) from None  # as a configuration calls it
 
 
 class Fitted(NamedTuple):
