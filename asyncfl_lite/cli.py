@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    options = None
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
         return COMMANDS[options.command](options)
@@ -44,9 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"asyncfl-lite: {line}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(MESSAGE, file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"asyncfl-lite: {interrupt}" if str(interrupt) else _when_interrupted(options), file=sys.stderr)
         return INTERRUPTED
+
+
+def _when_interrupted(options: argparse.Namespace | None) -> str:
+    """Return in one line what is kept of a command that was interrupted and could not say so itself."""
+    if options is not None and options.command == "grid":
+        return MESSAGE
+    if options is None or options.command != "run":
+        return "asyncfl-lite: interrupted"
+    if options.out is None:
+        return "asyncfl-lite: interrupted; nothing is kept, as only a run with --out FOLDER saves itself"
+    return f"asyncfl-lite: interrupted; what {options.out} holds is kept, and the same command goes on from that"
 
 
 def _in_one_line(error: Exception) -> str | None:
@@ -189,7 +201,10 @@ def _grid(options: argparse.Namespace) -> int:
         )
     with ends_when_interrupted():
         report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler)
-    print(f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed")
+    counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
+    print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
+    for name, where in sorted(report.elsewhere.items()):
+        print(f"  elsewhere: {name}: {where}")
     for name, error in sorted(report.failed.items()):
         print(f"  failed: {name}: {error}")
     return 1 if report.failed else 0

@@ -16,6 +16,7 @@ from torch import nn
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import check_device, torch_threads
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
@@ -31,10 +32,12 @@ from asyncfl_lite.runs.checkpoints import (
 )
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
+from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.progress import Progress, Shown
 from asyncfl_lite.runs.results import Result, check_free, load_complete
-from asyncfl_lite.runs.sources import data_of
+from asyncfl_lite.runs.sources import data_of, started_from
 from asyncfl_lite.runs.summary import class_summary, classes_of, curve_summary, trouble_summary, update_summary
+from asyncfl_lite.runs.trained import Trained
 from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
@@ -43,7 +46,12 @@ from asyncfl_lite.tasks import Task
 
 
 def run(
-    config: Config, *, task: Task | None = None, checkpoint: str | Path | None = None, progress: Shown = False
+    config: Config,
+    *,
+    task: Task | None = None,
+    checkpoint: str | Path | None = None,
+    weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+    progress: Shown = False,
 ) -> Result:
     """Run ``config`` from beginning to end.
 
@@ -60,10 +68,12 @@ def run(
             ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
             beside it. Removed when the run is finished. Anything else that lies there stays, and the run does not
             begin.
+        weights: to start from, in place of random ones: a file, a state dict, a module, or a saved result's folder. It
+            is another way to write ``initial="weights"``, and the configuration of the result says so.
         progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
 
     Returns:
-        The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
+        The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.
 
     Example: ten versions of a buffer of five are fifty updates, the model is tested at versions 0, 5 and 10.
 
@@ -76,7 +86,7 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    started = Run(config, task, checkpoint)
+    started = Run(config, task, checkpoint, weights)
     result = started.finish(progress=progress)
     started.remove_checkpoints()
     return result
@@ -101,8 +111,7 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
     if result is None:
         started = run_at(folder, config, force=force)
         result = started.finish(progress=progress)
-        result.save(folder, force=force)
-        started.remove_checkpoints()  # not before the result is safe
+        started.keep(result, force=force)
     return result
 
 
@@ -125,10 +134,17 @@ class Run:
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
     """
 
-    def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        task: Task | None = None,
+        checkpoint: str | Path | None = None,
+        weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+    ) -> None:
+        config, self.weights = (config, None) if weights is None else started_from(config, weights)
         self.config = config
         check_device(config.device)
-        self.data = data_of(config, task)
+        self.data = data_of(config, task, self.weights)
         self.identity = identity_of(config, self.data)
         self.checkpoint = None if checkpoint is None else Path(checkpoint).resolve()  # a link stays a link
         if self.checkpoint is not None:
@@ -153,13 +169,16 @@ class Run:
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
-        with torch_threads(self.config.threads):
-            spec, initialiser = self.config.model_settings, self.config.initial_settings
+        spec, initialiser = self.config.model_settings, self.config.initial_settings
+        with torch_threads(self.config.threads), written_as(model_settings=spec, initial_settings=initialiser):
             make = partial(initialiser.build, spec, self.task, self.labelled, weights, rng)
             if initialiser.costly and self.own_task is None:
                 return remembered(self.config, make, partial(initial_model, spec, self.task.input_spec, weights)).to(
                     self.config.device
                 )
+            if self.weights is not None:
+                module = initial_model(spec, self.task.input_spec, weights)
+                return initialiser.filled(module, self.weights, "run(…, weights)").to(self.config.device)
             return make().to(self.config.device)
 
     def _start_algorithm(self) -> None:
@@ -181,7 +200,8 @@ class Run:
             class_logits=self.task.class_logits,
         )
         mask = self.model.variance_mask.to(x0.device)
-        self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
+        with written_as(settings=self.config.settings):
+            self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
 
     def _make_trainer(self, draws: bool, cohort: bool) -> Trainer:
         task = self.task
@@ -219,6 +239,13 @@ class Run:
             self.restore(saved)
         return saved is not None
 
+    def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
+        """Write the run's result into the folder of its checkpoint, if it has one, and remove that then."""
+        if self.checkpoint is not None:
+            result.save(self.checkpoint.parent, force=force, weights=weights)
+            self.remove_checkpoints()
+            self.checkpoint = None  # nothing is left to be saved
+
     def remove_checkpoints(self) -> None:
         """Remove what the run has saved, once its result is safe."""
         if self.checkpoint is not None:
@@ -244,12 +271,13 @@ class Run:
         """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
+            saved_when_interrupted([self]) as stops,
             torch_threads(self.config.threads),
             Progress(progress, self.config.rounds, self.config.horizon, lambda: self.curve_rows) as shown,
         ):
             self.simulation.version_observers.append(lambda simulation: shown.at(simulation.algorithm.version))
             self.begin()
-            self.simulation.run(self.train)
+            self.simulation.run(stops.allowed()(self.train))
             return self.result(time.perf_counter() - wall, time.process_time() - processor)
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
@@ -269,6 +297,11 @@ class Run:
             self.own_task,
             data=self.data,
             classes=classes,
+            trained=Trained(
+                self.config.model_settings,
+                self.task.input_spec,
+                self.model.loaded(self.algorithm.x, self.algorithm.buffers),
+            ),
         )
 
     def _summary(self, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame) -> dict[str, Any]:
@@ -295,15 +328,16 @@ class Run:
         if version % self.config.eval_every == 0:
             self._record()
         if every is not None and version % every == 0:
-            self._save()
+            self.save()
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
         """Save where so much time has passed since the last time that it is due."""
         seconds = self.config.checkpoint_seconds
         if seconds is not None and time.monotonic() - self.saved_at >= seconds:
-            self._save()
+            self.save()
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Save the run now, if it has a place to be saved in."""
         if self.checkpoint is not None:
             save_checkpoint(self.checkpoint, self.identity, self.state())
         self.saved_at = time.monotonic()
