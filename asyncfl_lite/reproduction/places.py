@@ -39,8 +39,8 @@ def tier_file(tier: str | Path, own: str | Path = "experiments") -> Path:
         found = place / f"{path.stem}.yaml"
         if path in (Path(path.stem), Path(found.name), Path("experiments", found.name)) and found.exists():
             return found
-    if path.suffix:
-        return path  # whoever reads it says that it is not there
+    if path.suffix or path.exists():
+        return path  # whoever reads it says that it is not there, or no file
     raise ConfigError(unknown_name("tier", str(tier), _tiers(Path(own)) | _tiers(home_of("experiments"))))
 
 
