@@ -1,4 +1,4 @@
-"""Ctrl-C ends a grid, whatever it is doing at that moment.
+"""Ctrl-C ends a grid, whatever it is doing at that moment; and a grid that is killed takes its workers with it.
 
 Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
 there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also
@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -45,12 +46,33 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
         # the clock goes on: what is still to end after this line are the libraries' own threads and processes
 
 
+def end_with(parent: int) -> None:
+    """Let this process, and all that it started, end soon after its parent has ended or was killed.
+
+    Args:
+        parent: the parent's number; nothing happens where it is this process.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        _end_descendants()
+        os._exit(INTERRUPTED)
+
+    if os.getpid() != parent:
+        threading.Thread(target=watch, daemon=True).start()
+
+
 def _end() -> None:
     """End the processes that this one started, and this one, at once."""
+    _end_descendants()
+    print(f"\n{MESSAGE}", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
+
+
+def _end_descendants() -> None:
     import psutil  # which the extra of grids brings
 
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             process.kill()
-    print(f"\n{MESSAGE}", file=sys.stderr, flush=True)
-    os._exit(INTERRUPTED)
