@@ -170,7 +170,7 @@ def test_save_and_load(result, tmp_path):
     assert load_complete(tmp_path / "a/b", result.config).summary == result.summary
     assert load_complete(tmp_path / "a/b", result.config.with_seed(9)) is None
     assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == [
-        "classes.csv", "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv",
+        "classes.csv", "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv", "weights.safetensors",
     ]  # fmt: skip
 
 

@@ -150,6 +150,12 @@ class VectorModel:
             for name, value in self.unflatten(x, buffers).items():
                 targets[name].copy_(value)
 
+    def loaded(self, x: Tensor, buffers: Tensor | None = None) -> nn.Module:
+        """Return a new module with these parameters and running statistics, in evaluation mode on the CPU."""
+        module = copy.deepcopy(self._module)
+        self.load(module, x, buffers)
+        return module.cpu().eval()
+
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
         """Return a batch in the memory format that the model is fast with: images channels last where it pools.
 

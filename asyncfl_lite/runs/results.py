@@ -1,7 +1,8 @@
 """What a run leaves behind: a summary and tidy tables, in memory and on disk.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
-``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``. Every file appears whole or not at all,
+``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.
+Every file appears whole or not at all,
 ``result.json`` last and with the digests of the others and of itself, so a folder with a sound ``result.json`` is a
 finished run. Another run's finished result is replaced only if that is asked for, and a file of other origin never.
 """
@@ -24,14 +25,16 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.version import __version__
+from asyncfl_lite.models.weights import WEIGHTS, check_ours
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.runs.sources import changed_data, data_of
 from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
+from asyncfl_lite.runs.trained import Trained, saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch import Tensor
+    from torch import Tensor, nn
 
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
@@ -83,6 +86,7 @@ class Result:
         classes: one row per class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
             as its client reported), test_samples, accuracy of the final model on them, predicted (test samples of any
             class that it takes for this one); empty where a sample has more than one label.
+        trained: the trained model, for :meth:`model`; None where it was not saved.
     """
 
     config: Config
@@ -97,6 +101,7 @@ class Result:
     meaning: dict[str, int] | None = None
     data: dict[str, str] = field(default_factory=dict)
     classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
+    trained: Trained | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.meaning is None:
@@ -117,12 +122,33 @@ class Result:
         """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
         return revised(self.meaning, self.config)
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+    def model(self) -> nn.Module:
+        """Return the trained module, a new one each time, in evaluation mode on the CPU.
+
+        Raises:
+            ResultError: when the result was saved without weights.
+            DataError: when the file of weights is gone, or was changed since.
+
+        Example: what the final model takes the first test images for.
+
+        >>> from asyncfl_lite import Config, run
+        >>> from asyncfl_lite.runs.assembly import load_task
+        >>> result = run(Config(task="digits", rounds=2))
+        >>> images = load_task(result.config.task_settings).test_inputs[:5]
+        >>> result.model()(images).argmax(1).shape
+        torch.Size([5])
+        """
+        if self.trained is None:
+            raise ResultError("model: the result was saved without weights; run it again, then save it with weights")
+        return self.trained.make()
+
+    def save(self, folder: str | Path, *, force: bool = False, weights: bool = True) -> Path:
         """Write the result into ``folder`` and return that.
 
         Args:
             folder: is made. What it holds of the same run is replaced.
             force: replace another run's finished result too.
+            weights: keep the trained model too, in ``weights.safetensors``.
 
         Raises:
             ResultError: when the folder holds another run's finished result, or a file of the same name that is no
@@ -146,6 +172,8 @@ class Result:
         }
         for name, text in contents.items():
             write_atomically(folder / name, text)
+        if weights and self.trained is not None:
+            record["weights"] = self.trained.save(folder)
         write_record(folder / "result.json", record)
         return folder
 
@@ -186,6 +214,7 @@ def load_result(folder: str | Path) -> Result:
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
         data=record.get("data", {}),
+        trained=saved(config.model_settings, Path(folder), record.get("weights")),
     )
 
 
@@ -283,6 +312,7 @@ def check_free(
         path = folder / name
         if path.is_file() and path.read_bytes()[: len(begin)] != begin.encode():
             raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
+    check_ours(folder / WEIGHTS)
     try:
         record, _ = _read(folder)
     except ResultError:  # nothing that is finished
