@@ -159,7 +159,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
     whose, defaults = _defaults(arguments) if asked else ("", {})
     about = f"Defaults are those of {whose}; --task and --algorithm beside --help show others."
-    usage = "asyncfl-lite run [--SETTING VALUE ...] [--config FILE] [--out FOLDER [--force]]"
+    usage = "asyncfl-lite run [--SETTING VALUE ...] [--config FILE] [--out FOLDER [--force]] [--import MODULE]"
     run = commands.add_parser("run", help="run one configuration", usage=usage, description=about, allow_abbrev=False)
     for name, field in Fields.model_fields.items():
         option, text = f"--{name.replace('_', '-')}", _help(name, field, defaults) if asked else None
@@ -180,6 +180,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     run.add_argument(
         "--force", action="store_true", help="replace another configuration's result or checkpoint that is in --out"
     )
+    _takes_own(run)
     run.set_defaults(command="run")
 
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
@@ -191,6 +192,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
     grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
     grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
+    _takes_own(grid)
     grid.set_defaults(command="grid")
 
     report = commands.add_parser("report", help="make the report from recorded results")
@@ -205,9 +207,22 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     record.add_argument("--tier", default="laptop", help="smoke, laptop or another; or a file of cells")
     record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
+    _takes_own(record)
     record.set_defaults(command="record")
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
     listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
+    _takes_own(listing)
     listing.set_defaults(command="list")
     return parser
+
+
+def _takes_own(command: argparse.ArgumentParser) -> None:
+    """Let a command take modules that register methods, models, tasks or laws."""
+    command.add_argument(
+        "--import",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="a module or Python file of your own that registers methods, models, tasks or laws; may be repeated",
+    )

@@ -23,6 +23,7 @@ from asyncfl_lite.arguments import BACKENDS, parse
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
 from asyncfl_lite.base.files import text_of
 from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = None
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
+        for place in getattr(options, "import", ()):
+            import_own(located(place, Path.cwd()))
         return COMMANDS[options.command](options)
     except BrokenPipeError:  # who reads the output, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -191,7 +194,8 @@ def _grid(options: argparse.Namespace) -> int:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
     if (options.backend == "dask") != (options.scheduler is not None):
         raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
-    cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only)
+    own = getattr(options, "import")
+    cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept="results", workers=workers)
     print(cost, flush=True)

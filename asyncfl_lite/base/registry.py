@@ -2,7 +2,7 @@
 
 Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
 frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
-package knows the names.
+package knows the names. The class may be in a module of one's own (:mod:`asyncfl_lite.base.plugins`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, shown, unknown_name
+from asyncfl_lite.base.plugins import import_installed, note
 
 T = TypeVar("T")
 
@@ -129,7 +130,7 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return unknown_name("setting", where, model.model_fields)
+        return unknown_name("setting", where, (field.alias or name for name, field in model.model_fields.items()))
     reason = first["msg"].removeprefix("Value error, ")
     if not where:
         return reason
@@ -200,6 +201,7 @@ class Registry(Generic[T]):
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.kind}: {name!r} is registered twice")
             self._entries[name] = cls
+            note(name, cls.__module__)
             return cls
 
         return file
@@ -214,14 +216,17 @@ class Registry(Generic[T]):
         Raises:
             ConfigError: if there is none, with the nearest name.
         """
-        if not isinstance(name, str) or name not in self._entries:
+        if name not in self:
             raise ConfigError(unknown_name(self.kind, name, self._entries))
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
+        if isinstance(name, str) and name not in self._entries:
+            import_installed()
         return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        import_installed()
         return iter(sorted(self._entries))
 
     def describe(self) -> dict[str, str]:

@@ -161,6 +161,7 @@ def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
         "configuration": cell.config.as_dict(),
         "seeds": list(cell.seeds),
         "folder": str(folder),
+        "imports": list(cell.imports),
     }
 
 
