@@ -136,7 +136,7 @@ import sys
 
 class Absent:
     names = {"torchvision", "mlxtend", "transformers", "tokenizers", "datasets", "av", "papermill", "jupyter_client",
-             "ipykernel", "IPython", "nbconvert", "nbformat", "jupyterlab", "ipywidgets", "psutil", "distributed"}
+             "ipykernel", "IPython", "nbconvert", "nbformat", "jupyterlab", "ipywidgets", "distributed"}
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.names:
