@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.lockstep import run_many
     from asyncfl_lite.runs.results import Result, load_result
-    from asyncfl_lite.runs.run import Run, run
+    from asyncfl_lite.runs.run import Run, StopRun, run
     from asyncfl_lite.simulator.simulation import Simulation
     from asyncfl_lite.tasks import Task
 
@@ -28,7 +28,7 @@ HOMES = {
     "runs.config": ("Config",),
     "runs.lockstep": ("run_many",),
     "runs.results": ("Result", "load_result"),
-    "runs.run": ("Run", "run"),
+    "runs.run": ("Run", "StopRun", "run"),
     "simulator.simulation": ("Simulation",),
     "tasks": ("Task",),
 }
@@ -42,6 +42,7 @@ __all__ = [
     "Run",
     "ServerContext",
     "Simulation",
+    "StopRun",
     "Task",
     "Update",
     "__version__",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import nn
 
 from asyncfl_lite.algorithms import Algorithm
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
@@ -20,6 +20,7 @@ from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.trouble import Trouble, troubled
@@ -28,6 +29,19 @@ from asyncfl_lite.tasks import Task, TaskSource
 
 COHORT_UP_TO_FLOP = 1_000_000
 """A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
+
+
+def as_config(given: Config | Mapping[str, Any]) -> Config:
+    """Return a configuration, which may be given as a plain dict of its settings.
+
+    Raises:
+        ConfigError: for anything else.
+    """
+    if isinstance(given, Config):
+        return given
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
+    return Config.from_mapping(dict(given))
 
 
 def load_task(source: TaskSource) -> Task:
@@ -50,7 +64,16 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
-    """Return client -> ``(n_i,)`` places of its samples in the task's training set."""
+    """Return client -> ``(n_i,)`` places of its samples in the task's training set.
+
+    Raises:
+        ConfigError: when samples cannot be dealt out so, or came with other clients.
+    """
+    if task.clients and (config.partition != "given" or config.clients != len(task.clients)):
+        raise ConfigError(
+            f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
+            f"{config.partition!r} with clients={config.clients}"
+        )
     rng, theirs = stream(config.seed, "partition"), np.arange(len(task.labels))
     theirs = np.setdiff1d(theirs, servers_own(config, task))
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
@@ -156,7 +179,7 @@ def make_simulation(
     return kind(
         algorithm,
         config.make_scheduling(),
-        config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
+        prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         rounds=config.rounds,
@@ -170,8 +193,8 @@ def make_simulation(
     )
 
 
-def schedule(config: Config) -> Schedule:
-    """Return who trains when under ``config``, without training anything.
+def schedule(config: Config | Mapping[str, Any]) -> Schedule:
+    """Return who trains when under ``config``, or a dict of its settings, without training anything.
 
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
     update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
@@ -187,6 +210,7 @@ def schedule(config: Config) -> Schedule:
     >>> len(jobs.in_flight)
     4
     """
+    config = as_config(config)
     parts = deal_out(config, load_task(config.task_settings))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
     simulation.run_alone([Outcome(None, num_samples=len(part)) for part in parts])

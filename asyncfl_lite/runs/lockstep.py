@@ -9,18 +9,21 @@ where a library computes it otherwise, they differ as between two machines (:fun
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from asyncfl_lite.base.devices import torch_threads
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.clients.trainer import train_together
+from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
 from asyncfl_lite.runs.results import Result, load_complete
-from asyncfl_lite.runs.run import Run, run_at
+from asyncfl_lite.runs.run import OnEvaluate, OnVersion, Run, StopRun, run_at
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.tasks import Task
 
 
 class _Course:
@@ -33,12 +36,17 @@ class _Course:
         self.server_seconds = 0.0
 
     def advance(self, outcomes: Sequence[Outcome] | None) -> None:
-        """Go on with these outcomes until more jobs are needed; ``jobs`` is None at the end."""
+        """Begin, or go on with these outcomes, until more jobs are needed; ``jobs`` is None at the end."""
         began = time.process_time()
         try:
+            if outcomes is None:
+                self.run.begin()
             self.jobs = next(self.steps) if outcomes is None else self.steps.send(outcomes)
         except StopIteration:
             self.jobs = None
+        except StopRun as stop:
+            self.jobs = None
+            self.run.stop(stop)
         self.server_seconds += time.process_time() - began
 
     def result(self, seconds: float) -> Result:
@@ -47,22 +55,31 @@ class _Course:
 
 
 def run_many(
-    configs: Sequence[Config], *, folders: Sequence[str | Path] | None = None, force: bool = False
+    configs: Sequence[Config | Mapping[str, Any]],
+    *,
+    task: Task | None = None,
+    folders: Sequence[str | Path] | None = None,
+    force: bool = False,
+    on_version: OnVersion | None = None,
+    on_evaluate: OnEvaluate | None = None,
 ) -> list[Result]:
     """Run several configurations at once; jobs whose clients compute the same thing are trained together.
 
     Args:
         configs: such as the seeds of a cell, or several methods on one task with one model.
+        task: one's own data for all of them, in place of those that configurations name.
         folders: one for each configuration, in which it saves itself on the way, and its result at its end. What is
             finished there is read, and what was interrupted goes on.
         force: replace other runs' results and checkpoints that are in the folders.
+        on_version, on_evaluate: as for :func:`.run`, called with the run that made the version; :class:`.StopRun` ends
+            that run alone.
 
     Returns:
         Their results, in order. Timing of a result is the run's own server work and its share, by minibatch
         steps, of the training that it took part in.
 
     Raises:
-        ConfigError: when there are not as many folders as configurations, all different.
+        ConfigError: when there are not as many folders as configurations, all different, or own data too.
         ResultError: before anything is run, as :func:`.run_in`.
 
     Example: three seeds of one run; each follows the schedule that it follows alone.
@@ -75,13 +92,23 @@ def run_many(
     >>> results[0].updates["client"].equals(run(config).updates["client"])
     True
     """
+    if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
+        raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
+    configs, callbacks = (
+        [as_config(config) for config in configs],
+        {"on_version": on_version, "on_evaluate": on_evaluate},
+    )
     if folders is None:
-        return finish_together([Run(config) for config in configs])
+        return finish_together([Run(config, task, **callbacks) for config in configs])
+    if task is not None:
+        raise ConfigError("folders: own data are not in a configuration; save each result by result.save(folder)")
     if len({Path(folder).resolve() for folder in folders}) != len(configs) or len(folders) != len(configs):
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, configs, strict=True))
     found = [load_complete(folder, config) for folder, config in pairs]
-    begun = [run_at(*pair, force=force) for pair, result in zip(pairs, found, strict=True) if result is None]
+    begun = [
+        run_at(*pair, force=force, **callbacks) for pair, result in zip(pairs, found, strict=True) if result is None
+    ]
     new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force)))
     return [next(new) if result is None else result for result in found]
 
@@ -102,7 +129,6 @@ def finish_together(runs: Sequence[Run], ended: Callable[[Run, Result], None] | 
     with saved_when_interrupted(runs) as stops, torch_threads(threads):
         courses = [_Course(run) for run in runs]
         for course in courses:
-            course.run.begin()
             course.advance(None)
         while True:
             for place, course in enumerate(courses):

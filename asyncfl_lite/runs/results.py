@@ -60,7 +60,8 @@ this. Leave both for changes of speed, rounding or wording, and for new settings
 
 Standing = Literal["complete", "stale", "changed", "missing"]
 """Of what is recorded: a finished result of just this configuration; one whose meaning has changed since
-(:data:`MEANING`); one of another configuration or of other data; none, or a damaged one."""
+(:data:`MEANING`); one of another configuration or of other data, or that a callback stopped; none, or a damaged
+one."""
 
 
 @dataclass
@@ -116,6 +117,11 @@ class Result:
     def is_constant_answer(self) -> bool:
         """Whether the final model answers one class for everything, see :func:`.is_constant_answer`."""
         return is_constant_answer(self.summary)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why a callback stopped the run before its end, or None; see :class:`.StopRun`."""
+        return self.summary.get("stopped")
 
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
@@ -188,7 +194,8 @@ class Result:
         accuracy = f"{s['final_accuracy']:.4f}{' (constant answer)' * self.is_constant_answer}"
         return (
             f"Result({c.algorithm} on {self.own_task or c.task}, seed {c.seed}: accuracy {accuracy} "
-            f"at version {s['versions']}, virtual time {s['virtual_time']:.1f})"
+            f"at version {s['versions']}, virtual time {s['virtual_time']:.1f}"
+            f"{f', stopped: {self.stopped}' if self.stopped else ''})"
         )
 
 
@@ -358,7 +365,7 @@ def standing(folder: str | Path, config: Config) -> Standing:
         record, _ = _read(Path(folder))
     except ResultError:
         return "missing"
-    if _other_run(record, config, None, data_of(config)):
+    if _other_run(record, config, None, data_of(config)) or record["summary"].get("stopped"):
         return "changed"
     return "stale" if revised(record.get("meaning", {}), config) else "complete"
 

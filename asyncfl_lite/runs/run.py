@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,13 @@ from torch import nn
 
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import check_device, torch_threads
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import initial_model
-from asyncfl_lite.runs.assembly import deal_out, fit_model, load_task, make_simulation, servers_own
+from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, load_task, make_simulation, servers_own
 from asyncfl_lite.runs.checkpoints import (
     check_place,
     identity_of,
@@ -36,7 +37,15 @@ from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.progress import Progress, Shown
 from asyncfl_lite.runs.results import Result, check_free, load_complete
 from asyncfl_lite.runs.sources import data_of, started_from
-from asyncfl_lite.runs.summary import class_summary, classes_of, curve_summary, trouble_summary, update_summary
+from asyncfl_lite.runs.summary import (
+    class_summary,
+    classes_of,
+    client_summary,
+    curve_summary,
+    score_clients,
+    trouble_summary,
+    update_summary,
+)
 from asyncfl_lite.runs.trained import Trained
 from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
@@ -44,14 +53,38 @@ from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
+OnVersion = Callable[["Run"], None]
+OnEvaluate = Callable[["Run", dict[str, float]], None]
+"""What callbacks are: see :func:`run`."""
+
+
+class StopRun(Exception):
+    """Raised by a callback to end its run after the version at hand; the result's ``stopped`` is its message.
+
+    Callbacks are given to :func:`run`; its result is complete but for what would have come.
+
+    Example: early stopping, when the accuracy has not risen for twenty versions.
+
+    >>> from asyncfl_lite import Config, StopRun, run
+    >>> def early(run, row):
+    ...     best = max(run.curve_rows, key=lambda row: row["accuracy"])
+    ...     if row["version"] - best["version"] >= 20:
+    ...         raise StopRun(f"no gain since version {best['version']}")
+    >>> result = run(Config(task="digits", client_lr=0.0, rounds=100, eval_every=5), on_evaluate=early)
+    >>> result.stopped, result.summary["versions"]
+    ('no gain since version 0', 20)
+    """
+
 
 def run(
-    config: Config,
+    config: Config | Mapping[str, Any],
     *,
     task: Task | None = None,
     checkpoint: str | Path | None = None,
     weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
     progress: Shown = False,
+    on_version: OnVersion | None = None,
+    on_evaluate: OnEvaluate | None = None,
 ) -> Result:
     """Run ``config`` from beginning to end.
 
@@ -62,7 +95,7 @@ def run(
     Accuracies reproduce as distributions over seeds.
 
     Args:
-        config: what to run.
+        config: what to run; a plain dict of settings is taken too.
         task: one's own data, in place of the one that ``config.task`` names.
         checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions and every
             ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
@@ -71,6 +104,10 @@ def run(
         weights: to start from, in place of random ones: a file, a state dict, a module, or a saved result's folder. It
             is another way to write ``initial="weights"``, and the configuration of the result says so.
         progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
+        on_version: called with the :class:`Run` after every version.
+        on_evaluate: called with the :class:`Run` and the new row of its curve (``version``, ``time``, ``updates``,
+            ``accuracy``, ``loss`` and the task's own scores) after every evaluation, that of version 0 and the last
+            included. Either ends the run by raising :class:`StopRun`; neither may change the run.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.
@@ -86,7 +123,7 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    started = Run(config, task, checkpoint, weights)
+    started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
     result = started.finish(progress=progress)
     started.remove_checkpoints()
     return result
@@ -115,13 +152,13 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
     return result
 
 
-def run_at(folder: str | Path, config: Config, *, force: bool = False) -> Run:
+def run_at(folder: str | Path, config: Config, *, force: bool = False, **callbacks: Any) -> Run:
     """Return a run of ``config``, not begun, that saves itself in ``folder``; see :func:`run_in`."""
     check_free(folder, config, force=force)
     checkpoint = Path(folder) / "checkpoint.pt"
     if force:
         remove_others(checkpoint, identity_of(config, data_of(config)))
-    return Run(config, checkpoint=checkpoint)
+    return Run(config, checkpoint=checkpoint, **callbacks)
 
 
 class Run:
@@ -132,15 +169,26 @@ class Run:
         data: digests of what it reads that is not in the configuration, see :func:`.data_of`.
         identity: what a checkpoint must have in common with it, see :func:`.identity_of`.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
+        algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
+        curve_rows: the rows of its curve so far.
+        stopped: why a callback stopped it, or None.
     """
 
     def __init__(
         self,
-        config: Config,
+        config: Config | Mapping[str, Any],
         task: Task | None = None,
         checkpoint: str | Path | None = None,
         weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+        *,
+        on_version: OnVersion | None = None,
+        on_evaluate: OnEvaluate | None = None,
     ) -> None:
+        config = as_config(config)
+        if not isinstance(task, Task | None):
+            raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
+        self.on_version, self.on_evaluate = on_version, on_evaluate
+        self.stopped: str | None = None
         config, self.weights = (config, None) if weights is None else started_from(config, weights)
         self.config = config
         check_device(config.device)
@@ -276,16 +324,26 @@ class Run:
             Progress(progress, self.config.rounds, self.config.horizon, lambda: self.curve_rows) as shown,
         ):
             self.simulation.version_observers.append(lambda simulation: shown.at(simulation.algorithm.version))
-            self.begin()
-            self.simulation.run(stops.allowed()(self.train))
+            try:
+                self.begin()
+                self.simulation.run(stops.allowed()(self.train))
+            except StopRun as stop:
+                self.stop(stop)
             return self.result(time.perf_counter() - wall, time.process_time() - processor)
+
+    def stop(self, why: StopRun) -> None:
+        """Note that a callback has stopped the run."""
+        self.stopped = str(why) or "by a callback"
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Return the result of a run that is at its end, which took so long."""
         if self.curve_rows[-1]["time"] != self.simulation.clock:
-            self._record()
+            with suppress(StopRun):  # it is at its end
+                self._record()
         curve = pd.DataFrame(self.curve_rows)
         who = who_did_what(self.simulation, self.parts)
+        if self.task.clients:
+            who = who._replace(clients=score_clients(who.clients, self.task, self._predict, self.parts))
         classes = classes_of(self.task, self._predict, self.parts, who.updates)
         return Result(
             self.config,
@@ -319,6 +377,8 @@ class Run:
             "training": "cohort" if self.trainer.cohort else "one by one",
             "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
             **class_summary(classes),
+            **client_summary(who.clients),
+            **({} if self.stopped is None else {"stopped": self.stopped}),
             **({} if self.config.trouble.none else trouble_summary(who)),
         }
 
@@ -329,6 +389,8 @@ class Run:
             self._record()
         if every is not None and version % every == 0:
             self.save()
+        if self.on_version is not None:
+            self.on_version(self)
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
         """Save where so much time has passed since the last time that it is due."""
@@ -343,11 +405,12 @@ class Run:
         self.saved_at = time.monotonic()
 
     def _record(self) -> None:
-        self.curve_rows.append(
-            {
-                "version": self.algorithm.version,
-                "time": self.simulation.clock,
-                "updates": len(self.simulation.arrivals),
-                **self.evaluate(),
-            }
-        )
+        row = {
+            "version": self.algorithm.version,
+            "time": self.simulation.clock,
+            "updates": len(self.simulation.arrivals),
+            **self.evaluate(),
+        }
+        self.curve_rows.append(row)
+        if self.on_evaluate is not None:
+            self.on_evaluate(self, dict(row))

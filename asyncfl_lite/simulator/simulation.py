@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from asyncfl_lite.base.errors import SimulationError
+from asyncfl_lite.base.errors import SimulationError, shown
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job
 from asyncfl_lite.simulator.scheduling import Scheduling
@@ -311,10 +311,14 @@ class Simulation:
             for observe in self.observers:
                 observe(self, arrival)
 
+    def _impossible_duration(self, client: int, duration: object) -> SimulationError:
+        return SimulationError(
+            f"delay: {type(self.delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
+            f"for client {client}"
+        )
+
     @staticmethod
     def _impossible(job: Job) -> SimulationError:
-        if math.isnan(job.finish_time):
-            return SimulationError(f"client {job.client} has no arrival time: its delay is not a number")
         return SimulationError(f"client {job.client} reported without one dispatch before it")
 
     def _check_progress(self, job: Job, refused: str) -> None:
@@ -352,6 +356,12 @@ class Simulation:
             raise SimulationError(f"client {client} was dispatched while it was training") from None
         algorithm, clock, number = self.algorithm, self.clock, self.sequence_no
         duration = self.delays.draw(client, self.delay_stream)
+        try:
+            sound = 0 <= duration < math.inf
+        except (TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise self._impossible_duration(client, duration)
         job = Job(
             clock + duration,
             number,
