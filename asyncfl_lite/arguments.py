@@ -48,6 +48,13 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(line)
 
 
+class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Says each option's default, if it has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default else action.help
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the command line into options, of which ``command`` is the subcommand.
 
@@ -183,11 +190,13 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     _takes_own(run)
     run.set_defaults(command="run")
 
-    grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
+    grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=_Defaults)
     grid.add_argument("file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …")
     grid.add_argument("--paper", default="all", help="only this paper's cells")
     grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
-    grid.add_argument("--workers", type=_workers, default=1, help="processes, each with one torch thread")
+    grid.add_argument(
+        "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
+    )
     grid.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
     grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
@@ -195,7 +204,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     _takes_own(grid)
     grid.set_defaults(command="grid")
 
-    report = commands.add_parser("report", help="make the report from recorded results")
+    report = commands.add_parser("report", help="make the report from recorded results", formatter_class=_Defaults)
     report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another; or a file of cells")
     report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     report.add_argument(
@@ -203,7 +212,9 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     )
     report.set_defaults(command="report")
 
-    record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
+    record = commands.add_parser(
+        "record", help="keep a tier's results as two small tables, for the repository", formatter_class=_Defaults
+    )
     record.add_argument("--tier", default="laptop", help="smoke, laptop or another; or a file of cells")
     record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     record.add_argument("--results", type=_folder, default="results", help="folder of the tables")

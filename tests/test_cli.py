@@ -112,6 +112,15 @@ def test_help_and_what_is_wrong_with_an_option_need_no_torch(arguments):
     assert done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
 
 
+def test_the_other_commands_say_their_defaults_too(capsys):
+    with pytest.raises(SystemExit):
+        main(["grid", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in ("1 to 1024 (default: 1)", "loky|dask", "(default: loky)", "folder of results (default: runs)"):
+        assert part in shown
+    assert "None" not in shown and "False" not in shown and "[]" not in shown
+
+
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
