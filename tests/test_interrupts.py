@@ -100,6 +100,17 @@ def test_a_second_interrupt_ends_it_at_once(tmp_path, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_another_signal_meanwhile_does_not(tmp_path, monkeypatch):
+    """Jupyter ends a kernel with one kind of signal after another; and a run that is being saved is saved."""
+    config = Config(**SMALL)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        signalled(patch, Run, "evaluate", 2, signal.SIGINT)
+        signalled(patch, Run, "evaluate", 2, signal.SIGTERM)
+        signalled(patch, Run, "state", 1, signal.SIGINT)
+        run(config, checkpoint=tmp_path / "run.pt")
+    assert Run(config, checkpoint=tmp_path / "run.pt").resume()
+
+
 def test_without_a_place_and_in_other_threads_signals_are_left_alone(tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as told:
         signalled(patch, Run, "evaluate", 2)

@@ -2,7 +2,7 @@
 
 Python handles a signal wherever it happens to be, in the middle of an aggregation too. A run can be saved where it
 waits for jobs to be trained, and most of its time goes by there. So an interrupt ends training at once, and anything
-else as soon as the next training would begin. A second interrupt ends everything at once, and nothing more is saved.
+else as soon as the next training would begin. The same signal once more ends that wait, and nothing more is saved.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ class Stops:
         self._allowed = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Stop where that is allowed; the second time anywhere."""
-        if self.signal is not None:
+        """Stop where that is allowed; anywhere, when the same signal comes again."""
+        if number == self.signal:
             raise KeyboardInterrupt
-        self.signal = number
-        self.check()
+        if self.signal is None:  # who ends a kernel sends several kinds, one after another
+            self.signal = number
+            self.check()
 
     def check(self, at_the_end: bool = False) -> None:
         """Stop if that was asked for and is allowed."""
@@ -89,6 +90,8 @@ def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
         yield stops
         stops.check(at_the_end=True)
     except _Stop:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
         unfinished = [run for run in runs if run.checkpoint is not None]
         for run in unfinished:
             run.save()
