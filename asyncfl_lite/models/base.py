@@ -123,7 +123,7 @@ def _check_module(name: str, module: nn.Module) -> None:
         module: what its ``build`` returned.
 
     Raises:
-        ConfigError: for something else than a module, lazy layers, no trained parameters, or some that are not float32.
+        ConfigError: for something else than a module, for lazy layers, and without parameters that are trained.
     """
     if not isinstance(module, nn.Module):
         raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
@@ -133,14 +133,9 @@ def _check_module(name: str, module: nn.Module) -> None:
             f"model: {name!r} has a lazy layer ({lazy} has no shape yet); give its size, or call the module in build() "
             "once on torch.zeros(2, *input_shape)"
         )
-    trained = {place: parameter for place, parameter in parameters.items() if parameter.requires_grad}
-    if not trained:
+    if not any(parameter.requires_grad for parameter in parameters.values()):
         found = "requires_grad is False for all of them" if parameters else "it has none at all"
         raise ConfigError(f"model: {name!r} has no parameters to train ({found})")
-    for place, parameter in trained.items():
-        if parameter.dtype != torch.float32:
-            kind = str(parameter.dtype).removeprefix("torch.")
-            raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
 
 
 class _FlopCount(TorchDispatchMode):

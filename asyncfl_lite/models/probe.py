@@ -37,9 +37,13 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
         Whether it draws random numbers in training, as dropout does.
 
     Raises:
-        ConfigError: when the outputs are not of that shape, when a call fails, or when outputs depend on more than
-            weights, inputs and torch's random numbers.
+        ConfigError: when parameters are not float32, when the outputs are not of that shape, when a call fails, or when
+            outputs depend on more than weights, inputs and torch's random numbers.
     """
+    for place, parameter in model.module.named_parameters():
+        if parameter.requires_grad and parameter.dtype != torch.float32:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
     tried = _Tried(name, model, *model.flatten(), _two(inputs))
     tried.check_in_use(output_shape)
     return tried.check_in_training()
