@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asyncfl_lite.base.errors import ConfigError, SimulationError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
@@ -38,6 +38,7 @@ RETRIES = 2
 """How often a cell whose worker was lost is begun again."""
 BEGUN = ".begun"
 """File in a cell's folder while it runs: how often it was begun."""
+TLS_FILES = "DASK_DISTRIBUTED__COMM__TLS__" + " and …".join(("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
 SCHEDULER_SECONDS = 30
 """Seconds to wait for a scheduler's answer, and for its first worker."""
 
@@ -194,6 +195,8 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
                     yield future.result()
                 elif future.cancelled():  # which nobody here did
                     raise SimulationError(f"scheduler: {scheduler} is gone; the same command goes on with another")
+                elif isinstance(future.exception(), AsyncFLError | ImportError):  # its code is not on that machine
+                    yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
                 elif _times_begun(cell, runs) <= RETRIES:  # lost with workers on which it only waited, or moved on
                     again = client.submit(job, cell, pure=False)
                     futures[again] = cell
@@ -215,7 +218,12 @@ def connected(scheduler: str) -> Iterator[Client]:
     with needs("dask", "backend 'dask'"):
         from distributed import Client
     _check_answers(scheduler)
-    client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
+    _check_certificates(scheduler)
+    try:
+        client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
+    except OSError as trouble:  # the library's own errors of connections are such
+        why = f"what answers at {scheduler!r} is no Dask scheduler of that kind ({reason(trouble)})"
+        raise ConfigError(f"scheduler: {why}; one with TLS is spoken to as tls://HOST:PORT") from None
     with client:
         try:
             client.wait_for_workers(1, timeout=SCHEDULER_SECONDS)
@@ -237,8 +245,21 @@ def _check_answers(scheduler: str) -> None:
     try:
         socket.create_connection((parts.hostname, parts.port), timeout=SCHEDULER_SECONDS).close()
     except OSError as trouble:
-        reason = trouble.strerror or str(trouble)
-        raise ConfigError(f"scheduler: nothing answers at {scheduler!r} ({reason})") from None
+        raise ConfigError(f"scheduler: nothing answers at {scheduler!r} ({reason(trouble)})") from None
+
+
+def _check_certificates(scheduler: str) -> None:
+    """Refuse TLS without certificates, of which Dask's client would not say what is missing."""
+    from distributed import Security
+
+    if not scheduler.startswith("tls:"):
+        return
+    try:
+        context = Security().get_connection_args("client").get("ssl_context")
+    except OSError as trouble:
+        raise ConfigError(f"scheduler: the files of {TLS_FILES} cannot be read ({reason(trouble)})") from None
+    if context is None:
+        raise ConfigError(f"scheduler: tls:// needs certificates, whose files are named by {TLS_FILES}")
 
 
 def count_workers(scheduler: str) -> int:
