@@ -250,7 +250,8 @@ def _check_answers(scheduler: str) -> None:
 
 def _check_certificates(scheduler: str) -> None:
     """Refuse TLS without certificates, of which Dask's client would not say what is missing."""
-    from distributed import Security
+    with needs("dask", "backend 'dask'"):
+        from distributed import Security
 
     if not scheduler.startswith("tls:"):
         return
