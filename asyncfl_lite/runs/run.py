@@ -16,7 +16,8 @@ from torch import nn
 
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import check_device, torch_threads
-from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, reason, shown
+from asyncfl_lite.base.files import DAMAGE
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
@@ -283,8 +284,14 @@ class Run:
         if self.checkpoint is None:
             return False
         saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
-        if saved is not None:
-            self.restore(saved)
+        try:
+            if saved is not None:
+                self.restore(saved)
+        except AsyncFLError:
+            raise
+        except (*DAMAGE, RuntimeError) as error:  # its digest is right: it was made so
+            what = f"{type(error).__name__}: {reason(error)}"
+            raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
         return saved is not None
 
     def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
