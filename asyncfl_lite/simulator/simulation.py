@@ -275,7 +275,7 @@ class Simulation:
         else:
             self.refused_in_a_row = 0
             self.accepted_in_a_row = 0 if made_version else self.accepted_in_a_row + 1
-            if self.accepted_in_a_row >= self.most_accepted:
+            if self.accepted_in_a_row >= MOST_ACCEPTED and self.accepted_in_a_row >= self.most_accepted:
                 raise self._no_version()
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
