@@ -33,7 +33,8 @@ def test_certificates_that_are_missing_or_cannot_be_read_are_named(tmp_path):
         assert "tls:// needs certificates, whose files are named by DASK_DISTRIBUTED__COMM__TLS__CA" in refused(address)
         (tmp_path / "ca.pem").write_text("no certificate")
         for file in ("missing.pem", "ca.pem"):
-            with dask.config.set({"distributed.comm.tls.ca-file": str(tmp_path / file)}):
+            names = ("ca-file", "client.cert", "client.key")
+            with dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / file) for name in names}):
                 assert "the files of DASK_DISTRIBUTED__COMM__TLS__CA_FILE and" in refused(address)
 
 

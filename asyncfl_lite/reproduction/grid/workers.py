@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
@@ -97,7 +97,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
     try:
         claimed = claim(cell.folder(runs), grid)
     except OSError as trouble:  # in that cell's place: the others go on
-        return cell.name, f"{type(trouble).__name__}: {trouble}"
+        return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
     if isinstance(claimed, Elsewhere):
         return cell.name, claimed
     with held(claimed):
