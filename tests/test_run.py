@@ -215,7 +215,7 @@ def test_a_full_disk_leaves_what_was_there(result, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ResultError, match="curve.csv: cannot be written .No space left on device"):
-        run(Config(**SMALL)).save(tmp_path)
+        run(Config(**SMALL)).save(tmp_path, force=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
