@@ -33,12 +33,12 @@ help:  ## list the targets
 
 setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml setup.py constraints.txt
 	@echo "Making the environment in $(VENV): about 2 minutes and 6 GB, torch being most of it."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	@$(PYTHON) -m venv $(VENV)
 	@test -z "$(TORCH_INDEX)" || $(BIN)/python -m pip install -qq --index-url "$(TORCH_INDEX)" -c constraints.txt torch torchvision
-	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[test]'
+	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[all,test]'
 	@touch $@
 
 reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermill, then the report (the main job)

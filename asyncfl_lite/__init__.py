@@ -6,16 +6,33 @@
 50
 """
 
-from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.version import __version__
-from asyncfl_lite.runs.assembly import schedule
-from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.lockstep import run_many
-from asyncfl_lite.runs.results import Result, load_result
-from asyncfl_lite.runs.run import Run, run
-from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.tasks import Task
+
+if TYPE_CHECKING:
+    from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
+    from asyncfl_lite.runs.assembly import schedule
+    from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.lockstep import run_many
+    from asyncfl_lite.runs.results import Result, load_result
+    from asyncfl_lite.runs.run import Run, StopRun, run
+    from asyncfl_lite.simulator.simulation import Simulation
+    from asyncfl_lite.tasks import Task
+
+HOMES = {
+    "algorithms": ("Algorithm", "ServerContext", "Update", "make_algorithm"),
+    "runs.assembly": ("schedule",),
+    "runs.config": ("Config",),
+    "runs.lockstep": ("run_many",),
+    "runs.results": ("Result", "load_result"),
+    "runs.run": ("Run", "StopRun", "run"),
+    "simulator.simulation": ("Simulation",),
+    "tasks": ("Task",),
+}
+"""Module -> what is taken from it when it is first asked for: torch takes seconds to import, ``--help`` must not."""
 
 __all__ = [
     "Algorithm",
@@ -25,6 +42,7 @@ __all__ = [
     "Run",
     "ServerContext",
     "Simulation",
+    "StopRun",
     "Task",
     "Update",
     "__version__",
@@ -34,3 +52,17 @@ __all__ = [
     "run_many",
     "schedule",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    for module, names in HOMES.items():
+        if name in names:
+            globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what can be asked for."""
+    return sorted({*globals(), *__all__})

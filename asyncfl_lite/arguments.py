@@ -1,14 +1,36 @@
-"""The command line's arguments. The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields."""
+"""The command line's arguments. The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields.
+
+Nothing here needs torch: help, and what is wrong with an option, are there at once.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
+from asyncfl_lite.base.version import __version__
 
-GROUP_OPTIONS = "a setting of its own as name=value; may be repeated"
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+GROUP_OPTIONS = "name=value; may be repeated"
+REGISTRIES = {
+    "task": "TASKS",
+    "model": "MODELS",
+    "algorithm": "ALGORITHMS",
+    "delay": "DELAYS",
+    "partition": "PARTITIONS",
+    "redispatch": "SCHEDULING",
+    "selection": "SELECTIONS",
+    "initial": "INITIALISERS",
+}
+"""Setting -> the registry that knows its names."""
+BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
 MOST_WORKERS = 1024
 
@@ -26,6 +48,13 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(line)
 
 
+class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Says each option's default, if it has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default else action.help
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the command line into options, of which ``command`` is the subcommand.
 
@@ -34,8 +63,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     Raises:
         ConfigError: a line on what is wrong and what is allowed.
     """
-    parser = _parser()
-    if not arguments or arguments[0] not in (*parser.commands, "-h", "--help"):
+    parser = _parser(arguments)
+    if not arguments or arguments[0] not in (*parser.commands, "-h", "--help", "--version"):
         parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
     written = {_with_dashes(text): text for text in arguments}
     options, left = parser.parse_known_args([_with_dashes(text) for text in arguments])
@@ -72,54 +101,139 @@ def _workers(text: str) -> int:
     raise argparse.ArgumentTypeError(f"must be {allowed}, got {shown(text) if number is None else number}")
 
 
-def _parser() -> _Parser:
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.groups import GROUPS
+@cache
+def registered() -> dict[str, list[str]]:
+    """Return registry -> the names that the package's own classes are filed under, read from its source.
+
+    Importing the classes would take torch's seconds.
+    """
+    found: dict[str, list[str]] = {}
+    for file in Path(__file__).parent.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for registry, name in re.findall(r'^@(\w+)\.register\("(\w+)"\)', text, re.M):
+            found.setdefault(registry, []).append(name)
+    return {registry: sorted(names) for registry, names in found.items()}
+
+
+def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return whose defaults help shows, and these: of the task and the method that stand beside ``--help``."""
+    from asyncfl_lite.runs.defaults import COMMON, defaults
+    from asyncfl_lite.runs.fields import Fields
+
+    chosen = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("task", "algorithm", "setup"):
+        chosen.add_argument(f"--{name}", nargs="?", default=COMMON.get(name))
+    given, _ = chosen.parse_known_args(arguments)
+    own = {name: field.default for name, field in Fields.model_fields.items() if not field.is_required()}
+    named = {"task": given.task, "algorithm": given.algorithm}
+    return f"{given.algorithm} on {given.task}", {**own, **defaults(**named, setup=given.setup), **named}
+
+
+def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
+    """Return what a setting is, its default and what it may be."""
+    if _is_group(field):
+        parts = [GROUP_OPTIONS]
+        default = " ".join(f"{key}={value}" for key, value in (defaults.get(name) or {}).items())
+    else:
+        kinds = get_args(field.annotation) or (field.annotation,)
+        bounds = [f"{word} {value:,.12g}" for limit in field.metadata for key, word in BOUNDS.items()
+                  if (value := getattr(limit, key, None)) is not None]  # fmt: skip
+        names = registered().get(REGISTRIES.get(name, ""), [])
+        parts = ["one of " + ", ".join(names)] if names else [" and ".join(bounds)] if bounds else []
+        if bool in kinds:
+            parts = ["true or false"]
+        elif not names and all(isinstance(kind, str) for kind in kinds):
+            parts = ["one of " + ", ".join(kinds)]
+        default = defaults.get(name, "by the method") if name in defaults or field.is_required() else "none"
+        default = "none" if default is None else str(default)
+    return "; ".join([field.description, *parts, *([f"default: {default}"] if default else [])]).replace("%", "%%")
+
+
+def _is_group(field: FieldInfo) -> bool:
+    from asyncfl_lite.base.registry import Settings
+
+    return field.annotation is Settings
+
+
+def _parser(arguments: Sequence[str] = ()) -> _Parser:
+    from asyncfl_lite.runs.fields import Fields
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
+    parser.add_argument("--version", action="version", version=f"asyncfl-lite {__version__}")
     commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")
     parser.commands = commands.choices
 
-    run = commands.add_parser("run", help="run one configuration", allow_abbrev=False)
-    for name, field in Config.model_fields.items():
-        option = f"--{name.replace('_', '-')}"
-        if name in GROUPS:
-            run.add_argument(
-                option, action="append", metavar="NAME=VALUE", help=f"{field.description}: {GROUP_OPTIONS}"
-            )
+    asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
+    whose, defaults = _defaults(arguments) if asked else ("", {})
+    about = f"Defaults are those of {whose}; --task and --algorithm beside --help show others."
+    usage = "asyncfl-lite run [--SETTING VALUE ...] [--config FILE] [--out FOLDER [--force]] [--import MODULE]"
+    run = commands.add_parser("run", help="run one configuration", usage=usage, description=about, allow_abbrev=False)
+    for name, field in Fields.model_fields.items():
+        option, text = f"--{name.replace('_', '-')}", _help(name, field, defaults) if asked else None
+        if _is_group(field):
+            run.add_argument(option, action="append", metavar="NAME=VALUE", help=text)
+        elif name == "seed":
+            run.add_argument(option, action="append", metavar="SEED", help=f"{text}; may be repeated" if text else None)
         else:
-            run.add_argument(option, metavar=name.upper(), help=field.description)
+            run.add_argument(option, metavar=name.upper(), help=text)
+    run.add_argument(
+        "--config",
+        metavar="FILE",
+        help="settings as JSON or YAML, or the result.json of a run; options come before them",
+    )
     run.add_argument(
         "--out", type=_folder, metavar="FOLDER", help="write the result there; what is finished there is not run again"
     )
+    run.add_argument(
+        "--force", action="store_true", help="replace another configuration's result or checkpoint that is in --out"
+    )
+    _takes_own(run)
     run.set_defaults(command="run")
 
-    grid = commands.add_parser("grid", help="run a grid of experiments through papermill")
-    grid.add_argument("file", help="experiments/<tier>.yaml")
+    grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=_Defaults)
+    grid.add_argument("file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …")
     grid.add_argument("--paper", default="all", help="only this paper's cells")
     grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
-    grid.add_argument("--workers", type=_workers, default=1, help="processes, each with one torch thread")
+    grid.add_argument(
+        "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
+    )
     grid.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
     grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
     grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
+    _takes_own(grid)
     grid.set_defaults(command="grid")
 
-    report = commands.add_parser("report", help="make the report from recorded results")
-    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another file of experiments/")
+    report = commands.add_parser("report", help="make the report from recorded results", formatter_class=_Defaults)
+    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another; or a file of cells")
     report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     report.add_argument(
         "--results", type=_folder, default="results", help="folder of the tables for what is not in --runs"
     )
     report.set_defaults(command="report")
 
-    record = commands.add_parser("record", help="keep a tier's results as two small tables, for the repository")
-    record.add_argument("--tier", default="laptop", help="smoke, laptop or another tier")
+    record = commands.add_parser(
+        "record", help="keep a tier's results as two small tables, for the repository", formatter_class=_Defaults
+    )
+    record.add_argument("--tier", default="laptop", help="smoke, laptop or another; or a file of cells")
     record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
+    _takes_own(record)
     record.set_defaults(command="record")
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
     listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
+    _takes_own(listing)
     listing.set_defaults(command="list")
     return parser
+
+
+def _takes_own(command: argparse.ArgumentParser) -> None:
+    """Let a command take modules that register methods, models, tasks or laws."""
+    command.add_argument(
+        "--import",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="a module or Python file of your own that registers methods, models, tasks or laws; may be repeated",
+    )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import re
 import shutil
+import statistics
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -19,16 +21,24 @@ from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.arguments import BACKENDS, parse
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
+from asyncfl_lite.base.files import text_of
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from asyncfl_lite.runs.config import Config
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    options = None
     try:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
+        for place in getattr(options, "import", ()):
+            import_own(located(place, Path.cwd()))
         return COMMANDS[options.command](options)
     except BrokenPipeError:  # who reads the output, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -38,9 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"asyncfl-lite: {line}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(MESSAGE, file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"asyncfl-lite: {interrupt}" if str(interrupt) else _when_interrupted(options), file=sys.stderr)
         return INTERRUPTED
+
+
+def _when_interrupted(options: argparse.Namespace | None) -> str:
+    """Return in one line what is kept of a command that was interrupted and could not say so itself."""
+    if options is not None and options.command == "grid":
+        return MESSAGE
+    if options is None or options.command != "run":
+        return "asyncfl-lite: interrupted"
+    if options.out is None:
+        return "asyncfl-lite: interrupted; nothing is kept, as only a run with --out FOLDER saves itself"
+    return f"asyncfl-lite: interrupted; what {options.out} holds is kept, and the same command goes on from that"
 
 
 def _in_one_line(error: Exception) -> str | None:
@@ -55,27 +76,94 @@ def _in_one_line(error: Exception) -> str | None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.config import Config
-    from asyncfl_lite.runs.groups import GROUPS
     from asyncfl_lite.runs.results import check_writable
     from asyncfl_lite.runs.run import run, run_in
 
-    given: dict[str, Any] = {}
-    for name in Config.model_fields:
-        value = getattr(options, name)
-        if value is not None:
-            given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
-    config, progress = Config(**given), sys.stderr.isatty()
+    configs, results = _configs(options), []
     if options.out:
         check_writable(options.out)
-    result = run_in(options.out, config, progress=progress) if options.out else run(config, progress=progress)
-    for name, value in result.summary.items():
-        print(f"{name:24} {value:.4f}" if isinstance(value, float) else f"{name:24} {value}")
-    if result.is_constant_answer:
+    for config in configs:
+        progress = True if sys.stderr.isatty() else "lines"
+        if len(configs) > 1:
+            print(f"seed {config.seed}", file=sys.stderr, flush=True)
+        if options.out:
+            folder = Path(options.out) / f"seed-{config.seed}" if len(configs) > 1 else options.out
+            results.append(run_in(folder, config, progress=progress, force=options.force))
+        else:
+            results.append(run(config, progress=progress))
+    for name in results[0].summary:
+        print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
+    if any(result.is_constant_answer for result in results):
         print("constant answer: the final model answers one class for every test sample; it did not train")
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
+
+
+def _configs(options: argparse.Namespace) -> list[Config]:
+    """Return what is to be run: the settings of a file, if there is one, and before them the options; for each seed."""
+    from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.groups import GROUPS
+
+    given: dict[str, Any] = {}
+    for name in Config.model_fields:
+        value = getattr(options, name)
+        if value is not None and name != "seed":
+            given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
+    if options.config is not None:
+        given = _added_to(_read_settings(Path(options.config)), given)
+    seeds = [seed for text in options.seed or [] for seed in text.split(",")]
+    if len(set(seeds)) < len(seeds):
+        raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
+    return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
+
+
+def _read_settings(path: Path) -> Any:
+    """Return the settings that a file holds: JSON or YAML, or the ``result.json`` of a run, which may be its folder."""
+    import yaml
+
+    path = path / "result.json" if path.is_dir() else path
+    text = text_of(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            content = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise ConfigError(f"config: {path} is neither JSON nor YAML ({reason(error)})") from None
+    if isinstance(content, dict) and "config_hash" in content:
+        content = content.get("config")
+    if not isinstance(content, dict):
+        raise ConfigError(f"config: {path} must hold settings by name, got {shown(content)}")
+    return content
+
+
+def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return written settings with those that are given in their place.
+
+    Another model, method or law than the written one comes without its settings.
+    """
+    from asyncfl_lite.runs.defaults import without_replaced
+    from asyncfl_lite.runs.groups import GROUPS
+
+    merged = {**without_replaced(written, given), **given}
+    for group, (name, _) in GROUPS.items():
+        if name in given and given[name] != written.get(name):
+            merged[group] = given.get(group, {})
+        elif isinstance(written.get(group), dict):
+            merged[group] = {**written[group], **given.get(group, {})}
+    if "partition" in given and given["partition"] != written.get("partition") and "alpha" not in given:
+        merged.pop("alpha", None)
+    return merged
+
+
+def _over_seeds(values: Sequence[Any]) -> str:
+    """Return one number of a summary, or its mean and deviation over several runs; what is no number as it is."""
+    if len(set(values)) == 1:
+        return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
+    if all(isinstance(value, int | float) for value in values):
+        return f"{statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}"
+    return ", ".join(dict.fromkeys(map(str, values)))
 
 
 def _plain(text: str) -> str | None:
@@ -100,12 +188,14 @@ def _grid(options: argparse.Namespace) -> int:
     from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED, estimate
     from asyncfl_lite.reproduction.grid.run import run_grid
     from asyncfl_lite.reproduction.grid.workers import count_workers
+    from asyncfl_lite.reproduction.places import tier_file
 
     if options.backend not in BACKENDS:
         raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
     if (options.backend == "dask") != (options.scheduler is not None):
         raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
-    cells = expand_grid(options.file, paper=options.paper, only=options.only)
+    own = getattr(options, "import")
+    cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept="results", workers=workers)
     print(cost, flush=True)
@@ -115,7 +205,10 @@ def _grid(options: argparse.Namespace) -> int:
         )
     with ends_when_interrupted():
         report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler)
-    print(f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed")
+    counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
+    print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
+    for name, where in sorted(report.elsewhere.items()):
+        print(f"  elsewhere: {name}: {where}")
     for name, error in sorted(report.failed.items()):
         print(f"  failed: {name}: {error}")
     return 1 if report.failed else 0
@@ -123,16 +216,18 @@ def _grid(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     import pandas as pd
-    from papermill.exceptions import PapermillExecutionError
+
+    with needs("grid", "the report"):
+        from papermill.exceptions import PapermillExecutionError
 
     from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.places import tier_file
     from asyncfl_lite.reproduction.report.notebook import make_report
 
-    tier_file = Path(f"experiments/{options.tier}.yaml")
-    if tier_file.exists():  # else that is what is reported
-        expand_grid(tier_file)
+    file = tier_file(options.tier)
+    expand_grid(file)  # says what is wrong with it in one line
     try:
-        page = make_report(options.tier, options.runs, kept=options.results)
+        page = make_report(file, options.runs, kept=options.results)
     except PapermillExecutionError as error:
         raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
@@ -146,8 +241,9 @@ def _report(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from asyncfl_lite.reproduction.grid.cells import expand_grid
     from asyncfl_lite.reproduction.grid.tidy import write_tidy
+    from asyncfl_lite.reproduction.places import tier_file
 
-    cells = expand_grid(f"experiments/{options.tier}.yaml")
+    cells = expand_grid(tier_file(options.tier))
     folder = Path(options.results) / cells[0].tier
     count = write_tidy(cells, options.runs, folder)
     if not count:

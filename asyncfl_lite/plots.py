@@ -6,6 +6,7 @@ Each function draws on the axes that it is given, or on new ones, and returns th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,6 +18,7 @@ from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.style import ACCENT, NEUTRAL, use_style
 
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
@@ -77,8 +79,46 @@ def _axes(axes: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1]
 
 
+class Curved(Protocol):
+    """What pictures need of a :class:`~asyncfl_lite.runs.results.Result`."""
+
+    config: Any
+    curve: pd.DataFrame
+    time_unit: str
+
+
+Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] | Iterable[Curved]
+"""Results of several runs, which are sorted by method; or name -> results, or tables of curves, one for each seed."""
+
+
+def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:
+    """Return name -> tables of curves, and the unit of time if results say one."""
+    if isinstance(given, Mapping):
+        runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
+    else:
+        runs = {}
+        for result in [given] if hasattr(given, "curve") else given if isinstance(given, Iterable) else [given]:
+            if not hasattr(result, "curve"):
+                raise ConfigError(f"curves: must be results, or names with results or tables, got {shown(result)}")
+            runs.setdefault(result.config.algorithm, []).append(result)
+    runs = {str(name): list(own) if isinstance(own, Iterable) else [own] for name, own in runs.items()}
+    for name, own in runs.items():
+        odd = [run for run in own if not hasattr(run, "curve") and not isinstance(run, pd.DataFrame)]
+        if odd or not own:
+            raise ConfigError(
+                f"curves: {name!r} must have at least one result or table, got {shown((odd or [own])[0])}"
+            )
+    if not runs:
+        raise ConfigError("curves: must be at least one result, got none")
+    units = sorted({run.time_unit for own in runs.values() for run in own if hasattr(run, "curve")})
+    if over == "time" and len(units) > 1 and not unit:
+        raise ConfigError(f"curves: their times are in different units ({', '.join(units)}); draw over='version'")
+    tables = {name: [run.curve if hasattr(run, "curve") else run for run in own] for name, own in runs.items()}
+    return tables, unit or "".join(units[:1])
+
+
 def plot_curves(
-    curves: Mapping[str, Iterable[pd.DataFrame]],
+    curves: Curves,
     *,
     over: str = "time",
     unit: str = "",
@@ -91,17 +131,36 @@ def plot_curves(
     A value holds from its evaluation to the next: between versions a model stands still.
 
     Args:
-        curves: method (or variant, ``fedecho-natural``) -> curve tables, one a seed.
+        curves: results of several runs, which are sorted by method; or method (or variant, ``fedecho-natural``, or any
+            name) -> results or curve tables, one for each seed.
         over: ``time``, ``version`` or ``updates``.
-        unit: what a unit of virtual time means.
-        value: ``accuracy`` or ``loss``.
+        unit: what a unit of virtual time means; by default what results say.
+        value: ``accuracy``, ``loss``, or another column of all curves.
         shades: give a method's variants shades of its colour too, not line styles alone.
         axes: where to draw.
+
+    Raises:
+        ConfigError: for anything else, or times in different units.
+
+    Example: two methods on the same clients.
+
+    >>> from asyncfl_lite import Config, run_many
+    >>> from asyncfl_lite.plots import plot_curves
+    >>> configs = [Config(task="digits", algorithm=name, rounds=2) for name in ("fedbuff", "fedasync")]
+    >>> axes = plot_curves(run_many(configs))
+    >>> [line.get_label() for line in axes.get_lines()], axes.get_xlabel()
+    (['FedBuff', 'FedAsync'], 'virtual time (units of 10 s)')
     """
+    curves, unit = _sorted(curves, over, unit)
     axes = _axes(axes)
     labels = {"time": time_label(unit), "version": "server version", "updates": "client updates"}
     for number, (method, tables) in enumerate(curves.items()):
-        tables = list(tables)
+        for column in (over, value):
+            if any(column not in table for table in tables):
+                raise ConfigError(
+                    f"curves: those of {method!r} have no column {column!r}; they have "
+                    + ", ".join(map(str, tables[0].columns))
+                )
         grid = np.linspace(0, min(table[over].iloc[-1] for table in tables), 400)
         seeds = np.array(
             [table[value].to_numpy()[np.searchsorted(table[over], grid, side="right") - 1] for table in tables]

@@ -23,7 +23,7 @@ from bad_input.grids import GRIDS, PAPER, TIER
 from asyncfl_lite import Config, Task, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.results import load_complete, standing
+from asyncfl_lite.runs.results import load_complete, standing, write_record
 from asyncfl_lite.runs.run import Run
 
 ROOT = Path(__file__).parent.parent
@@ -162,13 +162,25 @@ def finished():
 
 
 def changed(**parts: object):
-    """Change a ``result.json``."""
+    """Put another ``result.json`` there, as other code would write it."""
 
     def change(folder: Path) -> None:
         path = folder / "result.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **parts}))
+        write_record(path, {**json.loads(path.read_text()), **parts})
 
     return change
+
+
+def edited(written: str, instead: str):
+    """Edit a ``result.json`` by hand."""
+
+    def edit(folder: Path) -> None:
+        path = folder / "result.json"
+        text = re.sub(written, instead, path.read_text(), count=1)
+        assert text != path.read_text()
+        path.write_text(text)
+
+    return edit
 
 
 def cut(name: str):
@@ -189,6 +201,10 @@ RESULTS = [
     ("no-digests", changed(files=[]), "missing", ("result.json: must have config, summary, timing and files",)),
     ("a-digest-less", changed(files={}), "missing", ("result.json: has no digest of curve.csv",)),
     ("odd-meaning", changed(meaning=3), "missing", ("result.json: meaning must be a mapping",)),
+    ("odd-data", changed(data=[]), "missing", ("result.json: data must be a mapping",)),
+    ("accuracy-edited", edited('"final_accuracy": [0-9.]+', '"final_accuracy": 0.99'), "missing", ("result.json: changed since it was written; run the cell again",)),
+    ("seconds-edited", edited('"seconds": ', '"seconds": 1'), "missing", ("result.json: changed since it was written",)),
+    ("digest-edited", edited('"digest": "..', '"digest": "xx'), "missing", ("result.json: changed since it was written",)),
     ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration is of other code (setting: 'tasks' is not known",)),
     ("table-cut-off", cut("curve.csv"), "missing", ("curve.csv: cut off or changed since it was written",)),
     ("table-changed", lambda f: (f / "updates.csv").write_text("client\n1\n"), "missing", ("updates.csv: cut off or changed",)),
@@ -213,33 +229,63 @@ def bomb(path: Path) -> None:
     torch.save({"format": 3, "config_hash": "x", "bomb": Bomb()}, path)
 
 
-CHECKPOINTS = [
-    ("cut-off", lambda p: p.write_bytes(p.read_bytes()[:-999])),
-    ("empty", lambda p: p.write_bytes(b"")),
-    ("words", lambda p: p.write_text("no checkpoint")),
-    ("zeros", lambda p: p.write_bytes(bytes(5000))),
-    ("other-format", lambda p: torch.save({"format": 1, "config_hash": "x"}, p)),
-    ("no-mapping", lambda p: torch.save([1, 2], p)),
-    ("a-tensor", lambda p: torch.save(torch.zeros(3), p)),
-    ("a-bomb", bomb),
-    ("other-configuration", lambda p: Run(Config(**SMALL, checkpoint_every=1, seed=9), checkpoint=p).finish()),
+SAVED = Config(**SMALL, checkpoint_every=1)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The last checkpoint of a run of that configuration."""
+    path = tmp_path_factory.mktemp("saved") / "run.pt"
+    Run(SAVED, checkpoint=path).finish()
+    return path.read_bytes()
+
+
+DAMAGED_CHECKPOINTS = [
+    ("checkpoint-cut-off", lambda content: content[:-999]),
+    ("checkpoint-half-zeros", lambda content: content[:2000] + bytes(5000)),
+    ("checkpoint-one-bit", lambda content: content[:-50] + bytes([content[-50] ^ 1]) + content[-49:]),
 ]
 
 
-@table(CHECKPOINTS, "damage")
-def test_a_checkpoint_is_told_in_a_warning_and_the_run_starts_over(damage, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config, path = Config(**SMALL, checkpoint_every=1), tmp_path / "run.pt"
-    Run(config, checkpoint=path).finish()
-    assert Run(config, checkpoint=path).resume()
-    damage(path)
-    for other in {*tmp_path.glob("*.pt*")} - {path}:  # whatever is kept of an earlier version
-        other.unlink()
+@table(DAMAGED_CHECKPOINTS, "damage")
+def test_a_damaged_checkpoint_is_told_in_a_warning_and_the_run_starts_over(damage, saved, tmp_path):
+    path = tmp_path / "run.pt"
+    path.write_bytes(saved)
+    assert Run(SAVED, checkpoint=path).resume()
+    path.write_bytes(damage(saved))
     with pytest.warns(UserWarning) as told:
-        assert not Run(config, checkpoint=path).resume()
+        assert not Run(SAVED, checkpoint=path).resume()
     messages = [str(warning.message) for warning in told if "starts over" in str(warning.message)]
     assert len(messages) == 1 and messages[0].startswith(f"{path}: ") and "\n" not in messages[0]
-    assert not (tmp_path / "exploded").exists()
+
+
+NO_CHECKPOINTS = [
+    ("empty", lambda p: p.write_bytes(b""), ("is no checkpoint that this version wrote; name another file",)),
+    ("words", lambda p: p.write_text("no checkpoint"), ("is no checkpoint",)),
+    ("zeros", lambda p: p.write_bytes(bytes(5000)), ("is no checkpoint",)),
+    ("other-format", lambda p: torch.save({"format": 1, "config_hash": "x"}, p), ("is no checkpoint",)),
+    ("no-mapping", lambda p: torch.save([1, 2], p), ("is no checkpoint",)),
+    ("a-tensor", lambda p: torch.save(torch.zeros(3), p), ("is no checkpoint",)),
+    ("a-bomb", bomb, ("is no checkpoint",)),
+    ("a-place-that-is-a-folder", Path.mkdir, ("is a folder; a checkpoint is a file, such as",)),
+    (
+        "other-configuration",
+        lambda p: Run(SAVED.with_seed(9), checkpoint=p).finish(),
+        ("is the checkpoint of another configuration: ", ", not ", "; name another file, or remove it"),
+    ),
+]
+
+
+@table(NO_CHECKPOINTS, "put", "words")
+def test_what_is_not_the_runs_checkpoint_stops_it_and_stays(put, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "run.pt"
+    put(path)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    with pytest.raises(ResultError) as caught:
+        run(SAVED, checkpoint=path)
+    check(str(caught.value), (f"{path}: ", *words))
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
 def as_a_process(*arguments: str, cwd: Path = ROOT) -> tuple[int, str]:

@@ -13,10 +13,10 @@ from pydantic import ConfigDict
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm
-from asyncfl_lite.testing.candidate import RuleBroken, registered
+from asyncfl_lite.testing.candidate import RuleBroken, registered, simulate
 from asyncfl_lite.testing.values import Kept, copied, difference
 
 NAMES = [check.__name__.removeprefix("check_") for check in CHECKS]
@@ -355,6 +355,80 @@ def test_who_moves_by_itself_stays_finite_all_the_same():
 )
 def test_what_a_class_has_to_declare(change, words):
     assert words in rule_broken("declarations", type("Told", (FedBuff,), {"__doc__": "Says it.", **change}))
+
+
+class NoVersion(FedBuff):
+    """Adds up and never makes a version."""
+
+    def on_receive(self, update):
+        self.accumulate(update)
+        return False
+
+
+class SetsX(FedBuff):
+    """Replaces the model without a version, and says nothing."""
+
+    def on_receive(self, update):
+        self.x = self.x + update.delta
+
+
+class NoReturn(FedBuff):
+    """Makes versions and forgets to say so."""
+
+    def on_receive(self, update):
+        self.accumulate(update)
+        if self.filled >= self.buffer_size:
+            self.flush()
+
+
+ENDLESS = [
+    (NoVersion, "NoVersion made no version of the last 100 updates that it accepted (version 0, buffer_size 3): it never "
+        "calls self.new_version(x); on_receive must `return self.new_version(x)` when the buffer is full"),
+    (SetsX, "SetsX made no version of the last 100 updates that it accepted (version 0, buffer_size 3): it sets self.x "
+        "itself, which clients never get; on_receive must `return self.new_version(x)` when the buffer is full"),
+    (NoReturn, "NoReturn.on_receive must return True exactly when it made one version, since scheduling and the clock go "
+        "by it; it returned None when the version went from 0 to 1: put `return` before self.new_version(x), or "
+        "self.flush()"),
+    (SaysYes, "SaysYes.on_receive must return True exactly when it made one version, since scheduling and the clock go "
+        "by it; it returned True when the version went from 0 to 0: return self.new_version(x)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "line"), ENDLESS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_method_that_makes_no_version_ends_with_a_line_that_says_why(method, line):
+    found = failures(method)
+    assert found["versions"] == line
+    assert list(found.values()).count(line) == 1
+
+
+@pytest.mark.parametrize(("method", "line"), ENDLESS, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize("redispatch", ["before_agg", "after_agg"])
+def test_so_does_a_run_of_it(method, line, redispatch):
+    with registered(method) as make, pytest.raises(SimulationError) as caught:
+        simulate(make.run(buffer_size=3, redispatch=redispatch))
+    assert str(caught.value) == line
+
+
+def test_an_answer_is_true_or_false():
+    class Tens(FedBuff):
+        """Answers with a tensor."""
+
+        def on_receive(self, update):
+            return torch.tensor(super().on_receive(update))
+
+    assert rule_broken("versions", Tens) == "Tens.on_receive must return True or False; it returned tensor(False)"
+
+
+def test_a_method_may_take_long_for_its_first_version():
+    class Slow(FedBuff):
+        """Makes a version of every 99 updates, whatever its buffer."""
+
+        def on_receive(self, update):
+            self.accumulate(update)
+            return self.filled == 99 and self.flush()
+
+    with registered(Slow) as make:
+        assert simulate(make.run(rounds=3)).version == 3
 
 
 def test_an_abstract_class_is_told_so():

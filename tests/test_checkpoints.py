@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from asyncfl_lite import Config, run
+from asyncfl_lite import Config, Task, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.runs.checkpoints import previous
+from asyncfl_lite.base.errors import ConfigError, ResultError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.runs.checkpoints import HEAD, previous
 from asyncfl_lite.runs.run import Run
 
 SMALL = {"clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "seed": 5, "delay": "fedecho_mild"}
@@ -124,10 +128,13 @@ def damaged(path, how):
     content = path.read_bytes()
     if how == "one bit":
         content = content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]
-    path.write_bytes({"cut": content[:1000], "words": b"not a checkpoint", "nothing": b""}.get(how, content))
+    path.write_bytes({"cut": content[:1000], "zeros": content[:1000] + bytes(5000)}.get(how, content))
 
 
-@pytest.mark.parametrize("how", ["cut", "words", "nothing", "one bit"])
+DAMAGE = ["cut", "zeros", "one bit"]
+
+
+@pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     interrupt_after(config, path, 10)
@@ -137,7 +144,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path,
         Run, "train", lambda run, jobs, train=Run.train: versions.append(run.algorithm.version) or train(run, jobs)
     )
     with pytest.warns(
-        UserWarning, match=r"run\.pt: checkpoint not used \(cut off, damaged.*; the run goes on from the one"
+        UserWarning, match=r"run\.pt: checkpoint not used \(cut off or damaged\); the run goes on from the one"
     ) as told:
         again = run(config, checkpoint=path)
     assert len(told) == 1 and versions[0] == 2  # of the three versions that were saved
@@ -145,7 +152,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", ["cut", "words", "nothing", "one bit"])
+@pytest.mark.parametrize("how", DAMAGE)
 def test_with_no_good_one_the_run_starts_over_and_says_why(how, tmp_path):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     interrupt_after(config, path, 10)
@@ -156,31 +163,123 @@ def test_with_no_good_one_the_run_starts_over_and_says_why(how, tmp_path):
     equal(again, run(config, checkpoint=tmp_path / "new.pt"))
 
 
-@pytest.mark.parametrize("other", ["configuration", "revision of the code", "format"])
-def test_another_runs_checkpoint_is_not_used(other, tmp_path, monkeypatch):
+def contents(folder):
+    """Every file below a folder with what it holds, and every folder."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Any training fails: a run must stop before it begins."""
+    monkeypatch.setattr(Run, "train", None)
+
+
+def a_folder(path):
+    path.mkdir()
+    (path / "thesis.tex").write_text("all of it")
+
+
+OTHERS = {
+    "words": (lambda path: path.write_text("not a checkpoint"), "is no checkpoint"),
+    "nothing": (Path.touch, "is no checkpoint"),
+    "weights": (lambda path: torch.save(torch.nn.Linear(3, 2).state_dict(), path), "is no checkpoint"),
+    "half a head": (lambda path: path.write_bytes(HEAD + b'{"format": 9'), "is no checkpoint"),
+    "no head": (lambda path: path.write_bytes(HEAD + b"[1]\n"), "is no checkpoint"),
+    "a pipe": (os.mkfifo, "is no checkpoint"),
+    "a folder": (a_folder, "is a folder; a checkpoint is a file, such as "),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("place", ["run.pt", "run.previous.pt"])
+def test_what_is_no_checkpoint_stops_the_run_and_stays(what, place, tmp_path, untrained):
+    make, words = OTHERS[what]
+    make(tmp_path / place)
+    before = contents(tmp_path)
+    with pytest.raises(ResultError, match=f"^{re.escape(str(tmp_path / place))}: {words}"):
+        run(Config(**configs("fedbuff")), checkpoint=tmp_path / "run.pt")
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("other", ["configuration", "revision of the code", "format", "data"])
+def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkeypatch):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     with monkeypatch.context() as before:
         if other == "format":
             before.setattr("asyncfl_lite.runs.checkpoints.FORMAT", 3)
         elif other == "revision of the code":
             before.setattr(type(config.make_algorithm()), "revision", 0)
+        elif other == "data":
+            before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"trouble": "1234"})
         interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
-    with pytest.warns(UserWarning, match=f"run.pt: checkpoint not used .of another {other}: .*the run starts over"):
-        again = run(config, checkpoint=path)
-    equal(again, run(config, checkpoint=tmp_path / "new.pt"))
+    held = contents(tmp_path)
+    monkeypatch.setattr(Run, "train", None)
+    with pytest.raises(ResultError, match=f"run.pt: is the checkpoint of another {other}: .*; name another file"):
+        run(config, checkpoint=path)
+    assert contents(tmp_path) == held and len(held) == 2
+
+
+def own_data(shift=0.0):
+    """Two classes of points, moved by so much."""
+    points = np.random.default_rng(0).standard_normal((80, 4)).astype(np.float32)
+    sides = (points.sum(1) > 0).astype(int)
+    return Task.from_tensors(points[:60] + np.float32(shift), sides[:60], points[60:], sides[60:])
+
+
+def test_a_run_on_own_data_goes_on_with_these_alone(tmp_path, monkeypatch):
+    path, config = tmp_path / "run.pt", Config(**{**configs("fedbuff"), "partition": "iid", "model": "mlp"})
+    monkeypatch.setattr(Run, "remove_checkpoints", lambda _: None)
+    whole = run(config, task=own_data(), checkpoint=path)
+    assert Run(config, own_data(), path).resume()
+    for other in (own_data(0.001), None):
+        with pytest.raises(ResultError, match="run.pt: is the checkpoint of another data: "):
+            Run(config, other, path)
+    equal(run(config, task=own_data(), checkpoint=path), whole)
+
+
+def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
+    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    started = Run(config, checkpoint=path)
+    started.simulation.observers.append(lambda *_: path.write_text("mine"))
+    with pytest.raises(ResultError, match="run.pt: is no checkpoint"):
+        started.finish()
+    started.remove_checkpoints()
+    assert contents(tmp_path) == {path: b"mine"}
+
+
+def test_a_link_stays_a_link(tmp_path):
+    path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
+    (tmp_path / "elsewhere").mkdir()
+    path.symlink_to(tmp_path / "elsewhere/real.pt")
+    interrupt_after(config, path, 10)
+    assert path.is_symlink() and (tmp_path / "elsewhere/real.pt").is_file()
+    run(config, checkpoint=path)
+    assert path.is_symlink() and not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_file_that_is_being_written_is_nobodys_link(tmp_path, monkeypatch):
+    """A temporary file's name cannot be foreseen, and where it could, nothing is written through it."""
+    secret = tmp_path / "secret"
+    secret.write_text("keep me")
+    monkeypatch.setattr("asyncfl_lite.base.files.secrets.token_hex", lambda size: "0" * 2 * size)
+    (tmp_path / f".run.pt.{'0' * 16}.part").symlink_to(secret)
+    with pytest.raises(ResultError, match="run.pt: cannot be written .File exists"):
+        write_atomically(tmp_path / "run.pt", "overwritten")
+    assert secret.read_text() == "keep me"
 
 
 def test_killed_between_two_names_the_one_before_is_used(tmp_path):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     interrupt_after(config, path, 10)
     path.unlink()
-    (tmp_path / ".run.pt.12345.part").write_bytes(b"half of it")
+    (tmp_path / ".run.pt.0123456789abcdef.part").write_bytes(b"half of it")
+    (tmp_path / ".run.pt.notes.part").write_bytes(b"somebody else's")
     equal(run(config, checkpoint=path), run(config, checkpoint=tmp_path / "new.pt"))
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / ".run.pt.notes.part"]
 
 
 def test_loading_executes_nothing(tmp_path):
-    """A pickle that would make a file, with the digest that belongs to it."""
+    """A pickle that would make a file, with the first line and the digest that belong to it."""
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
 
     class Bomb:
@@ -189,10 +288,15 @@ def test_loading_executes_nothing(tmp_path):
 
     buffer = io.BytesIO()
     torch.save({"format": Bomb()}, buffer)
-    path.write_bytes(buffer.getvalue() + hashlib.sha256(buffer.getvalue()).digest())
-    with pytest.warns(UserWarning, match="run.pt: checkpoint not used .*the run starts over"):
+    interrupt_after(config, path, 4)
+    content = path.read_bytes().partition(b"\n")[0] + b"\n" + buffer.getvalue()
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    with pytest.warns(UserWarning, match="run.pt: checkpoint not used .*the run starts over") as told:
         run(config, checkpoint=path)
     assert not (tmp_path / "executed").exists()
+    (line,) = [str(warning.message) for warning in told if "checkpoint not used" in str(warning.message)]
+    assert "neither a tensor nor a plain value" in line  # and not how to read it all the same
+    assert not re.search("weights.only|still be loaded|options", line, re.I)
     torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
     assert (tmp_path / "executed").exists()  # that it would have
 

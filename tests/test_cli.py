@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+import asyncfl_lite
 from asyncfl_lite import Config, Run, arguments, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.arguments import parse
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.cli import main
 from asyncfl_lite.reproduction.grid.run import Report
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
@@ -54,11 +60,167 @@ def test_what_is_finished_is_not_run_again_and_what_was_interrupted_goes_on(tmp_
     assert capsys.readouterr().out.count("final_accuracy") == 2
 
 
-def test_every_setting_is_an_option(capsys):
+def helped(capsys, *more: str) -> dict[str, str]:
+    """What the help of ``run`` says of each option, in one line."""
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *more, "--help"])
+    assert ended.value.code == 0
+    said = " ".join(capsys.readouterr().out.partition("options:")[2].split())
+    return {part.split()[0]: part.partition(" ")[2] for part in re.split(r" --(?=[a-z-]+ [A-Z_=]+ )", said)[1:]}
+
+
+def test_every_setting_is_an_option_with_its_default_and_what_it_may_be(capsys):
+    shown, config = helped(capsys), Config()
+    for name, field in Config.model_fields.items():
+        told = shown[name.replace("_", "-")]
+        assert told.split(" ", 1)[1].startswith(field.description), name
+        if name in GROUPS:
+            continue
+        value = "by the method" if name == "redispatch" else getattr(config, name)
+        assert f"default: {'none' if value is None else value}" in told, name
+        if typing.get_origin(field.annotation) is typing.Literal:
+            assert f"one of {', '.join(typing.get_args(field.annotation))};" in told
+    assert "at least 1 and at most 10,000,000; default: 50" in shown["clients"]
+    assert "true or false" in shown["autocast"]
+
+
+def test_help_names_all_that_can_be_chosen(capsys):
+    registries = {name: registry for name, registry in GROUPS.values() if name != "trouble"}
+    shown = helped(capsys)
+    for name, registry in {**registries, "redispatch": SCHEDULING}.items():
+        assert f"one of {', '.join(registry)};" in shown[name], name
+
+
+def test_help_shows_the_defaults_of_the_task_and_method_beside_it(capsys):
+    shown = helped(capsys, "--task", "mrpc", "--algorithm=fedecho")
+    assert (
+        "default: bert" in shown["model"] and "default: 10" in shown["clients"] and "adamw" in shown["client-optimizer"]
+    )
+    assert "checkpoint=google-bert/bert-base-uncased" in shown["model-settings"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["grid", "--help"], ["--version"], ["run", "--alfa"]]
+)
+def test_help_and_what_is_wrong_with_an_option_need_no_torch(arguments):
+    code = (
+        "import sys\nfrom asyncfl_lite.cli import main\n"
+        f"try:\n    main({arguments})\nexcept SystemExit:\n    pass\n"
+        "print({'torch', 'numpy', 'pandas', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
+
+
+def test_the_other_commands_say_their_defaults_too(capsys):
     with pytest.raises(SystemExit):
-        main(["run", "--help"])
-    shown = capsys.readouterr().out
-    assert all(f"--{name.replace('_', '-')}" in shown for name in Config.model_fields)
+        main(["grid", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in ("1 to 1024 (default: 1)", "loky|dask", "(default: loky)", "folder of results (default: runs)"):
+        assert part in shown
+    assert "None" not in shown and "False" not in shown and "[]" not in shown
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"asyncfl-lite {asyncfl_lite.__version__}\n"
+
+
+def test_what_the_package_offers_is_there_and_nothing_else():
+    assert set(asyncfl_lite.__all__) <= set(dir(asyncfl_lite))
+    assert all(getattr(asyncfl_lite, name) is not None for name in asyncfl_lite.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Konfig'"):
+        _ = asyncfl_lite.Konfig
+
+
+def test_several_seeds_run_one_after_another_and_are_summed_up(tmp_path, capsys):
+    assert main(["run", *SMALL, "--seed", "3", "--seed", "0,1", "--out", str(tmp_path / "x")]) == 0
+    told = capsys.readouterr()
+    runs = [load_result(tmp_path / f"x/seed-{seed}") for seed in (3, 0, 1)]
+    assert [one.config.seed for one in runs] == [3, 0, 1]
+    accuracies = [one.summary["final_accuracy"] for one in runs]
+    assert f"{np.mean(accuracies):.4f} ± {np.std(accuracies, ddof=1):.4f}" in told.out
+    assert re.search(r"^versions +3$", told.out, re.M)
+    assert re.findall(r"^seed (\d)$", told.err, re.M) == ["3", "0", "1"]
+    assert main(["run", *SMALL, "--seed", "1", "--seed", "1"]) == 2
+    assert capsys.readouterr().err == "asyncfl-lite: seed: must be given once each, got 1, 1\n"
+
+
+def test_where_no_bar_can_move_progress_is_lines_with_the_accuracy(capsys, monkeypatch):
+    assert main(["run", *SMALL, "--eval-every", "1"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["version 1 of 3", "version 3 of 3"]  # seconds have not passed
+    assert re.fullmatch(r"version 3 of 3, time [\d.]+: accuracy 0\.\d{4} \(\d+ s\)", lines[-1])
+    monkeypatch.setattr("asyncfl_lite.runs.progress.SECONDS_BETWEEN_LINES", 0)
+    assert main(["run", *SMALL, "--eval-every", "1"]) == 0
+    assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_a_bar_counts_versions_and_says_the_accuracy(capsys):
+    run(Config(clients=6, concurrency=3, buffer_size=2, rounds=3, eval_every=1), progress=True)
+    told = capsys.readouterr().err
+    assert "3/3" in told and "accuracy=0." in told
+    run(Config(clients=6, concurrency=3, buffer_size=2, rounds=3))
+    assert capsys.readouterr().err == ""
+
+
+# --- settings from a file ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The configurations that would be run."""
+    found = []
+
+    def note(config, **_):
+        found.append(config)
+        raise ConfigError("noted: enough")
+
+    monkeypatch.setattr("asyncfl_lite.runs.run.run", note)
+    return found
+
+
+def test_a_result_s_settings_are_taken_up_again(tmp_path, ran):
+    config = Config(
+        clients=6, concurrency=3, rounds=3, algorithm="fedecho", settings={"clip": 2.0}, local_steps=4, seed=5
+    )
+    record = {"format": 1, "config": config.as_dict(), "config_hash": config.hash}
+    (tmp_path / "result.json").write_text(json.dumps(record))
+    for place in (tmp_path, tmp_path / "result.json"):
+        main(["run", "--config", str(place)])
+    assert ran == [config, config]
+    other = ["--rounds", "9", "--local-epochs", "2", "--settings", "alpha_min=0.1", "--seed", "7"]
+    main(["run", "--config", str(tmp_path), *other])
+    assert (ran[2].rounds, ran[2].local_epochs, ran[2].local_steps, ran[2].seed) == (9, 2, None, 7)
+    assert (ran[2].clients, ran[2].settings.clip, ran[2].settings.alpha_min) == (6, 2.0, 0.1)
+    main(["run", "--config", str(tmp_path), "--algorithm", "fedbuff", "--partition", "iid"])
+    assert (ran[3].algorithm, ran[3].alpha, ran[3].local_steps) == ("fedbuff", None, 4)
+
+
+def test_settings_may_be_written_in_yaml(tmp_path, ran):
+    (tmp_path / "mine.yaml").write_text("clients: 6\nconcurrency: 3\nmodel_settings: {hidden: [8, 8]}\n")
+    main(["run", "--config", str(tmp_path / "mine.yaml"), "--clients", "7"])
+    assert (ran[0].clients, ran[0].concurrency, ran[0].model_settings.hidden) == (7, 3, (8, 8))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "must hold settings by name, got [1, 2]"),
+        ("{a: [", "is neither JSON nor YAML"),
+        ("clinets: 4", "setting: 'clinets' is not known; did you mean 'clients'?"),
+        ("!!python/object/apply:os.system ['true']", "is neither JSON nor YAML"),
+        ('{"config_hash": "x", "config": 3}', "must hold settings by name, got 3"),
+        (None, "settings.yaml"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_one_line(text, message, tmp_path, capsys):
+    if text is not None:
+        (tmp_path / "settings.yaml").write_text(text)
+    assert main(["run", "--config", str(tmp_path / "settings.yaml")]) == 2
+    told = capsys.readouterr().err
+    assert message in told and told.count("\n") == 1
 
 
 def test_a_constant_answer_is_said(capsys, monkeypatch):
@@ -89,7 +251,7 @@ def test_list_names_everything_with_a_line(capsys):
         (["grid", "experiments/smoke.yaml", "--workers", "0"], "workers: must be at least 1, got 0"),
         (["grid", "experiments/smoke.yaml", "--backend", "dask"], "scheduler: must be given with backend 'dask'"),
         (["grid", "experiments/smoke.yaml", "--scheduler", "tcp://x:1"], "scheduler: must be given with backend"),
-        (["report", "--tier", "medium"], "tier: experiments/medium.yaml does not exist; there are:"),
+        (["report", "--tier", "medium"], "tier: 'medium' is not known. Allowed: core, laptop"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys, monkeypatch):
@@ -159,7 +321,8 @@ def test_the_module_is_the_command(command, tmp_path):
     )
     assert done.returncode == 0 and "virtual_time" in done.stdout
     assert wrong.returncode == 2 and wrong.stderr.startswith("asyncfl-lite: clients: ")
-    assert usage.returncode == 0 and usage.stdout.startswith("usage: asyncfl-lite [-h] run|grid|report|record|list")
+    assert usage.returncode == 0
+    assert usage.stdout.startswith("usage: asyncfl-lite [-h] [--version] run|grid|report|record|list")
 
 
 def options(*arguments: str) -> dict:
@@ -173,7 +336,7 @@ def test_options_are_taken_with_dashes_and_underscores():
             dashed = [option[0].partition("=")[0].replace("_", "-"), *option[0].partition("=")[2:], *option[1:]]
             told = options("run", *option)
             assert told == options("run", *(text for text in dashed if text))
-            assert told[name] == ([value] if name in GROUPS else value)
+            assert told[name] == ([value] if name in (*GROUPS, "seed") else value)
     for command, option in (("grid", "--paper"), ("report", "--tier"), ("record", "--results")):
         file = ["x_y.yaml"] * (command == "grid")
         assert options(command, *file, option, "a_b")[option[2:]] == "a_b"
@@ -183,8 +346,8 @@ def test_a_subcommand_s_option_of_two_words_may_have_an_underscore(monkeypatch):
     """None of theirs has two words today; the rule is the parser's, not that of ``run``."""
     made = arguments._parser
 
-    def with_one_more():
-        parser = made()
+    def with_one_more(*arguments):
+        parser = made(*arguments)
         parser.commands["report"].add_argument("--two-words")
         return parser
 

@@ -8,9 +8,10 @@ import re
 import pytest
 import yaml
 
-from asyncfl_lite import Config, make_algorithm
+from asyncfl_lite import Config, Run, make_algorithm
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
+from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.runs.groups import GROUPS
 
 
@@ -172,3 +173,59 @@ def test_precision_reaches_the_clients_and_old_hashes_stay():
     plain, low = Config(rounds=3), Config(rounds=3, autocast=True)
     assert low.make_training(low.make_algorithm()).autocast and not plain.make_training(plain.make_algorithm()).autocast
     assert Config(rounds=3, channels_last=True).hash == plain.hash != low.hash
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ({"clients": 10}, (10, 10, 5)),
+        ({"clients": 3}, (3, 3, 3)),
+        ({"clients": "10"}, (10, 10, 5)),
+        ({"clients": 30}, (30, 25, 5)),
+        ({"clients": 3, "buffer_size": 5}, (3, 3, 5)),
+        ({"clients": 10, "redispatch": "rounds"}, (10, 10, 10)),
+        ({"clients": 4, "algorithm": "fedasync"}, (4, 4, 1)),
+        ({"clients": 4, "task": "mrpc"}, (4, 4, 3)),
+        ({"clients": 2, "algorithm": "kuiper"}, (2, 2, 2)),
+    ],
+)
+def test_concurrency_and_buffer_follow_the_number_of_clients(given, sizes):
+    config = Config(**given)
+    assert (config.clients, config.concurrency, config.buffer_size) == sizes
+
+
+@pytest.mark.parametrize("given", [64, "64", [64], (64,)])
+def test_one_value_is_taken_where_there_may_be_several(given):
+    assert Config(model_settings={"hidden": given}).hash == Config(model_settings={"hidden": (64,)}).hash
+
+
+def test_a_word_among_several_may_stand_alone_too():
+    assert Config(task="newsgroups20", task_settings={"remove": "quotes"}).task_settings.remove == ("quotes",)
+
+
+WHEN_RUN = [
+    ({"partition_settings": {"min_size": 10}, "clients": 400}, "partition_settings.min_size: must be at most"),
+    ({"partition": "iid", "clients": 5000}, "clients: must be at most the 1437 samples, got 5000"),
+    ({"partition": "noniid_bias", "partition_settings": {"groups": 9}, "clients": 5}, "partition_settings.groups: must be"),
+    ({"algorithm": "fedecho", "settings": {"distill_set": "crosss"}}, "settings.distill_set: 'crosss' is not known; did you"),
+    ({"task": "mnist", "task_settings": {"folder": "nowhere"}}, "task_settings.folder: looked in nowhere for MNIST/"),
+    ({"task": "modmath", "model": "causal_lm", "model_settings": {"checkpoint": "/nowhere"}}, "model_settings.checkpoint: "),
+    ({"initial": "teacher_chain", "initial_settings": {"task": "mnist5k", "teachers": [{"hidden": [8]}]}},
+     "initial_settings.task: 'mnist5k' has inputs of"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "message"), WHEN_RUN, ids=[message.partition(":")[0] for _, message in WHEN_RUN])
+def test_what_is_seen_when_it_runs_names_the_setting_as_it_is_written(given, message):
+    with pytest.raises(AsyncFLError, match="^" + re.escape(message)) as caught:
+        Run(Config(**given))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_message_of_something_else_stays_as_it_is():
+    settings = Config().partition_settings
+    for text in ("min_sizes: so", "such as min_size: so"):
+        with pytest.raises(ConfigError, match=f"^{text}$"), written_as(partition_settings=settings):
+            raise ConfigError(text)
+    with pytest.raises(DataError, match="^a.alpha, x: so$"), written_as(a=settings):
+        raise DataError("alpha, x: so")

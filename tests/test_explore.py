@@ -114,4 +114,4 @@ def test_partitions_by_owner_are_offered_where_there_are_owners(explorer):
     inputs = torch.zeros(len(LABELS), 2)
     alone = explore_partitions(Task.from_tensors(inputs, LABELS, inputs, LABELS))
     assert "natural" in explorer[0]["law"].options
-    assert set(alone.children[0].options) == set(PARTITIONS) - {"natural"}
+    assert set(alone.children[0].options) == set(PARTITIONS) - {"natural", "given"}

@@ -6,12 +6,12 @@ Examples are the same in every run, so that a failure here is one everywhere.
 from __future__ import annotations
 
 import copy
+import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -155,6 +155,11 @@ def finished(tmp_path_factory):
     return config, folder / "result", folder / "run.pt"
 
 
+def says(text):
+    """What the text of a record says, its digest apart."""
+    return [value for name, value in json.loads(text).items() if name in ("config", "summary", "timing", "meaning")]
+
+
 @pytest.mark.parametrize("name", ["result.json", "curve.csv", "updates.csv", "clients.csv"])
 @settings(max_examples=40, **BOUNDED)
 @given(data=st.data())
@@ -164,7 +169,10 @@ def test_a_damaged_result(name, data, finished):
     try:
         (folder / name).write_bytes(data.draw(damaged(sound)))
         found = load_complete(folder, config)
-        assert found is None or name == "result.json" or (folder / name).read_bytes() == sound
+        if found is not None and name == "result.json":  # blanks and the digest's own name may differ
+            assert says((folder / name).read_text()) == says(sound)
+        else:
+            assert found is None or (folder / name).read_bytes() == sound
         load_result(folder)
     except ResultError as error:
         one_line(error)
@@ -176,17 +184,17 @@ def test_a_damaged_result(name, data, finished):
 @settings(max_examples=60, phases=[Phase.generate], **BOUNDED)
 @given(data=st.data())
 def test_a_damaged_checkpoint(data, finished, tmp_path):
-    """It is not used, which a warning says; or what was damaged is none of its content, and all of it is there."""
+    """It is not used, which a warning says; or its first line is no longer the run's, and the run does not begin."""
     config, _, sound = finished
     path = tmp_path / "run.pt"
-    path.write_bytes(data.draw(damaged(sound.read_bytes())))
-    fresh = Run(config, checkpoint=path)
+    path.write_bytes(content := data.draw(damaged(sound.read_bytes())))
+    try:
+        fresh = Run(config, checkpoint=path)
+    except ResultError as error:
+        one_line(error)
+        assert path.read_bytes() == content and content.split(b"\n")[0] != sound.read_bytes().split(b"\n")[0]
+        return
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         loaded = fresh.resume()
-    if loaded:
-        whole = Run(config, checkpoint=sound)
-        assert whole.resume() and torch.equal(fresh.algorithm.x, whole.algorithm.x)
-        assert fresh.simulation.clock == whole.simulation.clock and fresh.curve_rows == whole.curve_rows
-    else:
-        assert any("starts over" in str(warning.message) for warning in told)
+    assert not loaded and any("starts over" in str(warning.message) for warning in told)

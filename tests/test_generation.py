@@ -492,7 +492,7 @@ def test_a_tokeniser_without_a_chat_template(tmp_path):
 
 def test_lora_without_its_library_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(MissingLibraryError, match="^lora_rank: needs the library peft; pip install peft$"):
+    with pytest.raises(MissingLibraryError, match=r"^lora_rank: needs peft; pip install 'asyncfl-lite\[lora\]'$"):
         CausalLM(lora_rank=2).build((8,), 20)
 
 

@@ -21,6 +21,7 @@ from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.cost import estimate
+from asyncfl_lite.reproduction.grid.interrupts import MESSAGE
 from asyncfl_lite.reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.reproduction.report import Recorded
 from asyncfl_lite.reproduction.report.tables import beside
@@ -228,7 +229,7 @@ def test_results_from_before_there_were_revisions_count_as_the_first(experiments
     for seed in cell.seeds:
         path = cell.folder(recorded) / f"seed-{seed}/result.json"
         record = json.loads(path.read_text())
-        del record["meaning"]
+        del record["meaning"], record["digest"]
         path.write_text(json.dumps(record))
     assert cell.is_complete(recorded) and load_result(cell.folder(recorded) / "seed-0").outdated == {}
     monkeypatch.setattr(type(cell.config.task_settings), "revision", 2, raising=False)
@@ -310,10 +311,10 @@ def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
 
 @pytest.mark.long
 def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded):
-    """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run."""
+    """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run; they save their runs."""
     runs, cells = recorded, expand_grid(experiments / "smoke.yaml")
     for number in (2, 3):  # too long to end before the interrupt; of a speed that is recorded
-        longer = {"algorithm": "fedbuff", "client_lr": 0.01 * number, "rounds": 100_000}
+        longer = {"algorithm": "fedbuff", "client_lr": 0.01 * number, "rounds": 100_000, "checkpoint_seconds": 3.0}
         change(experiments, ("cells", f"toy/{number}"), {"settings": longer})
     command = [sys.executable, "-m", "asyncfl_lite.cli", "grid", str(experiments / "smoke.yaml")]
     grid = subprocess.Popen(
@@ -321,15 +322,18 @@ def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, record
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     end = time.monotonic() + 120
-    while not list(runs.rglob(".experiment.*.part.ipynb")) and time.monotonic() < end:  # papermill has a kernel
+    while len(list(runs.rglob("checkpoint.pt"))) < 4 and time.monotonic() < end:  # two seeds of each are on their way
         time.sleep(0.02)
     others = psutil.Process(grid.pid).children(recursive=True)
     assert len(others) >= 4  # processes, and what kernels are forked from
+    sent = time.time()
     os.killpg(grid.pid, signal.SIGINT)
     _, errors = grid.communicate(timeout=60)
     assert grid.returncode == 130
     told = [line for line in errors.replace("\r", "\n").splitlines() if line and not line.startswith("grid:")]
-    assert told == ["asyncfl-lite: interrupted; what is finished is kept, the same command goes on"]
+    assert told == [MESSAGE]
     _, alive = psutil.wait_procs(others, timeout=10)
     assert [other for other in alive if other.status() != psutil.STATUS_ZOMBIE] == []
     assert cells[0].is_complete(runs)
+    saved = [path.stat().st_mtime for path in runs.rglob("checkpoint.pt")]
+    assert len(saved) == 4 and min(saved) > sent  # where they were when they were interrupted

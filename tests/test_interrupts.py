@@ -1,15 +1,215 @@
-"""An interrupt that a library swallows ends the command all the same."""
+"""Interrupts: runs save themselves first, and an interrupt that a library swallows ends the command all the same."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+import threading
 
+import pandas as pd
 import psutil
 import pytest
+import torch
 
+from asyncfl_lite import Config, Run, load_result, run, run_many
+from asyncfl_lite.base.errors import ConfigError, ResultError
+from asyncfl_lite.cli import main
 from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
+from asyncfl_lite.reproduction.grid.run import run_seeds
+from asyncfl_lite.runs import lockstep
+from asyncfl_lite.runs.interrupts import Interrupted
+from asyncfl_lite.runs.run import run_in
+
+SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_every": 2, "delay": "fedecho_mild"}
+AS_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+KINDS = [
+    {},
+    {"cohort": "off"},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 40}, "cohort": "off"},
+    {"algorithm": "fedac", "redispatch": "after_agg"},
+    {"algorithm": "fedasmu", "buffer_size": 1},
+    {"trouble": {"drop_out": 0.2, "time_out": 9.0, "partial": 0.3, "duplicate": 0.3}},
+]
+
+
+def equal(left, right):
+    assert left.summary == right.summary and torch.equal(left.x, right.x)
+    pd.testing.assert_frame_equal(left.updates, right.updates, check_exact=True)
+    pd.testing.assert_frame_equal(left.curve, right.curve, check_exact=True)
+
+
+def signalled(monkeypatch, owner, name, calls, number=signal.SIGINT):
+    """Have this process signalled in call number ``calls`` of a method, after what that does."""
+    method, count = getattr(owner, name), iter(range(1, 10**6))
+
+    def called(*arguments, **more):
+        result = method(*arguments, **more)
+        if next(count) == calls:
+            signal.raise_signal(number)
+        return result
+
+    monkeypatch.setattr(owner, name, called)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("where", ["train", "evaluate"])
+def test_ctrl_c_saves_the_run_wherever_it_is(kind, where, tmp_path, monkeypatch):
+    """In training it strikes at once, in the server's work before the next training; no arrival is lost."""
+    config, path = Config(**{**SMALL, **kind}), tmp_path / "run.pt"
+    words = "^interrupted at version .; saved in .*run.pt, from which the same run goes on$"
+    with monkeypatch.context() as patch, pytest.raises(Interrupted, match=words) as told:
+        signalled(patch, Run, where, 3)
+        run(config, checkpoint=path)
+    again = Run(config, checkpoint=path)
+    assert again.resume() and len(again.simulation.arrivals) >= 2
+    assert f"at version {again.algorithm.version};" in str(told.value)
+    equal(run(config, checkpoint=path), run(config))
+    assert not list(tmp_path.iterdir())
+
+
+def test_sigterm_saves_and_then_does_what_it_did_before(tmp_path, monkeypatch, capsys):
+    config, ended = Config(**SMALL), []
+    before = signal.signal(signal.SIGTERM, lambda *_: ended.append((tmp_path / "checkpoint.pt").is_file()))
+    try:
+        with monkeypatch.context() as patch, pytest.raises(Interrupted):
+            signalled(patch, Run, "train", 3, signal.SIGTERM)
+            run_in(tmp_path, config)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended == [True] and capsys.readouterr().err.startswith("asyncfl-lite: interrupted at version ")
+    equal(run_in(tmp_path, config), run(config))
+
+
+def test_an_interrupt_at_the_very_end_loses_nothing(tmp_path, monkeypatch):
+    config, path = Config(**SMALL), tmp_path / "run.pt"
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        signalled(patch, Run, "result", 1)
+        run(config, checkpoint=path)
+    monkeypatch.setattr(Run, "train", None)
+    assert run(config, checkpoint=path).summary["versions"] == 6
+
+
+def test_a_second_interrupt_ends_it_at_once(tmp_path, monkeypatch):
+    started = Run(Config(**SMALL), checkpoint=tmp_path / "run.pt")
+    monkeypatch.setattr(started, "evaluate", lambda: [signal.raise_signal(signal.SIGINT) for _ in range(2)])
+    with pytest.raises(KeyboardInterrupt) as told:
+        started.finish()
+    assert not isinstance(told.value, Interrupted) and not list(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_signal_meanwhile_does_not(tmp_path, monkeypatch):
+    """Jupyter ends a kernel with one kind of signal after another; and a run that is being saved is saved."""
+    config = Config(**SMALL)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        signalled(patch, Run, "evaluate", 2, signal.SIGINT)
+        signalled(patch, Run, "evaluate", 2, signal.SIGTERM)
+        signalled(patch, Run, "state", 1, signal.SIGINT)
+        run(config, checkpoint=tmp_path / "run.pt")
+    assert Run(config, checkpoint=tmp_path / "run.pt").resume()
+
+
+def test_without_a_place_and_in_other_threads_signals_are_left_alone(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as told:
+        signalled(patch, Run, "evaluate", 2)
+        run(Config(**SMALL))
+    assert not isinstance(told.value, Interrupted)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(run(Config(**SMALL), checkpoint=tmp_path / "run.pt")))
+    thread.start()
+    thread.join()
+    assert found[0].summary["versions"] == 6
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Three runs of which one ends long before the others, and a folder for each."""
+    configs = [Config(**{**SMALL, "rounds": rounds, "seed": rounds}) for rounds in (1, 6, 7)]
+    return configs, [tmp_path / f"{config.rounds}" for config in configs]
+
+
+def test_runs_in_lockstep_save_themselves_and_keep_what_is_finished(three, tmp_path, monkeypatch):
+    configs, folders = three
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(Interrupted, match="^interrupted; 2 runs are saved, the first in"),
+    ):
+        signalled(patch, lockstep, "train_together", 4)
+        run_many(configs, folders=folders)
+    first = load_result(folders[0])
+    assert first.summary == run(configs[0]).summary
+    assert [(folder / "checkpoint.pt").exists() for folder in folders] == [False, True, True]
+    resumed = [
+        Run(config, checkpoint=folder / "checkpoint.pt") for config, folder in zip(configs, folders, strict=True)
+    ]
+    assert [one.resume() and len(one.simulation.arrivals) > 2 for one in resumed] == [False, True, True]
+    for result, config in zip(run_many(configs, folders=folders), configs, strict=True):
+        assert result.summary == run(config).summary and load_result(tmp_path / f"{config.rounds}").config == config
+    assert not list(tmp_path.rglob("*.pt"))
+
+
+def test_runs_in_lockstep_save_themselves_by_the_clock(three, monkeypatch):
+    """A kill that cannot be noticed: what was saved last is there."""
+    configs, folders = three
+    configs = [Config(**{**config.as_dict(), "checkpoint_seconds": 1e-9}) for config in configs]
+    killed = RuntimeError("killed")
+
+    def dies(*_):
+        raise killed
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(lockstep._Course, "result", dies)
+        run_many(configs, folders=folders)
+    assert [Run(config, checkpoint=f / "checkpoint.pt").resume() for config, f in zip(configs, folders, strict=True)] == [
+        True, True, True,
+    ]  # fmt: skip
+    assert [result.config.rounds for result in run_many(configs, folders=folders)] == [1, 6, 7]
+
+
+def test_folders_must_be_one_for_each(three):
+    configs, folders = three
+    for wrong in (folders[:2], [folders[0]] * 3):
+        with pytest.raises(ConfigError, match="^folders: must be 3 different ones, one for each configuration"):
+            run_many(configs, folders=wrong)
+    with pytest.raises(ResultError, match="was not written by asyncfl_lite"):
+        folders[2].mkdir()
+        (folders[2] / "clients.csv").write_text("name,address\n")
+        run_many(configs, folders=folders)
+
+
+@pytest.mark.parametrize("cohort", ["on", "off"])
+def test_a_cells_seeds_go_on_where_they_were(cohort, tmp_path, monkeypatch):
+    config = Config(**SMALL, cohort=cohort)
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        signalled(patch, lockstep, "train_together", 4 if cohort == "on" else 9)
+        run_seeds(config.as_dict(), [0, 1], tmp_path)
+    assert {path.parent.name for path in tmp_path.rglob("checkpoint.pt")} == (
+        {"seed-0", "seed-1"} if cohort == "on" else {"seed-0"}
+    )
+    begun = []
+    monkeypatch.setattr(Run, "resume", lambda one, resume=Run.resume: begun.append(resume(one)) or begun[-1])
+    for result, seed in zip(run_seeds(config.as_dict(), [0, 1], tmp_path), [0, 1], strict=True):
+        assert result.summary == run(config.with_seed(seed)).summary
+    assert begun[:2] == [True, cohort == "on"] and not list(tmp_path.rglob("*.pt"))
+
+
+def test_the_line_that_is_printed_is_true(tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        signalled(patch, Run, "train", 2)
+        assert main(["run", *AS_OPTIONS]) == INTERRUPTED
+    nothing = "asyncfl-lite: interrupted; nothing is kept, as only a run with --out FOLDER saves itself\n"
+    assert capsys.readouterr().err.endswith(nothing)
+    with monkeypatch.context() as patch:
+        signalled(patch, Run, "train", 3)
+        assert main(["run", *AS_OPTIONS, "--out", str(tmp_path)]) == INTERRUPTED
+    told = capsys.readouterr().err.splitlines()[-1]
+    saved = f"saved in {tmp_path}/checkpoint.pt, from which the same run goes on"
+    assert told.startswith("asyncfl-lite: interrupted at version ") and told.endswith(saved)
+    assert main(["run", *AS_OPTIONS, "--out", str(tmp_path)]) == 0
+    assert load_result(tmp_path).summary == run(Config(**SMALL)).summary
+
 
 SWALLOWS = """
 import subprocess, sys, time

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+import sys
 import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import nbformat
@@ -22,20 +26,88 @@ def names_and_bounds(requirements):
     return {re.split(r"[><=\[]", line)[0].lower(): line for line in requirements}
 
 
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def brought_by(*extras: str) -> dict[str, str]:
+    """Names of what some extras bring, and what everybody gets, each with its bound."""
+    found = names_and_bounds(PROJECT["dependencies"])
+    for extra in extras:
+        for line in EXTRAS[extra]:
+            ours = re.fullmatch(r"asyncfl-lite\[(.*)\]", line)
+            found |= brought_by(*ours[1].split(",")) if ours else names_and_bounds([line])
+    return found
+
+
+INSTALLED = brought_by("all", "test")
+"""What `make setup` installs."""
+
+
 def test_conda_and_pip_give_the_same_environment():
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     (pip,) = [entry["pip"] for entry in conda if isinstance(entry, dict)]
-    wanted = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
-    assert sorted(line for line in pip if not line.startswith("-")) == sorted(wanted)
+    assert sorted(line for line in pip if not line.startswith("-")) == sorted(INSTALLED.values())
+    assert [line for line in pip if line.startswith("-")] == ["-c constraints.txt", "-e ."]
     assert f"python{PROJECT['requires-python']}" in conda
+    assert "pip install -qq -c constraints.txt -e '.[all,test]'" in (ROOT / "Makefile").read_text()
 
 
 def test_constraints_pin_everything_that_is_asked_for():
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"]
-    pinned = names_and_bounds(lines)
     assert all("==" in line for line in lines)
-    wanted = names_and_bounds(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
-    assert set(wanted) <= set(pinned)
+    assert set(INSTALLED) <= set(names_and_bounds(lines))
+
+
+ALL_DISTRIBUTIONS = packages_distributions()
+ROOMS_OF_EXTRAS = {"explore": "notebooks", "reproduction/report": "grid", "reproduction/grid": "grid"}
+"""Rooms whose first import says which extra is missing; their modules import what they need as usual."""
+
+
+def imports(path: Path) -> list[tuple[str, str | None]]:
+    """Each module that a file imports, with the extra that a ``with needs("extra", ...)`` around it names."""
+    found: list[tuple[str, str | None]] = []
+
+    def walk(node: ast.AST, extra: str | None) -> None:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        if isinstance(node, ast.With):
+            call = node.items[0].context_expr
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "needs":
+                extra = ast.literal_eval(call.args[0])
+        if isinstance(node, ast.Import):
+            found.extend((name.name, extra) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.module, extra))
+        for child in ast.iter_child_nodes(node):
+            walk(child, extra)
+
+    walk(ast.parse(path.read_text()), None)
+    return [(name.partition(".")[0], extra) for name, extra in found]
+
+
+@cache
+def distributions(module: str) -> set[str]:
+    """The packages that may have brought a module, as pip calls them."""
+    return {name.lower().replace("_", "-") for name in ALL_DISTRIBUTIONS.get(module, [module])}
+
+
+def test_every_library_that_is_imported_is_declared_and_named_where_it_is_missing():
+    """Outside what `pip install .` brings, an import says which extra brings it."""
+    package = ROOT / "asyncfl_lite"
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parent.as_posix()
+        for module, extra in imports(path):
+            if module in sys.stdlib_module_names or module == "asyncfl_lite":
+                continue
+            of_room = next((ROOMS_OF_EXTRAS[one] for one in ROOMS_OF_EXTRAS if room.startswith(one)), None)
+            extra = extra or of_room
+            brought = brought_by(*([extra] if extra else []))
+            assert distributions(module) & set(brought), f"{path.relative_to(ROOT)}: {module}: extra {extra}"
+
+
+def test_what_is_declared_for_everybody_is_imported():
+    used = {module for path in (ROOT / "asyncfl_lite").rglob("*.py") for module, _ in imports(path)}
+    assert set(brought_by()) <= {name for module in used for name in distributions(module)}
 
 
 def test_slow_tests_are_tests():
@@ -46,8 +118,7 @@ def test_slow_tests_are_tests():
 
 def test_the_packages_that_were_asked_for_are_there():
     asked = "jupyterlab torch torchvision numpy matplotlib seaborn ipywidgets transformers datasets papermill nbval"
-    wanted = names_and_bounds(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
-    assert set(asked.split()) <= set(wanted)
+    assert set(asked.split()) <= set(INSTALLED)
 
 
 def test_make_help_lists_every_target():

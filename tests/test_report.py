@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from functools import lru_cache
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
@@ -22,7 +25,7 @@ from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.measure import fedrevive
 from asyncfl_lite.reproduction.published import FOLDER, published
 from asyncfl_lite.reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
-from asyncfl_lite.reproduction.report.notebook import make_report
+from asyncfl_lite.reproduction.report.notebook import as_page, make_report
 from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
 
@@ -445,12 +448,12 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Made")]), executed)
 
     monkeypatch.setattr(papermill, "execute_notebook", execute)
-    made = make_report("smoke", tmp_path, ROOT / "experiments", ROOT / "notebooks/report.ipynb")
+    made = make_report("smoke", tmp_path)
     assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
     assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
-    with pytest.raises(ConfigError, match="tier: .*medium.yaml does not exist; there are: .*laptop"):
-        make_report("medium", tmp_path, ROOT / "experiments")
+    with pytest.raises(ConfigError, match="tier: 'medium' is not known. Allowed: core, laptop, paper"):
+        make_report("medium", tmp_path)
 
 
 def test_fedrevives_compute_is_counted_by_forwards():
@@ -461,3 +464,70 @@ def test_fedrevives_compute_is_counted_by_forwards():
     assert found.loc["client local training", [iteration, total]].tolist() == ["1.5", "37.5"]
     assert found.loc["distillation, sequential", [iteration, total]].tolist() == ["5.5", "55"]
     assert set(found.loc["generator training and synthesis"]) == {"not measured"}
+
+
+HOSTILE = '<script src="https://example.org/x.js"></script><img src="https://example.org/x.png" onerror="alert(1)">'
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, its text, and its styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.text, self.styles, self.inside = "", "", ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.inside = tag
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        if self.inside == "style":
+            self.styles += data
+        else:
+            self.text += data
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """What a report shows of an experiment's file with HTML wherever it may say what it likes."""
+    tier = {"about": f"about {HOSTILE}", "seeds": [0], "settings": {}, "ours": {f"rate {HOSTILE}": f"why {HOSTILE}"}}
+    (tmp_path / "p.yaml").write_text(json.dumps({"paper": "p", "tiers": {"t": tier}, "cells": {"fedecho/a": {}}}))
+    (tmp_path / "t.yaml").write_text("{tier: t, papers: [p.yaml]}")
+    shown = []
+    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
+    one = page.Page(tmp_path / "t.yaml", tmp_path)
+    for part in (one.stand_ins, one.ours, one.cells, one.summary, lambda: one.table("FedEcho", "Table 2")):
+        part()
+    return one.recorded, shown
+
+
+def test_a_report_runs_and_loads_nothing_whatever_an_experiment_s_file_says(hostile, tmp_path):
+    formatter = DisplayFormatter().format
+    outputs = [nbformat.v4.new_output("display_data", formatter(one)[0]) for one in hostile[1]]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
+    nbformat.write(book, tmp_path / "report.ipynb")
+    html = as_page(tmp_path / "report.ipynb")
+    elements = Elements(html)
+    assert elements.text.count(HOSTILE) == 3  # said, as it was written
+    assert {"table", "style"} <= {tag for tag, _ in elements.found}
+    for tag, attributes in elements.found:
+        assert tag not in ("script", "iframe", "object", "embed", "link", "base", "form"), attributes
+        assert not [name for name in attributes if name.startswith("on")], attributes
+        loaded = [attributes.get(name) or "" for name in ("src", "srcset", "poster", "data", "background")]
+        assert all(place.startswith(("data:", "#")) for place in loaded if place), loaded
+    assert "@import" not in elements.styles
+    assert set(re.findall(r"url\(['\"]?(\w+:)", elements.styles)) <= {"data:"}
+    (policy,) = [a["content"] for _, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script" not in policy
+
+
+def test_tables_of_a_report_are_text_in_markdown_too(hostile, tmp_path):
+    export.write_tables(hostile[0], tmp_path / "tables")
+    for name in ("ours", "stand-ins"):
+        text = (tmp_path / "tables" / f"{name}.md").read_text()
+        assert "&lt;script" in text and "<" not in text
+    assert export.markdown(pd.DataFrame({"a": ["[x](javascript:y)\n| & b"]})).splitlines()[2] == (
+        r"| \[x](javascript:y) \| &amp; b |"
+    )

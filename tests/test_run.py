@@ -170,7 +170,7 @@ def test_save_and_load(result, tmp_path):
     assert load_complete(tmp_path / "a/b", result.config).summary == result.summary
     assert load_complete(tmp_path / "a/b", result.config.with_seed(9)) is None
     assert sorted(p.name for p in (tmp_path / "a/b").iterdir()) == [
-        "classes.csv", "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv",
+        "classes.csv", "clients.csv", "curve.csv", "in_flight.csv", "result.json", "updates.csv", "weights.safetensors",
     ]  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def test_a_full_disk_leaves_what_was_there(result, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ResultError, match="curve.csv: cannot be written .No space left on device"):
-        run(Config(**SMALL)).save(tmp_path)
+        run(Config(**SMALL)).save(tmp_path, force=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

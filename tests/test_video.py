@@ -113,7 +113,7 @@ def test_what_cannot_be_decoded_says_why(tmp_path, kind):
 def test_without_pyav_there_is_an_install_line(tmp_path, monkeypatch):
     ucf(tmp_path)
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingLibraryError, match="^video files: need the library av; pip install av$"):
+    with pytest.raises(MissingLibraryError, match=r"^a video file: needs av; pip install 'asyncfl-lite\[video\]'$"):
         UCF101(folder=str(tmp_path)).load()
     assert not list(tmp_path.rglob("*.npy"))
 

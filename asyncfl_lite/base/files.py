@@ -7,11 +7,16 @@ A data set is looked for in its task's setting ``folder``, else in the folder th
 from __future__ import annotations
 
 import csv
+import gzip
+import hashlib
 import lzma
 import os
+import re
+import secrets
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 from zipfile import BadZipFile
@@ -63,10 +68,10 @@ def write_atomically(
         ResultError: naming the path and the reason (full disk, no permission).
     """
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
+        with part.open("xb") as file:  # never what lies there already, nor where a link leads
             if isinstance(content, str):
                 file.write(content.encode())
             else:
@@ -77,16 +82,72 @@ def write_atomically(
             path.replace(keep)
         part.replace(path)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-        with suppress(OSError):
-            part.unlink()
         raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+    finally:
+        with suppress(OSError):  # it is gone unless something went wrong
+            part.unlink()
 
 
-def clear_away(path: str | Path) -> None:
-    """Remove ``path``, if it is there, and what processes that were killed while they wrote it have left."""
+def clear_parts(path: str | Path) -> None:
+    """Remove what processes have left that were killed while they wrote ``path`` with :func:`write_atomically`."""
     path = Path(path)
-    for file in (path, *path.parent.glob(f".{path.name}.*.part")):
-        file.unlink(missing_ok=True)
+    part = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}[.]part")
+    for file in path.parent.iterdir():
+        if part.fullmatch(file.name):
+            file.unlink(missing_ok=True)
+
+
+LARGE = 2**30
+"""Bytes beyond which :func:`fingerprint` goes by sizes and times of change."""
+
+
+def fingerprint(places: Iterable[Path]) -> str | None:
+    """Return 16 hexadecimal digits that stand for what files hold, in whatever folder; None if none of them is there.
+
+    Of more than :data:`LARGE` bytes in all, sizes and times of change stand for the contents. A packed file counts as
+    what is in it, so that it may lie there packed, unpacked or both.
+
+    Args:
+        places: files, and folders whose files count with all in their subfolders; hidden ones are left out.
+    """
+    found: dict[str, tuple[str, int, int]] = {}
+    for place in map(os.path.abspath, places):
+        for path in _files_in(Path(place)):
+            name = path.relative_to(Path(place).parent).as_posix()
+            status = path.stat()
+            found[name.removesuffix(".gz").removesuffix(".xz")] = (str(path), status.st_size, status.st_mtime_ns)
+    return _fingerprint(tuple(sorted(found.items()))) if found else None
+
+
+def _files_in(place: Path) -> Iterator[Path]:
+    """Yield a file, or all files in a folder, packed ones first."""
+    if place.is_file():
+        yield place
+        return
+    for folder, inside, names in os.walk(place):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        for name in sorted(names, key=lambda name: (not name.endswith((".gz", ".xz")), name)):
+            path = Path(folder, name)
+            if not name.startswith(".") and path.is_file():
+                yield path
+
+
+@lru_cache(maxsize=256)
+def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
+    """Return the digest of files' names, each with its path, size and time, and their contents or these."""
+    digest, large = hashlib.sha256(), sum(size for _, (_, size, _) in found) > LARGE
+    for name, (path, size, changed) in found:
+        if large:
+            content = f"{size} {changed}"
+        else:
+            opened = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+            try:
+                with opened(path, "rb") as file:
+                    content = hashlib.file_digest(file, "sha256").hexdigest()
+            except (EOFError, OSError, lzma.LZMAError, zlib.error):  # who reads it says what is wrong
+                content = "unreadable"
+        digest.update(f"{name}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 @contextmanager
@@ -152,6 +213,14 @@ def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
         return root
     wanted = " or ".join(f"{name}/" for name in names)
     raise DataError(f"folder: looked in {root} for {wanted}, which is not there; {how or _HOW}")
+
+
+def data_places(folder: str | None, *names: str) -> list[Path]:
+    """Return where :func:`data_folder` finds a data set, or nothing where it is not."""
+    try:
+        return [data_folder(folder, *names)]
+    except DataError:
+        return []
 
 
 def data_file(place: Path, *names: str, how: str = "") -> Path:

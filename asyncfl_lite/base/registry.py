@@ -2,7 +2,7 @@
 
 Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
 frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
-package knows the names.
+package knows the names. The class may be in a module of one's own (:mod:`asyncfl_lite.base.plugins`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from pydantic import (
@@ -23,7 +25,8 @@ from pydantic import (
     model_validator,
 )
 
-from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, shown, unknown_name
+from asyncfl_lite.base.plugins import import_installed, note
 
 T = TypeVar("T")
 
@@ -67,6 +70,14 @@ class Settings(BaseModel):
             cls._refuse_odd_names(content)
         return handler(content)
 
+    def files(self) -> list[Path]:
+        """Return the files and folders that what these settings describe is read from, whether they are there or not.
+
+        What they hold is part of what a run is: a result of other contents is another run's. By default these are
+        the settings that are paths; a class that finds its files otherwise says so here.
+        """
+        return [value for value in self.__dict__.values() if isinstance(value, Path)]
+
     @classmethod
     def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
         """Refuse what Python cannot pass by name, such as YAML's numbers and dates."""
@@ -82,6 +93,16 @@ class Settings(BaseModel):
         if any(isinstance(part, bool) for part in values) and _wants_number(cls, info.field_name):
             raise ValueError("must be a number, not true or false")
         return value
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take ``hidden=64`` for ``hidden=(64,)``, where there may be any number of values."""
+        *_, last = typing.get_args(cls.model_fields[info.field_name].annotation) or (None,)
+        if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
+            return value
+        word = isinstance(value, str) and not re.fullmatch(r"\s*[-+]?[\d.]+(e[-+]?\d+)?\s*", value, re.I)
+        return value if word and _wants_number(cls, info.field_name) else (value,)
 
     @field_validator("*", mode="after")
     @classmethod
@@ -109,7 +130,7 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return unknown_name("setting", where, model.model_fields)
+        return unknown_name("setting", where, (field.alias or name for name, field in model.model_fields.items()))
     reason = first["msg"].removeprefix("Value error, ")
     if not where:
         return reason
@@ -140,6 +161,26 @@ def nested(where: str, message: str) -> str:
     return f"{where}.{message}"
 
 
+@contextmanager
+def written_as(**groups: Settings) -> Iterator[None]:
+    """Name a setting in an error from inside as a configuration writes it, ``partition_settings.min_size``.
+
+    Args:
+        groups: name of a group -> its settings, which the message may begin with.
+
+    Raises:
+        AsyncFLError: as it was raised, with the group before the setting.
+    """
+    try:
+        yield
+    except AsyncFLError as error:
+        first = re.split(r"[:,\s]", str(error), maxsplit=1)[0]
+        for group, settings in groups.items():
+            if first in type(settings).model_fields:
+                raise type(error)(f"{group}.{error}") from error.__cause__
+        raise
+
+
 class Registry(Generic[T]):
     """Named classes of one kind, each with a line of description.
 
@@ -160,6 +201,7 @@ class Registry(Generic[T]):
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise ConfigError(f"{self.kind}: {name!r} is registered twice")
             self._entries[name] = cls
+            note(name, cls.__module__)
             return cls
 
         return file
@@ -174,14 +216,17 @@ class Registry(Generic[T]):
         Raises:
             ConfigError: if there is none, with the nearest name.
         """
-        if not isinstance(name, str) or name not in self._entries:
+        if name not in self:
             raise ConfigError(unknown_name(self.kind, name, self._entries))
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
+        if isinstance(name, str) and name not in self._entries:
+            import_installed()
         return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        import_installed()
         return iter(sorted(self._entries))
 
     def describe(self) -> dict[str, str]:

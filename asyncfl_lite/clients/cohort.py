@@ -23,6 +23,7 @@ from asyncfl_lite.clients.local_training import (
     make_optimiser,
     minibatch_losses,
 )
+from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.stacked import stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -137,11 +138,18 @@ class Cohort:
         shares = self.plan.shares(number, self.x)
         x = self.x[:still].detach().requires_grad_()
         with self.training.precision(x.device):
-            outputs = self.forward(x, inputs).flatten(0, 1)
+            outputs = self.forward(x, inputs, self._draws(number, still)).flatten(0, 1)
             losses, tally = minibatch_losses(self.data, outputs, targets, counting)
         if counting:
             self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
         return torch.autograd.grad(losses, x, shares)[0]
+
+    def _draws(self, number: int, still: int) -> Draws | None:
+        """Return what dropout draws from in a step of the first ``still`` jobs; None for models that draw nothing."""
+        if self.works[0].draws is None:
+            return None
+        generators = [work.draws for work in self.works[:still]]
+        return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
 
     def _count(self, number: int, tally: Tensor) -> None:
         """Add a step's ``(3, g · B)`` to the sums of those jobs that are in their last epoch."""

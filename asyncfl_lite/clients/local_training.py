@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.models.draws import Generators
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.simulator.jobs import Job
 
@@ -130,6 +131,7 @@ class Work:
         midway: step before which it merges a newer model, if it was sent one.
         lr: its learning rate.
         generator: what its augmentation draws from, or None.
+        draws: what its model's dropout draws from, or None for a model that draws nothing.
     """
 
     job: Job
@@ -138,6 +140,7 @@ class Work:
     midway: int
     lr: float
     generator: torch.Generator | None = None
+    draws: Generators | None = None
 
     @property
     def seen(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from asyncfl_lite.clients.local_training import (
     make_optimiser,
     minibatch_losses,
 )
+from asyncfl_lite.models.draws import Draws, Generators, seeded
 from asyncfl_lite.models.features import feature_statistics
 from asyncfl_lite.models.stacked import chain_of
 from asyncfl_lite.models.vectors import VectorModel
@@ -49,16 +51,25 @@ class Trainer:
         training: how they train.
         seed: the run's seed, which with client and job number names a job's stream of batches.
         cohort: train jobs as cohorts, not one by one.
+        draws: whether the model draws random numbers in training, as dropout does.
     """
 
     def __init__(
-        self, model: VectorModel, data: ClientData, training: LocalTraining, seed: int, *, cohort: bool
+        self,
+        model: VectorModel,
+        data: ClientData,
+        training: LocalTraining,
+        seed: int,
+        *,
+        cohort: bool,
+        draws: bool = False,
     ) -> None:
         self.model = model
         self.data = data
         self.training = training
         self.seed = seed
         self.cohort = cohort
+        self.draws = draws
         self._architecture = repr(model.module), tuple(model.parameter_slots)
         chain = chain_of(model)
         self._chain_of_images = bool(chain and chain.images)
@@ -103,8 +114,12 @@ class Trainer:
         if self.data.augment is not None:
             seed = int(stream(self.seed, "augment", job.client, job.number).integers(2**63))
             generator = torch.Generator(self.data.inputs.device).manual_seed(seed)
+        draws = None
+        if self.draws:
+            seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
+            draws = Generators.seeded(seeds, self.data.inputs.device)
         counted, midway = max(0, len(places) - a_pass), int(training.midway * len(places))
-        return Work(job, places, counted, midway, training.lr_at(job.start_version), generator)
+        return Work(job, places, counted, midway, training.lr_at(job.start_version), generator, draws)
 
     def outcome(
         self,
@@ -156,7 +171,14 @@ class Trainer:
         return found
 
     def train_one(self, work: Work) -> Outcome:
-        """Train one job by itself."""
+        """Train one job by itself; all that its model draws is decided by its client and number."""
+        if work.draws is None:
+            return self._train_one(work, nullcontext())
+        with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws that are not dropout's
+            return self._train_one(work, Draws([work.draws]))
+
+    def _train_one(self, work: Work, draws: AbstractContextManager) -> Outcome:
+        """Train one job whose forward passes go through the context ``draws``."""
         job, training = work.job, self.training
         x = job.start.clone()
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
@@ -169,7 +191,7 @@ class Trainer:
             inputs, targets = work.augmented(self.data, self.data.inputs[places]), self.data.targets[places]
             laid_out = self.model.laid_out(inputs, always=training.channels_last)
             point, counting = x.detach().requires_grad_(), number >= work.counted
-            with training.precision(x.device):
+            with draws, training.precision(x.device):
                 outputs = self.model(point, laid_out, buffers, train=True)
                 losses, tally = minibatch_losses(self.data, outputs, targets, counting)
             (gradient,) = torch.autograd.grad(losses.mean(), point)

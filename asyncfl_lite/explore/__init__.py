@@ -4,7 +4,10 @@ Each explorer is two functions. The first takes plain values and returns a matpl
 shows everywhere; the second puts ipywidgets around it, which need a running kernel.
 """
 
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.base.libraries import needs
+
+with needs("notebooks", "explorers"):
+    from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure

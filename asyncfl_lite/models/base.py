@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from asyncfl_lite.base.devices import torch_draws
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
 from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.models.memory import Room, check_copies
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS: Registry[ModelSpec] = Registry("model")
@@ -72,13 +74,17 @@ def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
         ConfigError: in one line that names both.
     """
     if not _fits(type(spec), inputs):
-        name = next((name for name in MODELS if MODELS.get(name) is type(spec)), type(spec).__name__)
+        name = _name_of(spec)
         given = f"{'numbers' if inputs.vocabulary is None else 'token ids'} of shape {inputs.shape}"
         fitting = [other for other in MODELS if _fits(MODELS.get(other), inputs)]
         raise ConfigError(
             f"model: {name!r} takes {spec.takes}, the task's inputs are {given}; "
             f"those that take such are: {', '.join(fitting) or 'none'}"
         )
+
+
+def _name_of(spec: ModelSpec) -> str:
+    return next((name for name in MODELS if MODELS.get(name) is type(spec)), type(spec).__name__)
 
 
 def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
@@ -90,11 +96,46 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was.
 
     Raises:
-        ConfigError: when the model cannot take such inputs.
+        ConfigError: when the model cannot take such inputs, or what is built is no module that can be trained, or
+            too large for this machine's memory.
     """
     check_fit(spec, inputs)
+    name = _name_of(spec)
     with torch_draws(seed):
-        return spec.build_for(inputs)
+        try:
+            with Room(name):
+                module = spec.build_for(inputs)
+        except AsyncFLError:
+            raise
+        except Exception as error:
+            found = f"{type(error).__name__}: {reason(error)}"
+            raise ConfigError(f"model: {name!r} cannot be built for inputs {inputs.shape} ({found})") from error
+    _check_module(name, module)
+    check_copies(name, module)
+    return module
+
+
+def _check_module(name: str, module: nn.Module) -> None:
+    """Refuse what is no module that can be trained.
+
+    Args:
+        name: of the model, for the message.
+        module: what its ``build`` returned.
+
+    Raises:
+        ConfigError: for something else than a module, for lazy layers, and without parameters that are trained.
+    """
+    if not isinstance(module, nn.Module):
+        raise ConfigError(f"model: build() of {name!r} must return a torch.nn.Module, got {type(module).__name__}")
+    parameters = dict(module.named_parameters())
+    if lazy := next((place for place, parameter in parameters.items() if is_lazy(parameter)), None):
+        raise ConfigError(
+            f"model: {name!r} has a lazy layer ({lazy} has no shape yet); give its size, or call the module in build() "
+            "once on torch.zeros(2, *input_shape)"
+        )
+    if not any(parameter.requires_grad for parameter in parameters.values()):
+        found = "requires_grad is False for all of them" if parameters else "it has none at all"
+        raise ConfigError(f"model: {name!r} has no parameters to train ({found})")
 
 
 class _FlopCount(TorchDispatchMode):

@@ -13,7 +13,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import MissingLibraryError
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.base import MODELS, InputSpec
 from asyncfl_lite.models.frozen import Frozen, hide_frozen
 from asyncfl_lite.models.pretrained import from_checkpoint, only_last_layers
@@ -76,7 +76,8 @@ class CausalLM(TransformerSpec):
     def _network(self, vocabulary: int, length: int) -> nn.Module:
         if self.checkpoint is None:
             return self.encoder_class()(self.configuration(vocabulary, length))
-        from transformers import AutoConfig
+        with needs("text", "causal_lm"):
+            from transformers import AutoConfig
 
         where = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
         config = from_checkpoint(AutoConfig, self.checkpoint, self.download, **where)
@@ -89,13 +90,15 @@ class CausalLM(TransformerSpec):
 
     def encoder_class(self) -> Any:
         """Return Qwen2, or for a checkpoint whatever causal model it holds."""
-        from transformers import AutoModelForCausalLM, Qwen2ForCausalLM
+        with needs("text", "causal_lm"):
+            from transformers import AutoModelForCausalLM, Qwen2ForCausalLM
 
         return Qwen2ForCausalLM if self.checkpoint is None else AutoModelForCausalLM
 
     def configuration(self, vocabulary: int, length: int) -> Any:
         """Return a Qwen2 of these sizes, the table of embeddings being that of the logits too."""
-        from transformers import Qwen2Config
+        with needs("text", "causal_lm"):
+            from transformers import Qwen2Config
 
         return Qwen2Config(
             vocab_size=vocabulary,
@@ -113,8 +116,6 @@ class CausalLM(TransformerSpec):
 
 def _with_lora(network: nn.Module, rank: int) -> nn.Module:
     """Return the network with LoRA beside all its linear layers but the last, scaled by 2."""
-    try:
+    with needs("lora", "lora_rank"):
         from peft import LoraConfig, get_peft_model
-    except ImportError:
-        raise MissingLibraryError("lora_rank: needs the library peft; pip install peft") from None
     return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

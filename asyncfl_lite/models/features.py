@@ -11,7 +11,7 @@ FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (
 3. otherwise the inputs of its other normalisation layers;
 4. otherwise the outputs of its convolutional and linear layers but the last, which gives the logits.
 
-Embedding layers do not count: made-up text enters a model after them.
+Embedding layers do not count: made-up text enters a model after them. Nor do frozen parts, which no client changes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Look = Callable[[nn.Module, tuple[Any, ...], Any], Tensor]
 """From a layer, its inputs and its output to ``(…, channels)`` features."""
 
 
-def _statistics_keepers(module: nn.Module) -> dict[str, nn.Module]:
+def _statistics_keepers(model: VectorModel) -> dict[str, nn.Module]:
     """Return the BatchNorm layers that keep running statistics, by name, in the module's order."""
-    named = module.named_modules()
+    named = model.trained_modules().items()
     return {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and layer.track_running_stats}
 
 
@@ -57,16 +57,17 @@ def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
     return features if isinstance(layer, CHANNELS_LAST) else features.movedim(1, -1)
 
 
-def _layers(module: nn.Module) -> tuple[list[nn.Module], Look]:
+def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
     """Return the layers that φ looks at, in the module's order, and at what of theirs."""
-    if hasattr(module, "prediction_token"):
-        encoder = next(part for part in module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
+    if hasattr(model.module, "prediction_token"):
+        encoder = next(part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
         return list(encoder), _of_first_token
-    if keepers := list(_statistics_keepers(module).values()):
+    if keepers := list(_statistics_keepers(model).values()):
         return keepers, _of_input
-    if others := [layer for layer in module.modules() if isinstance(layer, NORMALISATIONS)]:
+    layers = list(model.trained_modules().values())
+    if others := [layer for layer in layers if isinstance(layer, NORMALISATIONS)]:
         return others, _of_input
-    return [layer for layer in module.modules() if isinstance(layer, WEIGHTED)], _of_output
+    return [layer for layer in layers if isinstance(layer, WEIGHTED)], _of_output
 
 
 def _moments(features: Tensor) -> Tensor:
@@ -76,9 +77,8 @@ def _moments(features: Tensor) -> Tensor:
 
 
 @contextmanager
-def _watched(module: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
+def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Tensor]]:
     """Collect the moments of each layer of φ in a forward pass inside; the hooks are gone afterwards."""
-    layers, look = _layers(module)
     seen: dict[nn.Module, Tensor] = {}
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -95,7 +95,7 @@ def _watched(module: nn.Module) -> Iterator[dict[nn.Module, Tensor]]:
 
 def keeps_statistics(model: VectorModel) -> bool:
     """Whether the model's own running statistics are its φ̄: it has BatchNorm that keeps some."""
-    return bool(_statistics_keepers(model.module))
+    return bool(_statistics_keepers(model))
 
 
 def outputs_and_statistics(
@@ -112,10 +112,9 @@ def outputs_and_statistics(
     Returns:
         ``(n, C)`` outputs, and ``(2, channels)`` means and variances for each layer, in the module's order.
     """
-    module = model.module
-    with _watched(module) as seen:
+    layers, look = _layers(model)
+    with _watched(layers, look) as seen:
         outputs = model(x, inputs, buffers)
-    layers, look = _layers(module)
     if seen and look is _of_output:
         seen.popitem()  # the layer that was called last gives the logits
     return outputs, [seen[layer] for layer in layers if layer in seen]
@@ -132,7 +131,7 @@ def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
         ``(2, F)`` means and variances.
     """
     parts = {slot.name: buffers[slot.start : slot.stop] for slot in model.buffer_slots}
-    names = list(_statistics_keepers(model.module))
+    names = list(_statistics_keepers(model))
     rows = [torch.cat([parts[f"{name}.running_{what}"] for name in names]) for what in ("mean", "var")]
     return torch.stack(rows)
 

@@ -3,6 +3,10 @@
 A run's vector is what :meth:`torch.nn.Module.named_parameters` lists, and its running statistics what
 :meth:`~torch.nn.Module.named_buffers` lists. A frozen part is in neither: its weights are not sent, its
 BatchNorm goes by the running statistics that it came with, and there is nothing of it to average.
+
+In a module of one's own, ``requires_grad_(False)`` says what is frozen, and :class:`~.vectors.VectorModel` leaves that
+out of its vectors. The package's own large networks go further, for speed: :func:`hide_frozen` takes frozen parts off
+the lists, so that no call has to go through hundreds of tensors that never change.
 """
 
 from __future__ import annotations
@@ -52,6 +56,24 @@ class Frozen(nn.Module):
         result = self._held[0].load_state_dict(mine, strict=False)
         missing_keys += [prefix + name for name in result.missing_keys]
         unexpected_keys += [prefix + name for name in result.unexpected_keys]
+
+
+def frozen_parts(module: nn.Module) -> list[nn.Module]:
+    """Return the largest parts of ``module`` that have parameters, none of which requires a gradient.
+
+    The parts are used as they came, as :class:`Frozen` ones are: in evaluation mode, by the running statistics that
+    they came with, and without dropout.
+
+    >>> network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> network[0].requires_grad_(False)
+    Linear(in_features=4, out_features=8, bias=True)
+    >>> frozen_parts(network)
+    [Linear(in_features=4, out_features=8, bias=True)]
+    """
+    parameters = list(module.parameters())
+    if parameters and not any(parameter.requires_grad for parameter in parameters):
+        return [module]
+    return [part for child in module.children() for part in frozen_parts(child)]
 
 
 def hide_frozen(module: nn.Module) -> nn.Module:

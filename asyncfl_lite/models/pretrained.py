@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.frozen import hide_frozen
 
 
@@ -37,7 +38,8 @@ class TokenIds(NamedTuple):
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep `transformers` from printing bars and reports on weights inside; its bar for GGUF has no switch."""
-    from transformers.utils import logging
+    with needs("text", "a checkpoint"):
+        from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -113,7 +115,8 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
 def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
     """Return a checkpoint's tokeniser and its ids; one that has no separator, as T5's, ends each sentence instead."""
-    from transformers import AutoTokenizer
+    with needs("text", "a checkpoint"):
+        from transformers import AutoTokenizer
 
     tokeniser = from_checkpoint(AutoTokenizer, name, download)
     separator = tokeniser.eos_token_id if tokeniser.sep_token_id is None else tokeniser.sep_token_id

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 from torch import nn
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.vision import Norm, norm_layers
 
@@ -81,7 +82,8 @@ class ResNet(ModelSpec):
 
     @staticmethod
     def _block(before: int, after: int, stride: int, norm: Callable[[int], nn.Module]) -> nn.Module:
-        from torchvision.models.resnet import BasicBlock  # a second and more to import: only when needed
+        with needs("images", "resnet"):
+            from torchvision.models.resnet import BasicBlock  # a second and more to import: only when needed
 
         shortcut = None
         if stride != 1 or before != after:

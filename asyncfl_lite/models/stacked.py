@@ -1,15 +1,15 @@
 """Several models of one architecture as one computation, their layers side by side.
 
-``torch.func.vmap`` does this for any module, at a price for every operation. The usual chain of image layers, a
-flattening and linear layers is therefore written out: G convolutions are one grouped convolution, channels last,
-where pooling and ReLU run over the channels of all models at once; G linear layers are one batched matrix product.
+``torch.func.vmap`` does this for most modules, at a price for every operation. The usual chain of image layers, a
+flattening, linear layers and dropout is written out: G convolutions are one grouped convolution, channels
+last, where pooling and ReLU run over the channels of all models at once; G linear layers are a batched matrix product.
 Both give what vmap gives, up to rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,10 +17,19 @@ from torch.autograd.function import FunctionCtx
 from torch.func import vmap
 from torch.nn import functional
 
+from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
 
-Forward = Callable[[Tensor, Tensor], Tensor]
-"""``(x (G, d), inputs (G, B, …)) -> outputs (G, B, …)``, in training mode, differentiable in ``x``."""
+
+class Forward(Protocol):
+    """A forward pass of several models in training mode."""
+
+    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+        """Return outputs ``(G, B, …)``, differentiable in ``x (G, d)``, for ``inputs (G, B, …)``.
+
+        ``draws`` is what dropout draws from; without, a chain's has no effect, and any other's cannot be computed.
+        """
+
 
 ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Identity)
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
@@ -37,7 +46,7 @@ def stacked_forward(model: VectorModel) -> Forward:
     """Return the forward pass of several models like ``model``: written out where it is a chain, else by vmap."""
     chain = chain_of(model)
     if chain is None:
-        return vmap(lambda x, inputs: model(x, inputs, train=True))
+        return _Vectorised(model)
     return _SideBySide(model, chain)
 
 
@@ -76,7 +85,7 @@ def chain_of(model: VectorModel) -> Chain | None:
     chain = Chain(layers[: flattenings[0]], layers[flattenings[0] + 1 :])
     fits = (flatten.start_dim, flatten.end_dim) == (1, -1)
     fits &= all(_is_of_images(layer) for layer in chain.images)
-    fits &= all(type(layer) in (nn.Linear, *ELEMENTWISE) for layer in chain.vectors)
+    fits &= all(type(layer) in (nn.Linear, nn.Dropout, *ELEMENTWISE) for layer in chain.vectors)
     return chain if fits else None
 
 
@@ -89,15 +98,34 @@ def _is_of_images(layer: nn.Module) -> bool:
     return type(layer) in (nn.GroupNorm, *POOLING, *ELEMENTWISE)
 
 
+class _Vectorised:
+    """The forward pass of any model that ``vmap`` can follow; see :class:`Forward`."""
+
+    def __init__(self, model: VectorModel) -> None:
+        self.model = model
+
+    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
+        """Return ``(G, B, …)`` outputs."""
+        if draws is None:
+            return vmap(lambda x, inputs: self.model(x, inputs, train=True))(x, inputs)
+
+        def one(x: Tensor, inputs: Tensor) -> Tensor:
+            draws.row = x
+            return self.model(x, inputs, train=True)
+
+        with draws:
+            return vmap(one)(x, inputs)
+
+
 class _SideBySide:
-    """The forward pass of a chain; see :data:`Forward`."""
+    """The forward pass of a chain; see :class:`Forward`."""
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
         self.chain = chain
         self.sizes = [slot.stop - slot.start for slot in model.parameter_slots]
         self.shapes = [(-1, *slot.shape) for slot in model.parameter_slots]
 
-    def __call__(self, x: Tensor, inputs: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
         count = len(x)
         split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
@@ -109,7 +137,10 @@ class _SideBySide:
             inputs = h.unflatten(1, (count, -1)).transpose(0, 1)
         h = inputs.flatten(2)
         for layer in self.chain.vectors:  # on (G, B, features)
-            h = _side_by_side(layer, h, _own(layer, parts), count)
+            if type(layer) is not nn.Dropout:
+                h = _side_by_side(layer, h, _own(layer, parts), count)
+            elif draws is not None:
+                h = draws.dropped(h, layer.p)
         return h
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint, only_last_layers
@@ -134,7 +135,8 @@ class TransformerSpec(ModelSpec):
         if self.checkpoint is None:
             encoder = self.encoder_class()(self.configuration(vocabulary, length + 1))
             return _PredictionTokenClassifier(encoder, inputs.num_classes, TokenIds(), self.trained_layers)
-        from transformers import AutoConfig
+        with needs("text", "a checkpoint"):
+            from transformers import AutoConfig
 
         config = from_checkpoint(AutoConfig, self.checkpoint, self.download)
         self._check(config, vocabulary, length + 1)
@@ -186,13 +188,15 @@ class Bert(TransformerSpec):
 
     def encoder_class(self) -> Any:
         """Return BertModel, or for a checkpoint whatever encoder it holds, such as RoBERTa's."""
-        from transformers import AutoModel, BertModel
+        with needs("text", "bert"):
+            from transformers import AutoModel, BertModel
 
         return BertModel if self.checkpoint is None else AutoModel
 
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
         """Return a BERT of these sizes."""
-        from transformers import BertConfig
+        with needs("text", "bert"):
+            from transformers import BertConfig
 
         return BertConfig(
             vocab_size=vocabulary,
@@ -215,13 +219,15 @@ class T5(TransformerSpec):
 
     def encoder_class(self) -> Any:
         """Return T5's encoder."""
-        from transformers import T5EncoderModel
+        with needs("text", "t5"):
+            from transformers import T5EncoderModel
 
         return T5EncoderModel
 
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
         """Return a T5 of these sizes; positions are relative, so it takes any ``length``."""
-        from transformers import T5Config
+        with needs("text", "t5"):
+            from transformers import T5Config
 
         return T5Config(
             vocab_size=vocabulary,

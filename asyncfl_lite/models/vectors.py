@@ -2,8 +2,9 @@
 
 Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``,
 the floating-point buffers (BatchNorm's running statistics), each in the order of
-``named_parameters()`` and ``named_buffers()``. Integer buffers (``num_batches_tracked``) stay with
-the module: no optimiser may touch them.
+``named_parameters()`` and ``named_buffers()``. What is in neither stays with the module as it is: integer buffers
+(``num_batches_tracked``), which no optimiser may touch, parameters that require no gradient, and the running
+statistics of parts of which no parameter does.
 
 Every function here copies on the way in and on the way out, but for two: :meth:`VectorModel.unflatten`
 returns views, so that an in-place step on a view writes into the vector; and in training mode BatchNorm
@@ -19,6 +20,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from asyncfl_lite.models.frozen import frozen_parts
 
 
 class Slot(NamedTuple):
@@ -50,23 +54,31 @@ class VectorModel:
     The module that is passed in is copied; it is never changed by anything done here.
 
     Args:
-        module: any module whose parameters share one floating dtype and device.
+        module: any module whose trained parameters share one floating dtype and device. Parameters with
+            ``requires_grad_(False)`` are constants: no vector holds them.
 
     Attributes:
-        parameter_slots: where each parameter lies in the ``(d,)`` parameter vector.
+        parameter_slots: where each trained parameter lies in the ``(d,)`` parameter vector.
         buffer_slots: where each floating buffer lies in the ``(b,)`` buffer vector.
     """
 
     def __init__(self, module: nn.Module) -> None:
         self._module = copy.deepcopy(module)
-        parameters = list(self._module.named_parameters())
         every_name = list(self._module.named_parameters(remove_duplicate=False))
+        parameters = list(self._module.named_parameters())
         self._tied = len(every_name) != len(parameters)  # without ties the look for them can be saved
+        parameters = [(name, parameter) for name, parameter in parameters if parameter.requires_grad]
+        self._frozen = frozen_parts(self._module)
+        for part in self._frozen:
+            part.eval()
+        constant = {id(buffer) for part in self._frozen for buffer in part.buffers()}
         buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point()]
+        buffers = [(name, buffer) for name, buffer in buffers if id(buffer) not in constant]
         self.parameter_slots = _slots(parameters)
         self.buffer_slots = _slots(buffers)
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
         self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())
+        self._steady_on_one: list[nn.Module] = []
 
     @property
     def module(self) -> nn.Module:
@@ -75,13 +87,23 @@ class VectorModel:
 
     @property
     def num_parameters(self) -> int:
-        """Length d of the parameter vector."""
+        """Length d of the parameter vector: how many numbers are trained."""
         return self.parameter_slots[-1].stop if self.parameter_slots else 0
 
     @property
     def num_buffers(self) -> int:
-        """Length b of the vector of floating buffers, 0 for a model without BatchNorm."""
+        """Length b of the vector of floating buffers, 0 for a model without BatchNorm that is trained."""
         return self.buffer_slots[-1].stop if self.buffer_slots else 0
+
+    def trained_modules(self) -> dict[str, nn.Module]:
+        """Return the modules that are in no frozen part, by name, in the module's order."""
+        frozen = {id(inner) for part in self._frozen for inner in part.modules()}
+        return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
+
+    def steady_on_one(self) -> None:
+        """From now on, let BatchNorm go by its running statistics where a minibatch is one sample: it has no spread."""
+        layers = self.trained_modules().values()
+        self._steady_on_one = [part for part in layers if isinstance(part, _BatchNorm) and part.track_running_stats]
 
     @property
     def variance_mask(self) -> Tensor:
@@ -92,7 +114,7 @@ class VectorModel:
         return mask
 
     def flatten(self, module: nn.Module | None = None) -> tuple[Tensor, Tensor]:
-        """Return copies of a module's ``(d,)`` parameters and ``(b,)`` floating buffers.
+        """Return copies of a module's ``(d,)`` trained parameters and ``(b,)`` floating buffers.
 
         Args:
             module: a module of the same architecture; by default the one given at the start, with
@@ -128,6 +150,12 @@ class VectorModel:
             for name, value in self.unflatten(x, buffers).items():
                 targets[name].copy_(value)
 
+    def loaded(self, x: Tensor, buffers: Tensor | None = None) -> nn.Module:
+        """Return a new module with these parameters and running statistics, in evaluation mode on the CPU."""
+        module = copy.deepcopy(self._module)
+        self.load(module, x, buffers)
+        return module.cpu().eval()
+
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
         """Return a batch in the memory format that the model is fast with: images channels last where it pools.
 
@@ -147,7 +175,16 @@ class VectorModel:
             raise ValueError("buffers: training mode of a model with running statistics needs them")
         if self._module.training != train:
             self._module.train(train)
-        return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+            for part in self._frozen:
+                part.eval()
+        steady = self._steady_on_one if train and len(inputs) == 1 else ()
+        for part in steady:
+            part.eval()
+        try:
+            return functional_call(self._module, self.unflatten(x, buffers), (inputs,), tie_weights=self._tied)
+        finally:
+            for part in steady:
+                part.train()
 
     @torch.no_grad()
     def outputs(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500) -> Tensor:

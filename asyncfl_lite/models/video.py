@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor, nn
 
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.frozen import hide_frozen
 from asyncfl_lite.models.resnet import Blocks, layout
@@ -83,7 +84,8 @@ class _First(nn.Conv3d):
 
 def _block(before: int, after: int, stride: int) -> nn.Module:
     """Return torchvision's basic block of two 3×3×3 convolutions."""
-    from torchvision.models.video.resnet import BasicBlock, Conv3DSimple  # slow to import: only when needed
+    with needs("video", "resnet3d"):
+        from torchvision.models.video.resnet import BasicBlock, Conv3DSimple  # slow to import: only when needed
 
     shortcut = None
     if stride != 1 or before != after:

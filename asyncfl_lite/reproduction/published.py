@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
 import pandas as pd
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.reproduction.places import home_of
 
-FOLDER = Path(__file__).parents[2] / "papers"
+FOLDER = home_of("papers")
 
 
 @lru_cache(maxsize=2)
 def _read(name: str) -> pd.DataFrame:
     path = FOLDER / name
     if not path.exists():
-        raise DataError(f"{path.name}: the published numbers are in the repository's folder papers/, not found")
+        raise DataError(f"{path}: is not there; it holds the published numbers and comes with the package")
     return pd.read_csv(path)
 
 

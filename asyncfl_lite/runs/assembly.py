@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from torch import nn
 
 from asyncfl_lite.algorithms import Algorithm
+from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.models.base import forward_flop
+from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
+from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+from asyncfl_lite.simulator.delays import prepared
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.trouble import Trouble, troubled
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
 
+COHORT_UP_TO_FLOP = 1_000_000
+"""A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
+
+
+def as_config(given: Config | Mapping[str, Any]) -> Config:
+    """Return a configuration, which may be given as a plain dict of its settings.
+
+    Raises:
+        ConfigError: for anything else.
+    """
+    if isinstance(given, Config):
+        return given
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"config: must be a Config, or a dict of its settings, got {shown(given)}")
+    return Config.from_mapping(dict(given))
+
+
+def load_task(source: TaskSource) -> Task:
+    """Load a task, once in each process unless its files change."""
+    return _loaded(source, fingerprint(source.files()))
+
 
 @lru_cache(maxsize=4)
-def load_task(source: TaskSource) -> Task:
-    """Load a task, once in each process."""
-    return source.load()
+def _loaded(source: TaskSource, _: str | None) -> Task:
+    with written_as(task_settings=source):
+        return source.load()
 
 
 def servers_own(config: Config, task: Task) -> np.ndarray:
@@ -33,12 +64,103 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
-    """Return client -> ``(n_i,)`` places of its samples in the task's training set."""
+    """Return client -> ``(n_i,)`` places of its samples in the task's training set.
+
+    Raises:
+        ConfigError: when samples cannot be dealt out so, or came with other clients.
+    """
+    if task.clients and (config.partition != "given" or config.clients != len(task.clients)):
+        raise ConfigError(
+            f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
+            f"{config.partition!r} with clients={config.clients}"
+        )
     rng, theirs = stream(config.seed, "partition"), np.arange(len(task.labels))
     theirs = np.setdiff1d(theirs, servers_own(config, task))
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
-    return [theirs[part] for part in config.partition_settings.split(kinds, config.clients, rng, owners=owners)]
+    partition = config.partition_settings
+    try:
+        with written_as(partition_settings=partition):
+            return [theirs[part] for part in partition.split(kinds, config.clients, rng, owners=owners)]
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("num_clients: ", "clients: ")) from None  # as a configuration calls it
+
+
+class Fitted(NamedTuple):
+    """A run's model, tried on the task.
+
+    Attributes:
+        model: as vectors.
+        draws: whether it draws random numbers in training, as dropout does.
+        cohort: whether jobs are trained as cohorts.
+    """
+
+    model: VectorModel
+    draws: bool
+    cohort: bool
+
+
+def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: nn.Module) -> Fitted:
+    """Try a model, perhaps one of the user's own, on two samples of a task, and decide how clients train it.
+
+    A warning of one line says where a model is trained otherwise than others of its size.
+
+    Args:
+        config: of the run.
+        task: what it is trained on.
+        parts: client -> places of its samples.
+        module: the initial model, on the task's device.
+
+    Raises:
+        ConfigError: in one line that says what does not fit.
+    """
+    model = VectorModel(module)
+    draws = check_conduct(config.model, model, task.inputs, (*task.labels.shape[1:], task.num_classes))
+    _allow_for_single_samples(config, task, parts, model)
+    return Fitted(model, draws, _trains_together(config, task, model, draws))
+
+
+def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
+    """See to it that minibatches of one sample, the last ones of some clients, can be trained on.
+
+    Raises:
+        ConfigError: when the model cannot be.
+    """
+    size = config.batch_size
+    having = [client for client, part in enumerate(parts) if len(part) and (size == 1 or len(part) % size == 1)]
+    if not having or takes_one(model, task.inputs):
+        return
+    which = f"a minibatch of one sample, such as client {having[0]}'s last"
+    model.steady_on_one()
+    if not takes_one(model, task.inputs):
+        raise ConfigError(
+            f"model: {config.model!r} cannot be trained on {which}; take a normalisation that keeps running statistics "
+            "or goes by single samples, such as GroupNorm"
+        )
+    _say(f"model: {config.model!r} cannot normalise {which}; BatchNorm goes by its running statistics there")
+
+
+def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
+    """Whether to vectorise over clients: decided by the configuration and the model alone."""
+    reason = "with running statistics" if model.num_buffers else ""
+    if not config.model_settings.vectorises:
+        reason = "of this kind"
+    if reason and config.cohort == "on":
+        raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
+    if reason or config.cohort == "off":
+        return False
+    if config.cohort == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
+        return False
+    alone = why_alone(model, task.inputs, draws)
+    if alone and config.cohort == "on":
+        raise ConfigError(f"cohort: {config.model!r} trains one by one ({alone}), got 'on'")
+    if alone:
+        _say(f"model: {config.model!r} is trained one by one, as several cannot be computed together ({alone})")
+    return not alone
+
+
+def _say(line: str) -> None:
+    warnings.warn(line, stacklevel=6)  # at the caller of what makes a Run
 
 
 def make_simulation(
@@ -57,7 +179,7 @@ def make_simulation(
     return kind(
         algorithm,
         config.make_scheduling(),
-        config.delay_settings.prepare(sizes, stream(config.seed, "delays setup")),
+        prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         rounds=config.rounds,
@@ -71,8 +193,8 @@ def make_simulation(
     )
 
 
-def schedule(config: Config) -> Schedule:
-    """Return who trains when under ``config``, without training anything.
+def schedule(config: Config | Mapping[str, Any]) -> Schedule:
+    """Return who trains when under ``config``, or a dict of its settings, without training anything.
 
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
     update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
@@ -88,6 +210,7 @@ def schedule(config: Config) -> Schedule:
     >>> len(jobs.in_flight)
     4
     """
+    config = as_config(config)
     parts = deal_out(config, load_task(config.task_settings))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
     simulation.run_alone([Outcome(None, num_samples=len(part)) for part in parts])

@@ -1,27 +1,38 @@
 """The file that an interrupted run goes on from, on the same machine and build bit for bit.
 
-It holds what time has changed of a run (:meth:`asyncfl_lite.runs.run.Run.state`), and which configuration and revision
-of the code it belongs to. Reading it executes no code from the file.
+It holds what time has changed of a run (:meth:`asyncfl_lite.runs.run.Run.state`). Its first line says which run's it
+is: of which configuration, data and revision of the code. Reading it executes no code from the file. A file that is not
+this run's checkpoint is never replaced or removed: the run stops there, before it begins.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, BinaryIO
 
 import torch
 
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.errors import ResultError, reason
+from asyncfl_lite.base.files import clear_parts, write_atomically
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import meaning
 
-FORMAT = 8
+FORMAT = 9
+HEAD = b"asyncfl_lite checkpoint "
+"""How a checkpoint begins; whose it is follows on the same line, as JSON."""
+LONGEST_HEAD = 2**14
 DIGEST = hashlib.sha256().digest_size
 """A file's last bytes: the digest of those before them, as torch reads damaged numbers without a word."""
+
+Identity = Mapping[str, Any]
+"""Whose a checkpoint is: its format, the meaning of the code, the configuration's hash and the data's digests."""
 
 
 def previous(path: str | Path) -> Path:
@@ -30,30 +41,92 @@ def previous(path: str | Path) -> Path:
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
-def save_checkpoint(path: str | Path, config: Config, state: Mapping[str, Any]) -> None:
-    """Write the state of a run of ``config`` so that ``path`` holds all of it, or what it held before.
+def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identity:
+    """Return what must be equal for a run of ``config`` to go on from a checkpoint.
+
+    Args:
+        config: of the run.
+        data: what it reads from outside, see :func:`asyncfl_lite.runs.sources.data_of`.
+    """
+    return {"format": FORMAT, "meaning": meaning(config), "config_hash": config.hash, "data": dict(data or {})}
+
+
+def check_place(path: str | Path, identity: Identity) -> None:
+    """Find out whether a run may be saved at ``path``, and beside it: nothing but its own checkpoint lies there.
+
+    Raises:
+        ResultError: one line that names what lies there.
+    """
+    for candidate in (Path(path), previous(path)):
+        found = _identity_in(candidate)
+        if found is not None and (others := _what_differs(found, identity)):
+            raise ResultError(f"{candidate}: is the checkpoint of another {others}; name another file, or remove it")
+
+
+def _identity_in(path: Path) -> Identity | None:
+    """Return whose checkpoint a file is; None if there is nothing.
+
+    Raises:
+        ResultError: when it is no checkpoint.
+    """
+    if path.is_dir():
+        raise ResultError(f"{path}: is a folder; a checkpoint is a file, such as {path / 'run.pt'}")
+    if not path.exists():
+        return None
+    try:
+        identity = _read_identity(path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read ({reason(error)})") from None
+    except (ValueError, RecursionError):
+        raise ResultError(
+            f"{path}: is no checkpoint that this version wrote; name another file, or remove it"
+        ) from None
+    return identity
+
+
+def _read_identity(path: Path) -> Identity:
+    """Return what the first line says; ValueError where it is not a checkpoint's."""
+    if not path.is_file():  # a pipe would be waited for
+        raise ValueError("no file")
+    with path.open("rb") as file:
+        line = file.readline(LONGEST_HEAD)
+    identity = json.loads(line.removeprefix(HEAD)) if line.startswith(HEAD) else None
+    if not isinstance(identity, dict):
+        raise ValueError("no checkpoint")
+    return identity
+
+
+def _what_differs(found: Identity, identity: Identity) -> str:
+    """Return in words why a checkpoint is not this run's; nothing if it is."""
+    named = {"format": "format", "meaning": "revision of the code", "config_hash": "configuration", "data": "data"}
+    differ = (
+        f"{what}: {found.get(name)}, not {identity[name]}"
+        for name, what in named.items()
+        if found.get(name) != identity[name]
+    )
+    return next(differ, "")
+
+
+def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, Any]) -> None:
+    """Write the state of a run so that ``path`` holds all of it, or what it held before.
 
     What it held before is kept as the previous one.
 
     Raises:
-        ResultError: naming the path and the reason (full disk, no permission).
+        ResultError: naming the path and the reason (full disk, no permission, somebody else's file).
     """
-    content = {**_belongs_to(config), **state}
+    check_place(path, identity)
 
     def write(file: BinaryIO) -> None:
         hashed = _Hashed(file)
         try:
-            torch.save(content, hashed)
+            hashed.write(HEAD + json.dumps(identity).encode() + b"\n")
+            torch.save(dict(state), hashed)
         except RuntimeError as error:  # torch's own, of where it stands in a file that is full
             raise hashed.failed or error from None
         file.write(hashed.sha256.digest())
 
     write_atomically(path, write, keep=previous(path))
-
-
-def _belongs_to(config: Config) -> dict[str, Any]:
-    """Return what must be equal for a run to go on from a checkpoint."""
-    return {"format": FORMAT, "config_hash": config.hash, "meaning": meaning(config)}
 
 
 class _Hashed:
@@ -75,43 +148,66 @@ class _Hashed:
         self.file.flush()
 
 
-def load_checkpoint(path: str | Path, config: Config) -> dict[str, Any] | None:
+def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -> dict[str, Any] | None:
     """Return the state that ``path`` holds, or that of the one before it; None if neither can be used.
 
-    A file that is cut off or damaged, of another format, of code with another meaning or of another configuration is
-    not used: a warning names it and why, and says from where the run goes on.
+    A checkpoint of this run that is cut off or damaged is not used: a warning names it and why, and says from where
+    the run goes on.
+
+    Raises:
+        ResultError: when something else lies there, see :func:`check_place`.
     """
+    check_place(path, identity)
     refused = []
     for candidate in (Path(path), previous(path)):
         if not candidate.exists():
             continue
         try:
-            content = _read(candidate, config)
+            state = _read(candidate, device)
         except Exception as error:  # torch raises many kinds for a damaged file
             refused.append(f"{candidate}: checkpoint not used ({str(error).splitlines()[0]})")
             continue
         if refused:
             warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=3)
-        return content
+        return state
     if refused:
         warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=3)
     return None
 
 
-def _read(path: Path, config: Config) -> dict[str, Any]:
-    """Return the content of a checkpoint that a run of ``config`` can go on from; no code in the file is executed.
+def _read(path: Path, device: str) -> dict[str, Any]:
+    """Return the state in a checkpoint; no code in the file is executed.
 
     Raises:
-        ValueError: why it can't.
+        ValueError: when it is not as it was written.
     """
-    with path.open("rb") as file:
-        content = file.read()
-    if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
-        raise ValueError("cut off, damaged, or of another format")
-    content = torch.load(io.BytesIO(content), map_location=config.device, weights_only=True)
-    named = {"format": "format", "meaning": "revision of the code", "config_hash": "configuration"}
-    wanted = _belongs_to(config)
-    for name, what in named.items():
-        if content[name] != wanted[name]:
-            raise ValueError(f"of another {what}: {content[name]}, not {wanted[name]}")
-    return content
+    content = memoryview(path.read_bytes())
+    if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
+        raise ValueError("cut off or damaged")
+    begin = bytes(content[:LONGEST_HEAD]).index(b"\n") + 1
+    try:
+        return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
+    except UnpicklingError:  # torch's message says how to read it all the same, which would run its code
+        raise ValueError("holds what is neither a tensor nor a plain value") from None
+
+
+def remove_checkpoints(path: str | Path, identity: Identity) -> None:
+    """Remove a run's checkpoint, the one before it, and what was left of one where the process was killed."""
+    for candidate, found in _checkpoints_at(path):
+        if found is None or not _what_differs(found, identity):
+            candidate.unlink(missing_ok=True)
+            clear_parts(candidate)
+
+
+def remove_others(path: str | Path, identity: Identity) -> None:
+    """Remove the checkpoints of other runs; what is no checkpoint stays."""
+    for candidate, found in _checkpoints_at(path):
+        if found is not None and _what_differs(found, identity):
+            candidate.unlink(missing_ok=True)
+
+
+def _checkpoints_at(path: str | Path) -> Iterator[tuple[Path, Identity | None]]:
+    """Yield a checkpoint's path, and that of the one before it, with whose it is; None where there is nothing."""
+    for candidate in (Path(path), previous(path)):
+        with suppress(ResultError):
+            yield candidate, _identity_in(candidate)

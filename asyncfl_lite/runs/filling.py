@@ -70,7 +70,12 @@ def _share_tokenizer(filled: dict[str, Any]) -> None:
 
 
 def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Choose the buffer and the concurrency of rounds and of bursts, which go by one another."""
+    """Choose the concurrency and the buffer, which go by one another and by the number of clients."""
+    with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
+        if "concurrency" not in given and int(filled["concurrency"]) > int(filled["clients"]) >= 1:
+            filled["concurrency"] = int(filled["clients"])
+            if "buffer_size" not in given:
+                filled["buffer_size"] = min(filled["buffer_size"], filled["concurrency"])
     if filled["redispatch"] == "rounds" and "buffer_size" not in given:
         filled["buffer_size"] = filled["concurrency"]
     if filled["redispatch"] == "burst":

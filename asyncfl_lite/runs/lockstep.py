@@ -9,15 +9,21 @@ where a library computes it otherwise, they differ as between two machines (:fun
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.clients.trainer import train_together
+from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.results import Result
-from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
+from asyncfl_lite.runs.results import Result, load_complete
+from asyncfl_lite.runs.run import OnEvaluate, OnVersion, Run, StopRun, run_at
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.tasks import Task
 
 
 class _Course:
@@ -30,24 +36,51 @@ class _Course:
         self.server_seconds = 0.0
 
     def advance(self, outcomes: Sequence[Outcome] | None) -> None:
-        """Go on with these outcomes until more jobs are needed; ``jobs`` is None at the end."""
+        """Begin, or go on with these outcomes, until more jobs are needed; ``jobs`` is None at the end."""
         began = time.process_time()
         try:
+            if outcomes is None:
+                self.run.begin()
             self.jobs = next(self.steps) if outcomes is None else self.steps.send(outcomes)
         except StopIteration:
             self.jobs = None
+        except StopRun as stop:
+            self.jobs = None
+            self.run.stop(stop)
         self.server_seconds += time.process_time() - began
 
+    def result(self, seconds: float) -> Result:
+        """Return the result of a run that is at its end, after so many seconds."""
+        return self.run.result(seconds, self.server_seconds + self.run.training_seconds)
 
-def run_many(configs: Sequence[Config]) -> list[Result]:
+
+def run_many(
+    configs: Sequence[Config | Mapping[str, Any]],
+    *,
+    task: Task | None = None,
+    folders: Sequence[str | Path] | None = None,
+    force: bool = False,
+    on_version: OnVersion | None = None,
+    on_evaluate: OnEvaluate | None = None,
+) -> list[Result]:
     """Run several configurations at once; jobs whose clients compute the same thing are trained together.
 
     Args:
         configs: such as the seeds of a cell, or several methods on one task with one model.
+        task: one's own data for all of them, in place of those that configurations name.
+        folders: one for each configuration, in which it saves itself on the way, and its result at its end. What is
+            finished there is read, and what was interrupted goes on.
+        force: replace other runs' results and checkpoints that are in the folders.
+        on_version, on_evaluate: as for :func:`.run`, called with the run that made the version; :class:`.StopRun` ends
+            that run alone.
 
     Returns:
         Their results, in order. Timing of a result is the run's own server work and its share, by minibatch
         steps, of the training that it took part in.
+
+    Raises:
+        ConfigError: when there are not as many folders as configurations, all different, or own data too.
+        ResultError: before anything is run, as :func:`.run_in`.
 
     Example: three seeds of one run; each follows the schedule that it follows alone.
 
@@ -59,28 +92,60 @@ def run_many(configs: Sequence[Config]) -> list[Result]:
     >>> results[0].updates["client"].equals(run(config).updates["client"])
     True
     """
-    return finish_together([Run(config) for config in configs])
+    if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
+        raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
+    configs, callbacks = (
+        [as_config(config) for config in configs],
+        {"on_version": on_version, "on_evaluate": on_evaluate},
+    )
+    if folders is None:
+        return finish_together([Run(config, task, **callbacks) for config in configs])
+    if task is not None:
+        raise ConfigError("folders: own data are not in a configuration; save each result by result.save(folder)")
+    if len({Path(folder).resolve() for folder in folders}) != len(configs) or len(folders) != len(configs):
+        raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
+    pairs = list(zip(folders, configs, strict=True))
+    found = [load_complete(folder, config) for folder, config in pairs]
+    begun = [
+        run_at(*pair, force=force, **callbacks) for pair, result in zip(pairs, found, strict=True) if result is None
+    ]
+    new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force)))
+    return [next(new) if result is None else result for result in found]
 
 
-def finish_together(runs: Sequence[Run]) -> list[Result]:
-    """Run all ``runs``, which have not begun, to their ends in lockstep; see :func:`run_many`."""
+def finish_together(runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None) -> list[Result]:
+    """Run all ``runs``, which have not begun, to their ends in lockstep; see :func:`run_many`.
+
+    Args:
+        runs: each saves itself where it has a place for that, and when it is interrupted.
+        ended: called with each run and its result as soon as it ends.
+
+    Returns:
+        Their results, in order.
+    """
     began = time.perf_counter()
     threads = max((run.config.threads for run in runs), default=1)
-    with torch_threads(threads):
+    results: dict[int, Result] = {}
+    with saved_when_interrupted(runs) as stops, torch_threads(threads):
         courses = [_Course(run) for run in runs]
         for course in courses:
-            course.run.begin()
             course.advance(None)
-        while waiting := [course for course in courses if course.jobs is not None]:
-            _train(waiting)
-        seconds = time.perf_counter() - began
-        return [course.run.result(seconds, course.server_seconds + course.run.training_seconds) for course in courses]
+        while True:
+            for place, course in enumerate(courses):
+                if course.jobs is None and place not in results:
+                    results[place] = course.result(time.perf_counter() - began)
+                    if ended is not None:
+                        ended(course.run, results[place])
+            if len(results) == len(courses):
+                return [results[place] for place in range(len(courses))]
+            _train([course for course in courses if course.jobs is not None], stops)
 
 
-def _train(waiting: Sequence[_Course]) -> None:
+def _train(waiting: Sequence[_Course], stops: Stops) -> None:
     """Train what the runs wait for, and let each go on."""
     began = time.process_time()
-    outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs]))
+    with stops.allowed():
+        outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs]))
     spent = time.process_time() - began
     answers = [[next(outcomes) for _ in course.jobs] for course in waiting]
     steps = [sum(outcome.num_steps for outcome in answer) for answer in answers]

@@ -1,16 +1,19 @@
 """What a run leaves behind: a summary and tidy tables, in memory and on disk.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
-``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``. Every file appears whole or not at all,
-``result.json`` last and with the digests of the others, so a folder with a sound ``result.json`` is a finished run.
+``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.
+Every file appears whole or not at all,
+``result.json`` last and with the digests of the others and of itself, so a folder with a sound ``result.json`` is a
+finished run. Another run's finished result is replaced only if that is asked for, and a file of other origin never.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from io import StringIO
@@ -22,18 +25,30 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.version import __version__
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.models.weights import WEIGHTS, check_ours
+from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.runs.sources import changed_data, data_of
 from asyncfl_lite.runs.summary import CLASSES, is_constant_answer
+from asyncfl_lite.runs.trained import Trained, saved
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch import Tensor
+    from torch import Tensor, nn
 
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 NEWER = ("classes",)
 """Tables that results of earlier code lack."""
+BEGINS = {
+    "result.json": '{\n "format": ',
+    "curve.csv": "version,time,",
+    "updates.csv": "client,dispatched_at,",
+    "in_flight.csv": "client,dispatched_at,",
+    "clients.csv": "client,num_samples,",
+    "classes.csv": "class,train_samples,",
+}
+"""How the files of a result begin, by which another's of the same name is known."""
 MEANING = 1
 """Revision of what the package's numbers mean, whatever the method or the task.
 
@@ -45,7 +60,8 @@ this. Leave both for changes of speed, rounding or wording, and for new settings
 
 Standing = Literal["complete", "stale", "changed", "missing"]
 """Of what is recorded: a finished result of just this configuration; one whose meaning has changed since
-(:data:`MEANING`); one of another configuration; none, or a damaged one."""
+(:data:`MEANING`); one of another configuration or of other data, or that a callback stopped; none, or a damaged
+one."""
 
 
 @dataclass
@@ -67,9 +83,11 @@ class Result:
         x: ``(d,)`` final parameters, or None when it was loaded from disk.
         own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
         meaning: revisions of the code that it was run with; see :func:`meaning`.
+        data: digests of what it read that is not in the configuration; see :func:`.data_of`.
         classes: one row per class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
             as its client reported), test_samples, accuracy of the final model on them, predicted (test samples of any
             class that it takes for this one); empty where a sample has more than one label.
+        trained: the trained model, for :meth:`model`; None where it was not saved.
     """
 
     config: Config
@@ -82,7 +100,9 @@ class Result:
     x: Tensor | None = None
     own_task: str | None = None
     meaning: dict[str, int] | None = None
+    data: dict[str, str] = field(default_factory=dict)
     classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
+    trained: Trained | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.meaning is None:
@@ -99,17 +119,49 @@ class Result:
         return is_constant_answer(self.summary)
 
     @property
+    def stopped(self) -> str | None:
+        """Why a callback stopped the run before its end, or None; see :class:`.StopRun`."""
+        return self.summary.get("stopped")
+
+    @property
     def outdated(self) -> dict[str, tuple[int, int]]:
         """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
         return revised(self.meaning, self.config)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the result into ``folder`` and return that.
+    def model(self) -> nn.Module:
+        """Return the trained module, a new one each time, in evaluation mode on the CPU.
 
         Raises:
-            ResultError: when it cannot be written; no half of a file is left.
+            ResultError: when the result was saved without weights.
+            DataError: when the file of weights is gone, or was changed since.
+
+        Example: what the final model takes the first test images for.
+
+        >>> from asyncfl_lite import Config, run
+        >>> from asyncfl_lite.runs.assembly import load_task
+        >>> result = run(Config(task="digits", rounds=2))
+        >>> images = load_task(result.config.task_settings).test_inputs[:5]
+        >>> result.model()(images).argmax(1).shape
+        torch.Size([5])
+        """
+        if self.trained is None:
+            raise ResultError("model: the result was saved without weights; run it again, then save it with weights")
+        return self.trained.make()
+
+    def save(self, folder: str | Path, *, force: bool = False, weights: bool = True) -> Path:
+        """Write the result into ``folder`` and return that.
+
+        Args:
+            folder: is made. What it holds of the same run is replaced.
+            force: replace another run's finished result too.
+            weights: keep the trained model too, in ``weights.safetensors``.
+
+        Raises:
+            ResultError: when the folder holds another run's finished result, or a file of the same name that is no
+                result's; when it cannot be written. No half of a file is left.
         """
         folder = Path(folder)
+        check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
         contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
         record = {
             "format": FORMAT,
@@ -117,6 +169,7 @@ class Result:
             "config": self.config.as_dict(),
             "config_hash": self.config.hash,
             "own_task": self.own_task,
+            "data": self.data,
             "meaning": self.meaning,
             "summary": self.summary,
             "timing": self.timing,
@@ -125,7 +178,9 @@ class Result:
         }
         for name, text in contents.items():
             write_atomically(folder / name, text)
-        write_atomically(folder / "result.json", json.dumps(record, indent=1) + "\n")
+        if weights and self.trained is not None:
+            record["weights"] = self.trained.save(folder)
+        write_record(folder / "result.json", record)
         return folder
 
     def plot(self) -> Figure:
@@ -139,7 +194,8 @@ class Result:
         accuracy = f"{s['final_accuracy']:.4f}{' (constant answer)' * self.is_constant_answer}"
         return (
             f"Result({c.algorithm} on {self.own_task or c.task}, seed {c.seed}: accuracy {accuracy} "
-            f"at version {s['versions']}, virtual time {s['virtual_time']:.1f})"
+            f"at version {s['versions']}, virtual time {s['virtual_time']:.1f}"
+            f"{f', stopped: {self.stopped}' if self.stopped else ''})"
         )
 
 
@@ -164,6 +220,8 @@ def load_result(folder: str | Path) -> Result:
         timing=record["timing"],
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
+        data=record.get("data", {}),
+        trained=saved(config.model_settings, Path(folder), record.get("weights")),
     )
 
 
@@ -202,9 +260,23 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise ResultError(f"{path}: cut off or no JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
-    if not isinstance(record.get("meaning", {}), dict):
-        raise ResultError(f"{path}: meaning must be a mapping; run the cell again")
+    for part in ("meaning", "data"):
+        if not isinstance(record.get(part, {}), dict):
+            raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
+    if "digest" in record and record["digest"] != _digest_of_record(record):  # earlier code wrote none
+        raise ResultError(f"{path}: changed since it was written; run the cell again")
     return record
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a ``result.json`` with a digest of itself, which :func:`read_record` compares."""
+    record = {**record, "digest": _digest_of_record(record)}
+    write_atomically(path, json.dumps(record, indent=1) + "\n")
+
+
+def _digest_of_record(record: Mapping[str, Any]) -> str:
+    """Return the digest of all but the digest, however it is laid out in the file."""
+    return _digest(json.dumps({name: value for name, value in record.items() if name != "digest"}, sort_keys=True))
 
 
 def check_writable(folder: str | Path) -> None:
@@ -213,9 +285,73 @@ def check_writable(folder: str | Path) -> None:
     Raises:
         ResultError: naming what is in the way.
     """
-    probe = Path(folder) / f".probe.{os.getpid()}"
-    write_atomically(probe, "")
-    probe.unlink()
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ResultError(f"{folder}: cannot be written ({reason(error)})") from None
+
+
+def check_free(
+    folder: str | Path,
+    config: Config,
+    own_task: str | None = None,
+    data: Mapping[str, str] | None = None,
+    then: Mapping[str, int] | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """Find out whether a result may be written into ``folder`` without a loss of anything else.
+
+    Args:
+        folder: need not be there.
+        config, own_task, data, then: the result's configuration, own task, data and meaning; by default those of a
+            run of ``config`` now.
+        force: whether another run's finished result may be replaced.
+
+    Raises:
+        ResultError: naming what would be lost.
+    """
+    folder = Path(folder)
+    begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
+    for name, begin in begins.items():
+        path = folder / name
+        if path.is_file() and path.read_bytes()[: len(begin)] != begin.encode():
+            raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
+    check_ours(folder / WEIGHTS)
+    try:
+        record, _ = _read(folder)
+    except ResultError:  # nothing that is finished
+        return
+    data, then = data_of(config) if data is None else data, meaning(config) if then is None else then
+    if not force and (other := _other_run(record, config, own_task, data) or _other_meaning(record, then)):
+        raise ResultError(
+            f"{folder}: holds the finished result of {other}; name another folder, or replace it with --force or "
+            "force=True"
+        )
+
+
+def _other_run(record: Mapping[str, Any], config: Config, own_task: str | None, data: Mapping[str, str]) -> str:
+    """Return in words which other run a record is of; nothing if it is of this one."""
+    try:
+        recorded = Config.from_mapping(record["config"])
+    except ConfigError:
+        return "a configuration of other code"
+    if recorded.hash != config.hash:
+        left, right = recorded.as_dict(), config.as_dict()
+        names = [name for name in left if left[name] != right[name] and name not in NOT_IN_HASH]
+        return f"another configuration (in {', '.join(names[:4])}{' …' * (len(names) > 4)})"
+    if record.get("own_task") != own_task:
+        return f"a run on other data ({record.get('own_task') or recorded.task})"
+    changed = changed_data(record.get("data", {}), data)
+    return f"a run on other data ({', '.join(changed)} changed since)" if changed else ""
+
+
+def _other_meaning(record: Mapping[str, Any], now: Mapping[str, int]) -> str:
+    then = record.get("meaning", {})
+    kinds = [kind for kind, revision in now.items() if then.get(kind, 1) != revision]
+    return f"this configuration by code of another revision ({', '.join(kinds)})" if kinds else ""
 
 
 def load_complete(folder: str | Path, config: Config) -> Result | None:
@@ -224,16 +360,12 @@ def load_complete(folder: str | Path, config: Config) -> Result | None:
 
 
 def standing(folder: str | Path, config: Config) -> Standing:
-    """Return how what is recorded in ``folder`` stands to ``config`` and to the code of today."""
+    """Return how what is recorded in ``folder`` stands to ``config``, its data and the code of today."""
     try:
         record, _ = _read(Path(folder))
     except ResultError:
         return "missing"
-    try:
-        recorded = Config.from_mapping(record["config"])
-    except ConfigError:  # of settings that no longer exist
-        return "changed"
-    if recorded.hash != config.hash or record.get("own_task") is not None:
+    if _other_run(record, config, None, data_of(config)) or record["summary"].get("stopped"):
         return "changed"
     return "stale" if revised(record.get("meaning", {}), config) else "complete"
 

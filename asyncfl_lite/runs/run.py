@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,35 +13,79 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import nn
-from tqdm.auto import tqdm
 
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import check_device, torch_threads
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import clear_away
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, reason, shown
+from asyncfl_lite.base.files import DAMAGE
+from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models.base import forward_flop, initial_model
-from asyncfl_lite.models.vectors import VectorModel
-from asyncfl_lite.runs.assembly import deal_out, load_task, make_simulation, servers_own
-from asyncfl_lite.runs.checkpoints import load_checkpoint, previous, save_checkpoint
+from asyncfl_lite.models.base import initial_model
+from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, load_task, make_simulation, servers_own
+from asyncfl_lite.runs.checkpoints import (
+    check_place,
+    identity_of,
+    load_checkpoint,
+    remove_checkpoints,
+    remove_others,
+    save_checkpoint,
+)
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
-from asyncfl_lite.runs.results import Result, load_complete
-from asyncfl_lite.runs.summary import class_summary, classes_of, curve_summary, trouble_summary, update_summary
+from asyncfl_lite.runs.interrupts import saved_when_interrupted
+from asyncfl_lite.runs.progress import Progress, Shown
+from asyncfl_lite.runs.results import Result, check_free, load_complete
+from asyncfl_lite.runs.sources import data_of, started_from
+from asyncfl_lite.runs.summary import (
+    class_summary,
+    classes_of,
+    client_summary,
+    curve_summary,
+    score_clients,
+    trouble_summary,
+    update_summary,
+)
+from asyncfl_lite.runs.trained import Trained
 from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
-COHORT_UP_TO_FLOP = 1_000_000
-"""A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
+OnVersion = Callable[["Run"], None]
+OnEvaluate = Callable[["Run", dict[str, float]], None]
+"""What callbacks are: see :func:`run`."""
+
+
+class StopRun(Exception):
+    """Raised by a callback to end its run after the version at hand; the result's ``stopped`` is its message.
+
+    Callbacks are given to :func:`run`; its result is complete but for what would have come.
+
+    Example: early stopping, when the accuracy has not risen for twenty versions.
+
+    >>> from asyncfl_lite import Config, StopRun, run
+    >>> def early(run, row):
+    ...     best = max(run.curve_rows, key=lambda row: row["accuracy"])
+    ...     if row["version"] - best["version"] >= 20:
+    ...         raise StopRun(f"no gain since version {best['version']}")
+    >>> result = run(Config(task="digits", client_lr=0.0, rounds=100, eval_every=5), on_evaluate=early)
+    >>> result.stopped, result.summary["versions"]
+    ('no gain since version 0', 20)
+    """
 
 
 def run(
-    config: Config, *, task: Task | None = None, checkpoint: str | Path | None = None, progress: bool = False
+    config: Config | Mapping[str, Any],
+    *,
+    task: Task | None = None,
+    checkpoint: str | Path | None = None,
+    weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+    progress: Shown = False,
+    on_version: OnVersion | None = None,
+    on_evaluate: OnEvaluate | None = None,
 ) -> Result:
     """Run ``config`` from beginning to end.
 
@@ -51,15 +96,22 @@ def run(
     Accuracies reproduce as distributions over seeds.
 
     Args:
-        config: what to run.
+        config: what to run; a plain dict of settings is taken too.
         task: one's own data, in place of the one that ``config.task`` names.
         checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions and every
             ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
-            beside it. Removed when the run is finished.
-        progress: show a bar that counts versions.
+            beside it. Removed when the run is finished. Anything else that lies there stays, and the run does not
+            begin.
+        weights: to start from, in place of random ones: a file, a state dict, a module, or a saved result's folder. It
+            is another way to write ``initial="weights"``, and the configuration of the result says so.
+        progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
+        on_version: called with the :class:`Run` after every version.
+        on_evaluate: called with the :class:`Run` and the new row of its curve (``version``, ``time``, ``updates``,
+            ``accuracy``, ``loss`` and the task's own scores) after every evaluation, that of version 0 and the last
+            included. Either ends the run by raising :class:`StopRun`; neither may change the run.
 
     Returns:
-        The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``save(folder)``.
+        The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.
 
     Example: ten versions of a buffer of five are fifty updates, the model is tested at versions 0, 5 and 10.
 
@@ -72,29 +124,42 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
-    result = Run(config, task, checkpoint).finish(progress=progress)
-    _remove_checkpoints(checkpoint)
+    started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
+    result = started.finish(progress=progress)
+    started.remove_checkpoints()
     return result
 
 
-def run_in(folder: str | Path, config: Config, *, progress: bool = False) -> Result:
+def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force: bool = False) -> Result:
     """Return the finished result of ``config`` in ``folder``; if there is none, run it there first.
 
     A run that was interrupted goes on from the checkpoint that it left in the folder.
+
+    Args:
+        folder: is made.
+        config: what to run.
+        progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
+        force: replace the result, or the checkpoint, of another run that is in the folder.
+
+    Raises:
+        ResultError: before anything is run, when the folder holds another run's and ``force`` does not say otherwise,
+            or files of the same names that are no result's.
     """
     result = load_complete(folder, config)
     if result is None:
-        checkpoint = Path(folder) / "checkpoint.pt"
-        result = Run(config, checkpoint=checkpoint).finish(progress=progress)
-        result.save(folder)
-        _remove_checkpoints(checkpoint)  # not before the result is safe
+        started = run_at(folder, config, force=force)
+        result = started.finish(progress=progress)
+        started.keep(result, force=force)
     return result
 
 
-def _remove_checkpoints(path: str | Path | None) -> None:
-    if path is not None:
-        clear_away(path)
-        clear_away(previous(path))
+def run_at(folder: str | Path, config: Config, *, force: bool = False, **callbacks: Any) -> Run:
+    """Return a run of ``config``, not begun, that saves itself in ``folder``; see :func:`run_in`."""
+    check_free(folder, config, force=force)
+    checkpoint = Path(folder) / "checkpoint.pt"
+    if force:
+        remove_others(checkpoint, identity_of(config, data_of(config)))
+    return Run(config, checkpoint=checkpoint, **callbacks)
 
 
 class Run:
@@ -102,22 +167,46 @@ class Run:
 
     Attributes:
         parts: client -> ``(n_i,)`` places of its samples in the task's training set.
+        data: digests of what it reads that is not in the configuration, see :func:`.data_of`.
+        identity: what a checkpoint must have in common with it, see :func:`.identity_of`.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
+        algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
+        curve_rows: the rows of its curve so far.
+        stopped: why a callback stopped it, or None.
     """
 
-    def __init__(self, config: Config, task: Task | None = None, checkpoint: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        config: Config | Mapping[str, Any],
+        task: Task | None = None,
+        checkpoint: str | Path | None = None,
+        weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+        *,
+        on_version: OnVersion | None = None,
+        on_evaluate: OnEvaluate | None = None,
+    ) -> None:
+        config = as_config(config)
+        if not isinstance(task, Task | None):
+            raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
+        self.on_version, self.on_evaluate = on_version, on_evaluate
+        self.stopped: str | None = None
+        config, self.weights = (config, None) if weights is None else started_from(config, weights)
         self.config = config
-        self.checkpoint = None if checkpoint is None else Path(checkpoint)
         check_device(config.device)
+        self.data = data_of(config, task, self.weights)
+        self.identity = identity_of(config, self.data)
+        self.checkpoint = None if checkpoint is None else Path(checkpoint).resolve()  # a link stays a link
+        if self.checkpoint is not None:
+            check_place(self.checkpoint, self.identity)
         self.own_task = None if task is None else task.name
         self.task = (task or load_task(config.task_settings)).to(config.device)
         self.parts = deal_out(config, self.task)
         places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
         self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None
-        self.model = VectorModel(self._initial_model())
+        self.model, draws, cohort = fit_model(config, self.task, self.parts, self._initial_model())
         self.algorithm = config.make_algorithm()
         self._start_algorithm()
-        self.trainer = self._make_trainer()
+        self.trainer = self._make_trainer(draws, cohort)
         self.simulation = make_simulation(
             config, self.parts, self.algorithm, [self._save_in_time], together=self.trainer.cohort
         )
@@ -129,13 +218,16 @@ class Run:
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
-        with torch_threads(self.config.threads):
-            spec, initialiser = self.config.model_settings, self.config.initial_settings
+        spec, initialiser = self.config.model_settings, self.config.initial_settings
+        with torch_threads(self.config.threads), written_as(model_settings=spec, initial_settings=initialiser):
             make = partial(initialiser.build, spec, self.task, self.labelled, weights, rng)
             if initialiser.costly and self.own_task is None:
                 return remembered(self.config, make, partial(initial_model, spec, self.task.input_spec, weights)).to(
                     self.config.device
                 )
+            if self.weights is not None:
+                module = initial_model(spec, self.task.input_spec, weights)
+                return initialiser.filled(module, self.weights, "run(…, weights)").to(self.config.device)
             return make().to(self.config.device)
 
     def _start_algorithm(self) -> None:
@@ -157,26 +249,14 @@ class Run:
             class_logits=self.task.class_logits,
         )
         mask = self.model.variance_mask.to(x0.device)
-        self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
+        with written_as(settings=self.config.settings):
+            self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
 
-    def _make_trainer(self) -> Trainer:
+    def _make_trainer(self, draws: bool, cohort: bool) -> Trainer:
         task = self.task
         data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes, task.augment)
         training = self.config.make_training(self.algorithm)
-        return Trainer(self.model, data, training, self.config.seed, cohort=self._cohort())
-
-    def _cohort(self) -> bool:
-        """Whether to vectorise over clients: decided by the configuration alone."""
-        reason = "with running statistics" if self.model.num_buffers else ""
-        if not self.config.model_settings.vectorises:
-            reason = "of this kind"
-        if reason:
-            if self.config.cohort == "on":
-                raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
-            return False
-        if self.config.cohort == "auto":
-            return forward_flop(self.model, self.task.input_spec) <= COHORT_UP_TO_FLOP
-        return self.config.cohort == "on"
+        return Trainer(self.model, data, training, self.config.seed, cohort=cohort, draws=draws)
 
     def evaluate(self) -> dict[str, float]:
         """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
@@ -201,10 +281,30 @@ class Run:
 
     def resume(self) -> bool:
         """Take up the state that the run's checkpoint holds; return whether there is one that can be used."""
-        saved = None if self.checkpoint is None else load_checkpoint(self.checkpoint, self.config)
-        if saved is not None:
-            self.restore(saved)
+        if self.checkpoint is None:
+            return False
+        saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
+        try:
+            if saved is not None:
+                self.restore(saved)
+        except AsyncFLError:
+            raise
+        except (*DAMAGE, RuntimeError) as error:  # its digest is right: it was made so
+            what = f"{type(error).__name__}: {reason(error)}"
+            raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
         return saved is not None
+
+    def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
+        """Write the run's result into the folder of its checkpoint, if it has one, and remove that then."""
+        if self.checkpoint is not None:
+            result.save(self.checkpoint.parent, force=force, weights=weights)
+            self.remove_checkpoints()
+            self.checkpoint = None  # nothing is left to be saved
+
+    def remove_checkpoints(self) -> None:
+        """Remove what the run has saved, once its result is safe."""
+        if self.checkpoint is not None:
+            remove_checkpoints(self.checkpoint, self.identity)
 
     def state(self) -> dict[str, Any]:
         """Return what time has changed, as tensors and plain values; the configuration decides the rest."""
@@ -222,25 +322,35 @@ class Run:
         self.server_rng.bit_generator.state = state["server_rng"]
         self.curve_rows = list(state["curve"])
 
-    def finish(self, *, progress: bool = False) -> Result:
+    def finish(self, *, progress: Shown = False) -> Result:
         """Run to the end and return the result."""
         wall, processor = time.perf_counter(), time.process_time()
         with (
+            saved_when_interrupted([self]) as stops,
             torch_threads(self.config.threads),
-            tqdm(total=self.config.rounds, unit="version", disable=not progress) as bar,
+            Progress(progress, self.config.rounds, self.config.horizon, lambda: self.curve_rows) as shown,
         ):
-            if progress:
-                self.simulation.observers.append(lambda _, arrival: bar.update(arrival.version - bar.n))
-            self.begin()
-            self.simulation.run(self.train)
+            self.simulation.version_observers.append(lambda simulation: shown.at(simulation.algorithm.version))
+            try:
+                self.begin()
+                self.simulation.run(stops.allowed()(self.train))
+            except StopRun as stop:
+                self.stop(stop)
             return self.result(time.perf_counter() - wall, time.process_time() - processor)
+
+    def stop(self, why: StopRun) -> None:
+        """Note that a callback has stopped the run."""
+        self.stopped = str(why) or "by a callback"
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Return the result of a run that is at its end, which took so long."""
         if self.curve_rows[-1]["time"] != self.simulation.clock:
-            self._record()
+            with suppress(StopRun):  # it is at its end
+                self._record()
         curve = pd.DataFrame(self.curve_rows)
         who = who_did_what(self.simulation, self.parts)
+        if self.task.clients:
+            who = who._replace(clients=score_clients(who.clients, self.task, self._predict, self.parts))
         classes = classes_of(self.task, self._predict, self.parts, who.updates)
         return Result(
             self.config,
@@ -250,7 +360,13 @@ class Run:
             {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
             self.algorithm.x,
             self.own_task,
+            data=self.data,
             classes=classes,
+            trained=Trained(
+                self.config.model_settings,
+                self.task.input_spec,
+                self.model.loaded(self.algorithm.x, self.algorithm.buffers),
+            ),
         )
 
     def _summary(self, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame) -> dict[str, Any]:
@@ -268,6 +384,8 @@ class Run:
             "training": "cohort" if self.trainer.cohort else "one by one",
             "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
             **class_summary(classes),
+            **client_summary(who.clients),
+            **({} if self.stopped is None else {"stopped": self.stopped}),
             **({} if self.config.trouble.none else trouble_summary(who)),
         }
 
@@ -277,25 +395,29 @@ class Run:
         if version % self.config.eval_every == 0:
             self._record()
         if every is not None and version % every == 0:
-            self._save()
+            self.save()
+        if self.on_version is not None:
+            self.on_version(self)
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
         """Save where so much time has passed since the last time that it is due."""
         seconds = self.config.checkpoint_seconds
         if seconds is not None and time.monotonic() - self.saved_at >= seconds:
-            self._save()
+            self.save()
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Save the run now, if it has a place to be saved in."""
         if self.checkpoint is not None:
-            save_checkpoint(self.checkpoint, self.config, self.state())
+            save_checkpoint(self.checkpoint, self.identity, self.state())
         self.saved_at = time.monotonic()
 
     def _record(self) -> None:
-        self.curve_rows.append(
-            {
-                "version": self.algorithm.version,
-                "time": self.simulation.clock,
-                "updates": len(self.simulation.arrivals),
-                **self.evaluate(),
-            }
-        )
+        row = {
+            "version": self.algorithm.version,
+            "time": self.simulation.clock,
+            "updates": len(self.simulation.arrivals),
+            **self.evaluate(),
+        }
+        self.curve_rows.append(row)
+        if self.on_evaluate is not None:
+            self.on_evaluate(self, dict(row))

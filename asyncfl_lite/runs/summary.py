@@ -103,6 +103,47 @@ def class_table(
     return pd.DataFrame(dict(zip(CLASSES, columns, strict=True)))
 
 
+def score_clients(
+    clients: pd.DataFrame, task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray]
+) -> pd.DataFrame:
+    """Return the table of clients with how accurate a model is at each, of data that came with their clients.
+
+    Args:
+        clients: the table, one row per client.
+        task: whose ``clients`` are these.
+        predict: ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
+        parts: client -> places of its training samples.
+
+    Returns:
+        The same with the columns name, test_samples, accuracy (on the client's test samples, NaN if it has none) and
+        train_accuracy (on its training samples).
+    """
+
+    def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
+        batches = zip(inputs.split(500), labels.split(500), strict=True)
+        return cat([task.hits(predict(batch), wanted).float() for batch, wanted in batches]).cpu().numpy()
+
+    tested = np.full(len(task.test_labels), -1) if task.test_owners is None else task.test_owners
+    right, trained = hits(task.test_inputs, task.test_labels), hits(task.inputs, task.labels)
+    of = [np.flatnonzero(tested == client) for client in range(len(parts))]
+    return clients.assign(
+        name=list(task.clients),
+        test_samples=[len(places) for places in of],
+        accuracy=[_mean(right[places]) for places in of],
+        train_accuracy=[_mean(trained[part]) for part in parts],
+    )
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def client_summary(clients: pd.DataFrame) -> dict[str, float]:
+    """Return the accuracy at the client where it is lowest, if clients have test samples of their own."""
+    tested = clients["accuracy"].dropna() if "accuracy" in clients else clients[:0]
+    return {"worst_client_accuracy": float(tested.min())} if len(tested) else {}
+
+
 def class_summary(classes: pd.DataFrame) -> dict[str, float]:
     """Return a table of classes in three numbers.
 

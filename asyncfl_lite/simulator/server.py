@@ -6,8 +6,13 @@ from typing import Protocol
 
 from torch import Tensor
 
+from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.update import Receipt, Update
+
+
+class ServerError(SimulationError):
+    """A method that does not make versions as the clock expects of it; the message says which line to look for."""
 
 
 class Server(Protocol):
@@ -39,3 +44,20 @@ class Server(Protocol):
 
     def midway_model(self, start_version: int) -> Midway | None:
         """Return what a client that started from ``start_version`` merges half-way, now."""
+
+
+def untrue_answer(server: Server, answer: object, before: int) -> str | None:
+    """Return what is wrong with a server's answer to an update; None if it says whether it made a version.
+
+    Args:
+        server: after the update.
+        answer: what it says.
+        before: its version before the update.
+    """
+    if server.version - before == bool(answer):
+        return None
+    hint = "return self.new_version(x)" if answer else "put `return` before self.new_version(x), or self.flush()"
+    return (
+        f"{type(server).__name__}.on_receive must return True exactly when it made one version, since scheduling and "
+        f"the clock go by it; it returned {answer!r} when the version went from {before} to {server.version}: {hint}"
+    )

@@ -20,12 +20,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from asyncfl_lite.base.errors import SimulationError
+from asyncfl_lite.base.errors import SimulationError, shown
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job
 from asyncfl_lite.simulator.scheduling import Scheduling
 from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
-from asyncfl_lite.simulator.server import Server
+from asyncfl_lite.simulator.server import Server, ServerError, untrue_answer
 from asyncfl_lite.simulator.update import Outcome, Receipt
 
 
@@ -39,6 +39,10 @@ class Delays(Protocol):
 Train = Callable[[Sequence[Job]], Sequence[Outcome]]
 Observer = Callable[["Simulation", Arrival], None]
 VersionObserver = Callable[["Simulation"], None]
+
+
+MOST_ACCEPTED = 100
+"""Updates that a server may accept without making a version, whatever its buffer."""
 
 
 class HeldVersions:
@@ -104,10 +108,12 @@ class Simulation:
         untrained: the jobs that can be trained now.
         midway: ``(time, sequence_no, job)`` of every job that gets a newer model then, the earliest first.
         held: the versions that clients hold.
+        accepted_in_a_row: how many updates the server has accepted since it made a version.
         ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
     Raises:
         SimulationError: when fewer clients than the concurrency are given, or the self-check fails.
+        ServerError: when the method makes no version of a great many updates, or says otherwise than it does.
     """
 
     def __init__(
@@ -156,6 +162,7 @@ class Simulation:
         self.arrivals: list[Arrival] = []
         self.observed_version = algorithm.version
         self.refused_in_a_row = 0
+        self.accepted_in_a_row = 0
 
         self.idle = IdleClients(clients)
         self.num_clients = len(clients)
@@ -188,7 +195,7 @@ class Simulation:
         """Run to the end; yields the jobs to train and is sent their outcomes.
 
         Everything that it knows lives in the object, so a new generator goes on where another one
-        stopped.
+        stopped, and :meth:`state` can be saved while this one waits for outcomes.
         """
         if not self.started:
             self.started = True
@@ -199,6 +206,10 @@ class Simulation:
                 outcomes = yield jobs
                 for trained, outcome in zip(jobs, outcomes, strict=True):
                     trained.outcome = outcome
+                if self.together:
+                    self.untrained = []
+                else:
+                    self.untrained.remove(job)
             heappop(self.heap)
             self._receive(job)
         if self.horizon < math.inf and self.algorithm.version < self.rounds:
@@ -234,11 +245,7 @@ class Simulation:
 
     def _next_jobs(self) -> list[Job]:
         """Return what has to be trained now, the job that is due among it, each with its client's correction."""
-        if self.together:
-            jobs, self.untrained = self.untrained, []
-        else:
-            jobs = [self.heap[0][2]]
-            self.untrained.remove(jobs[0])
+        jobs = self.untrained if self.together else [self.heap[0][2]]
         for job in jobs:
             if job.control is not None:
                 job.correction = self.algorithm.correction_for(job.client, job.control)
@@ -255,15 +262,21 @@ class Simulation:
             self.clock = job.finish_time
         self.idle.add(client)
         self.held.remove(version)
-        staleness = self.algorithm.version - version
+        latest = self.algorithm.version
+        staleness = latest - version
         self.scheduling.before_receive(self, client)
         made_version, refused = self.deliver(job, staleness)
+        if self.algorithm.version - latest != bool(made_version):
+            raise ServerError(untrue_answer(self.algorithm, made_version, latest))
         if made_version:
             self.clock += self.server_time
         if refused:
             self._check_progress(job, refused)
         else:
             self.refused_in_a_row = 0
+            self.accepted_in_a_row = 0 if made_version else self.accepted_in_a_row + 1
+            if self.accepted_in_a_row >= MOST_ACCEPTED and self.accepted_in_a_row >= self.most_accepted:
+                raise self._no_version()
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
         self.received += 1
@@ -283,6 +296,7 @@ class Simulation:
     def flush(self) -> None:
         """Have the server aggregate what its buffer holds, though it is not full."""
         if self.algorithm.flush():
+            self.accepted_in_a_row = 0
             self.clock += self.server_time
 
     def _note(self, arrival: Arrival | None = None) -> None:
@@ -297,10 +311,14 @@ class Simulation:
             for observe in self.observers:
                 observe(self, arrival)
 
+    def _impossible_duration(self, client: int, duration: object) -> SimulationError:
+        return SimulationError(
+            f"delay: {type(self.delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
+            f"for client {client}"
+        )
+
     @staticmethod
     def _impossible(job: Job) -> SimulationError:
-        if math.isnan(job.finish_time):
-            return SimulationError(f"client {job.client} has no arrival time: its delay is not a number")
         return SimulationError(f"client {job.client} reported without one dispatch before it")
 
     def _check_progress(self, job: Job, refused: str) -> None:
@@ -312,6 +330,22 @@ class Simulation:
                 f"the last {limit} updates were all refused ({refused}): lower client_lr or server_lr"
             )
 
+    @property
+    def most_accepted(self) -> int:
+        """How many updates the server may accept without making a version: enough for any buffer to fill 20 times."""
+        return max(MOST_ACCEPTED, 20 * max(self.scheduling.most_in_flight, self.scheduling.buffer_size))
+
+    def _no_version(self) -> ServerError:
+        """Return the error of a method that makes no version, which says whether it replaces the model otherwise."""
+        server = self.algorithm
+        replaced = any(job.start is not server.x for job in self.jobs if job.start_version == server.version)
+        found = "it sets self.x itself, which clients never get" * replaced or "it never calls self.new_version(x)"
+        return ServerError(
+            f"{type(server).__name__} made no version of the last {self.accepted_in_a_row} updates that it accepted "
+            f"(version {server.version}, buffer_size {self.scheduling.buffer_size}): {found}; on_receive must "
+            "`return self.new_version(x)` when the buffer is full"
+        )
+
     # Dispatches ---------------------------------------------------------------------------------------------
 
     def dispatch(self, client: int) -> None:
@@ -322,6 +356,12 @@ class Simulation:
             raise SimulationError(f"client {client} was dispatched while it was training") from None
         algorithm, clock, number = self.algorithm, self.clock, self.sequence_no
         duration = self.delays.draw(client, self.delay_stream)
+        try:
+            sound = 0 <= duration < math.inf
+        except (TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise self._impossible_duration(client, duration)
         job = Job(
             clock + duration,
             number,

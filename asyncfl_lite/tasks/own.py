@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from asyncfl_lite.base.errors import ConfigError, DataError, reason
+from asyncfl_lite.base.errors import DataError, reason, shown
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 Pair = tuple[Tensor | np.ndarray, Tensor | np.ndarray]
+OWN = "own"
+"""What the server's unlabelled inputs are called that come with one's own data."""
+COLOURS = (1, 3, 4)
+"""How many channels images have."""
 
 
-def checked(train: Pair, test: Pair, owners: np.ndarray | None = None) -> tuple[Pair, Pair, int]:
-    """Return training and test inputs and labels as tensors that can be trained on, and the number of classes.
+class Checked(NamedTuple):
+    """One's own data as it can be trained on.
+
+    Attributes:
+        train, test: inputs ``(n, …)``, float32 or int64, and labels ``(n,)`` int64.
+        num_classes: C.
+        class_names: C names, or none.
+        vocabulary: how many tokens there are; None unless inputs are token ids.
+    """
+
+    train: tuple[Tensor, Tensor]
+    test: tuple[Tensor, Tensor]
+    num_classes: int
+    class_names: tuple[str, ...]
+    vocabulary: int | None
+
+
+def checked(
+    train: Pair,
+    test: Pair,
+    owners: np.ndarray | None = None,
+    num_classes: int | None = None,
+    class_names: Sequence[str] = (),
+    vocabulary: int | None = None,
+) -> Checked:
+    """Return one's own data as tensors that can be trained on.
 
     Raises:
-        DataError: in one line that names what does not fit.
+        DataError: in one line that names what does not fit, and where it can, what to write.
     """
-    inputs, labels = _inputs("inputs", train[0]), _labels("labels", train[1])
-    test_inputs, test_labels = _inputs("test_inputs", test[0]), _labels("test_labels", test[1])
+    names = tuple(str(name) for name in class_names)
+    answers, names = _numbered([train[1], test[1]], names)
+    inputs, labels = _inputs("inputs", train[0]), _labels("labels", answers[0])
+    test_inputs, test_labels = _inputs("test_inputs", test[0]), _labels("test_labels", answers[1])
     for what, left, right in (("", inputs, labels), ("test_", test_inputs, test_labels)):
         if len(left) != len(right) or not len(left):
             raise DataError(f"{what}inputs: {len(left)} of them and {len(right)} labels; as many, at least 1, needed")
@@ -31,12 +62,76 @@ def checked(train: Pair, test: Pair, owners: np.ndarray | None = None) -> tuple[
             f"test_inputs: must be as inputs, {tuple(inputs.shape[1:])} of {inputs.dtype}, "
             f"got {tuple(test_inputs.shape[1:])} of {test_inputs.dtype}"
         )
-    lowest, highest = (int(f(torch.cat([labels, test_labels]))) for f in (torch.min, torch.max))
-    if lowest != 0:
-        raise DataError(f"labels: must be numbered from 0, got {lowest} to {highest}")
+    count = _count_classes(torch.cat([labels, test_labels]), num_classes, names)
     if owners is not None and np.shape(owners) != (len(labels),):
         raise DataError(f"owners: one for each of the {len(labels)} samples is needed, got shape {np.shape(owners)}")
-    return (inputs, labels), (test_inputs, test_labels), highest + 1
+    tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
+    return Checked((inputs, labels), (test_inputs, test_labels), count, names, tokens)
+
+
+def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tuple[str, ...]]:
+    """Return training and test labels with words replaced by their numbers, and the classes' names."""
+    words = [value if isinstance(value, Tensor) else np.asarray(value) for value in labels]
+    if any(isinstance(value, Tensor) or value.dtype.kind not in "UO" or value.ndim != 1 for value in words):
+        return labels, names
+    words = [value.astype(str) for value in words]
+    names = names or tuple(np.unique(np.concatenate(words)).tolist())
+    number = {name: place for place, name in enumerate(names)}
+    unknown = sorted({word for value in words for word in value.tolist()} - set(number))
+    if unknown:
+        raise DataError(f"labels: must be of class_names {', '.join(names)}, got {shown(unknown[0])}")
+    return [np.array([number[word] for word in value.tolist()], dtype=np.int64) for value in words], names
+
+
+def _count_classes(labels: Tensor, given: int | None, names: tuple[str, ...]) -> int:
+    """Return how many classes there are: as given, as many as names, or as many as labels, which leave none out."""
+    lowest, highest = int(labels.min()), int(labels.max())
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+        raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
+    if given is not None and names and given != len(names):
+        raise DataError(f"class_names: must be {given}, one for each of num_classes, got {len(names)}")
+    count = given or len(names) or None
+    number_them = "number them: np.unique(labels, return_inverse=True)[1], of training and test labels together"
+    if lowest < 0 or (count is None and lowest > 0):
+        raise DataError(f"labels: must be numbered from 0, got {lowest} to {highest}; {number_them}")
+    if count is not None and highest >= count:
+        raise DataError(f"labels: must be 0 to {count - 1} with {count} classes, got {highest}")
+    found = len(labels.unique())
+    if count is None and found <= highest:
+        raise DataError(
+            f"labels: {highest + 1 - found} of the classes 0 to {highest} do not occur; say that they are classes, "
+            f"num_classes={highest + 1}, or {number_them}"
+        )
+    return count or highest + 1
+
+
+def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int:
+    """Return how many tokens there are: as given, or one more than the highest that occurs."""
+    highest = max(int(inputs.max()), int(test_inputs.max())) if inputs.numel() else 0
+    if given is not None and given <= highest:
+        raise DataError(f"vocabulary: must be at least {highest + 1}, as token {highest} occurs, got {given}")
+    return given or highest + 1
+
+
+def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
+    """Try an augmentation on a few inputs.
+
+    Raises:
+        DataError: when it takes no ``(inputs, generator)``, or gives anything but inputs of the same shape.
+    """
+    if augment is None:
+        return
+    few = inputs[:2].clone()
+    try:
+        given = augment(few, torch.Generator(inputs.device).manual_seed(0))
+    except Exception as error:
+        raise DataError(
+            f"augment: must take (inputs, generator), a batch {tuple(few.shape)} and a torch.Generator; it failed with "
+            f"{type(error).__name__}: {reason(error)}"
+        ) from None
+    if not isinstance(given, Tensor) or given.shape != few.shape or given.dtype != few.dtype:
+        found = f"{tuple(given.shape)} of {given.dtype}" if isinstance(given, Tensor) else shown(given)
+        raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
 
 
 def _tensor(name: str, values: Any) -> Tensor:
@@ -51,8 +146,16 @@ def _inputs(name: str, values: Any) -> Tensor:
     tensor = _tensor(name, values)
     if tensor.dim() < 2:
         raise DataError(f"{name}: must have one sample per row, (n, …), got shape {tuple(tensor.shape)}")
+    shape = tuple(tensor.shape)
+    channels_last = len(shape) == 4 and shape[-1] in COLOURS and shape[1] not in COLOURS
+    as_torch = f"torch.as_tensor({name}){'.permute(0, 3, 1, 2)' * channels_last}"
+    if tensor.dtype == torch.uint8 and len(shape) > 2:
+        found = f"got torch.uint8 of shape {shape}"
+        raise DataError(f"{name}: must be real numbers, or int64 token ids, {found}; write {as_torch} / 255")
     if tensor.dtype in (torch.uint8, torch.bool) or tensor.is_complex():
         raise DataError(f"{name}: must be real numbers, or int64 token ids, got {tensor.dtype}; scale them first")
+    if tensor.is_floating_point() and channels_last:
+        raise DataError(f"{name}: images must be (n, channels, height, width), got shape {shape}; write {as_torch}")
     if tensor.is_floating_point() and not torch.isfinite(tensor).all():
         raise DataError(f"{name}: must be finite numbers, got NaN or infinity")
     if not tensor.is_floating_point() and tensor.numel() and tensor.min() < 0:
@@ -67,24 +170,6 @@ def _labels(name: str, values: Any) -> Tensor:
     return tensor.long()
 
 
-def stacked(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
-    """Return the inputs and labels of a map-style data set as tensors.
-
-    Raises:
-        DataError: when an item is not a pair, or shapes differ.
-    """
-    try:
-        if not len(data):
-            raise ValueError("there are none")
-        items = [
-            (torch.as_tensor(np.asarray(value)), int(label)) for value, label in (data[i] for i in range(len(data)))
-        ]
-        return torch.stack([value for value, _ in items]), torch.tensor([label for _, label in items])
-    except (TypeError, ValueError, RuntimeError, LookupError, AttributeError) as error:
-        found = f"{type(error).__name__}: {reason(error)}"
-        raise DataError(f"dataset: items must be (input, label) with inputs of one shape ({found})") from None
-
-
 def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> UnlabelledSet:
     """Return a set that gives random ones of ``unlabelled``, each at most once.
 
@@ -97,7 +182,10 @@ def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> Unlabe
 
     def draw(count: int, rng: np.random.Generator) -> Tensor:
         if count > len(inputs):
-            raise ConfigError(f"distill_samples: the set {name!r} has {len(inputs)}, got {count}")
+            warnings.warn(
+                f"distill_samples: the set {name!r} has {len(inputs)}, all of which are taken in place of {count}",
+                stacklevel=2,
+            )
         return inputs[torch.from_numpy(rng.permutation(len(inputs))[:count])]
 
     return draw

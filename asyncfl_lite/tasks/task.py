@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,9 @@ from torch.nn import functional
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.tasks.by_client import pooled
+from asyncfl_lite.tasks.columns import class_names_of, read
+from asyncfl_lite.tasks.own import OWN, check_augment, checked, first_of
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 if TYPE_CHECKING:
@@ -41,6 +44,9 @@ class Task:
         stands_in_for: the data set in whose place it is used; empty for a real benchmark.
         metric: what ``accuracy`` and the task's other scores measure, in a word.
         augment: ``(inputs, torch.Generator) -> inputs`` for training batches, or None.
+        clients: names of the clients that the data came with, see :meth:`from_clients`: client i is owner i. Empty
+            where a partition deals samples out.
+        test_owners: ``(m,)`` int64 the client of each test sample, or None.
     """
 
     name: str
@@ -59,6 +65,8 @@ class Task:
     stands_in_for: str = ""
     metric: str = "accuracy"
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+    clients: tuple[str, ...] = ()
+    test_owners: np.ndarray | None = None
 
     @classmethod
     def from_tensors(
@@ -71,18 +79,29 @@ class Task:
         name: str = "custom",
         unlabelled: Tensor | np.ndarray | None = None,
         owners: np.ndarray | None = None,
+        num_classes: int | None = None,
+        class_names: Sequence[str] = (),
+        vocabulary: int | None = None,
+        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
     ) -> Task:
         """Make a task of your own tensors or arrays.
 
         Args:
-            inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, labels are numbered from 0.
+            inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, images are ``(n, C, height, width)``;
+                whole numbers are token ids. Labels are words, or numbered from 0 without gaps.
             test_inputs, test_labels: the same for testing.
             name: what results call it.
-            unlabelled: ``(u, …)`` the server's unlabelled inputs; FedEcho's name for them is ``own``.
+            unlabelled: ``(u, …)`` the server's unlabelled inputs, on which FedEcho distils whatever its
+                ``distill_set`` is; all of them are taken if they are fewer than ``distill_samples``.
             owners: ``(n,)`` the owner of each sample, for the partition ``natural``.
+            num_classes: C, where not every class occurs.
+            class_names: C names, in the order of labels; those of labels that are words by default.
+            vocabulary: how many tokens there are, where the highest does not occur.
+            augment: ``(inputs, generator) -> inputs`` for training batches; all that it draws comes from the
+                ``torch.Generator``.
 
         Raises:
-            DataError: when shapes do not fit together, or labels are not classes.
+            DataError: when shapes do not fit together, or labels are not classes; it says what to write.
 
         Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
 
@@ -98,30 +117,101 @@ class Task:
         >>> result.clients["num_samples"].tolist(), len(result.updates)
         ([10, 10, 10, 10], 6)
         """
-        from asyncfl_lite.tasks.own import checked, first_of
-
-        train, test, classes = checked((inputs, labels), (test_inputs, test_labels), owners)
-        sets = {} if unlabelled is None else {"own": first_of(unlabelled, "own", train[0])}
-        owners = None if owners is None else np.asarray(owners)
-        return cls(name, *train, *test, classes, unlabelled=sets, owners=owners)
+        data = checked((inputs, labels), (test_inputs, test_labels), owners, num_classes, class_names, vocabulary)
+        check_augment(augment, data.train[0])
+        return cls(
+            name,
+            *data.train,
+            *data.test,
+            data.num_classes,
+            unlabelled={} if unlabelled is None else {OWN: first_of(unlabelled, OWN, data.train[0])},
+            owners=None if owners is None else np.asarray(owners),
+            vocabulary=data.vocabulary,
+            class_names=data.class_names,
+            augment=augment,
+        )
 
     @classmethod
     def from_dataset(
-        cls, train: Sequence[tuple[Any, int]], test: Sequence[tuple[Any, int]], *, name: str = "custom", **more: Any
+        cls,
+        train: Any,
+        test: Any,
+        *,
+        inputs: str | Sequence[str] | None = None,
+        labels: str | None = None,
+        name: str = "custom",
+        **more: Any,
     ) -> Task:
-        """Make a task of map-style data sets, such as torchvision's, whose items are an input and a label.
+        """Make a task of data sets: torchvision's and others of pairs, Hugging Face's, pandas' tables.
+
+        Pillow's images, and Hugging Face's columns of images, become ``(C, height, width)`` from 0 to 1. Names of
+        classes are taken over where a data set has them.
 
         Args:
-            train, test: each item ``(input, label)``; inputs are tensors or arrays of one shape, transformed already.
+            train, test: map-style, each item ``(input, label)`` or a mapping; or a pandas table.
+            inputs: name of the column whose cells are inputs (images, token ids); or names of columns of one number
+                each. By default the only one beside the labels, or in a table all others.
+            labels: name of the column of labels; by default ``label``, ``labels``, ``target`` or ``class``.
             name, more: as in :meth:`from_tensors`.
 
         Raises:
-            DataError: when an item is not of that form, or shapes differ.
-        """
-        from asyncfl_lite.tasks.own import stacked
+            DataError: when items are not of that form, or shapes differ; it says what to write.
 
-        tensors = [tensor for data in (train, test) for tensor in stacked(data)]
-        return cls.from_tensors(*tensors, name=name, **more)
+        Example: a table of two numbers and a word each; the words become classes.
+
+        >>> import pandas as pd
+        >>> from asyncfl_lite import Task
+        >>> table = pd.DataFrame({"length": [1.0, 4.0, 1.5], "width": [3.0, 1.0, 2.5], "kind": ["b", "a", "b"]})
+        >>> task = Task.from_dataset(table, table, labels="kind")
+        >>> task.input_shape, task.class_names, task.labels.tolist()
+        ((2,), ('a', 'b'), [1, 0, 1])
+        """
+        data = [part for data in (train, test) for part in read(data, inputs, labels)]
+        more.setdefault("class_names", class_names_of(train, labels))
+        return cls.from_tensors(*data, name=name, **more)
+
+    @classmethod
+    def from_clients(
+        cls,
+        clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]],
+        test: Sequence[Any] | None = None,
+        *,
+        name: str = "custom",
+        **more: Any,
+    ) -> Task:
+        """Make a task of the data of each client, which stay its own: client i of a run holds what comes as the i-th.
+
+        Configurations take ``partition="given"`` and as many ``clients``. A delay law that goes by client, such as
+        ``per_client`` or ``trace``, gives client i its i-th duration. ``result.clients`` says how accurate the final
+        model is at each client.
+
+        Args:
+            clients: ``(inputs, labels)`` of each client, with ``(test_inputs, test_labels)`` behind them if it has some
+                to be tested on; a mapping gives clients names.
+            test: ``(inputs, labels)`` for testing that belong to no client; clients need none of their own then.
+            name, more: as in :meth:`from_tensors`.
+
+        Raises:
+            DataError: when a client's data do not fit, naming the client; when there is nothing to test on.
+
+        Example: three clients, the last of which takes ten times as long.
+
+        >>> import torch
+        >>> from asyncfl_lite import Config, Task, run
+        >>> def client(count):
+        ...     points = torch.randn(count, 2)
+        ...     return points, (points.sum(1) > 0).long()
+        >>> parts = {"north": (*client(30), *client(10)), "south": (*client(20), *client(10)), "far": client(50)}
+        >>> task = Task.from_clients(parts)
+        >>> config = Config(model="mlp", partition="given", clients=3, concurrency=3, buffer_size=1, rounds=8,
+        ...                 delay="per_client", delay_settings={"durations": (1, 1, 10)})
+        >>> result = run(config, task=task)
+        >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
+        [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
+        """
+        names, data, owners, test_owners = pooled(clients, test)
+        task = cls.from_tensors(*data, name=name, owners=owners, **more)
+        return replace(task, clients=names, test_owners=test_owners)
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Return in words what the task is: data, sizes, metric, terms; with clients' ``parts`` also those."""
@@ -214,6 +304,8 @@ class Task:
         Raises:
             ConfigError: if the task has no such set.
         """
+        if list(self.unlabelled) == [OWN] and name != "noise":
+            name = OWN  # the set that came with one's own data, whatever a method calls it by default
         everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
         sets = self.unlabelled if name in self.unlabelled else everywhere
         if name in sets:

@@ -15,9 +15,11 @@ The rules are one small function each, in :mod:`asyncfl_lite.testing.checks`; a 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Collection
 
 from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.simulator.server import ServerError
 from asyncfl_lite.testing.candidate import Candidate, Check, RuleBroken, registered, untouched_generators
 from asyncfl_lite.testing.checks import CHECKS
 
@@ -50,7 +52,8 @@ def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
         The names of the checks, all of which passed.
 
     Raises:
-        AlgorithmCheckError: with a line for every check that failed. An exception that the method throws is a
+        AlgorithmCheckError: with a line for every check that failed, but what ends several in the same way is said
+            once, by the first. An exception that the method throws is a
             failure of the check that met it, printed with the line of the method's code.
         ConfigError: for anything that is not a method.
 
@@ -74,7 +77,7 @@ def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
     failures: dict[str, str] = {}
     with registered(algorithm) as make, torch_threads(1):
         for check in CHECKS:
-            if failure := _failure(check, make):
+            if failure := _failure(check, make, failures.values()):
                 failures[name_of(check)] = failure
     if failures:
         raise AlgorithmCheckError(failures)
@@ -86,11 +89,13 @@ def name_of(check: Check) -> str:
     return check.__name__.removeprefix("check_")
 
 
-def _failure(check: Check, make: Candidate) -> str | None:
-    """Return what a check found wrong, in one line."""
+def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None:
+    """Return what a check found wrong, in one line; None if nothing, or what ends every run and has been ``said``."""
     try:
         with untouched_generators():
             check(make)
+    except ServerError as error:
+        return None if str(error) in said else str(error)
     except RuleBroken as broken:
         return str(broken)
     except Exception as error:

@@ -48,7 +48,7 @@ def check_save_and_restore(make: Candidate) -> None:
 
         def save(simulation: object, arrival: object) -> None:
             paths.append(Path(folder) / f"{len(paths)}.pt")
-            save_checkpoint(paths[-1], whole.config, whole.state())
+            save_checkpoint(paths[-1], whole.identity, whole.state())
 
         whole.simulation.observers.append(save)
         simulate(whole)
@@ -56,7 +56,7 @@ def check_save_and_restore(make: Candidate) -> None:
             again = make.run()
             with warnings.catch_warnings():
                 warnings.filterwarnings("error", message=".*checkpoint not used")
-                again.restore(load_checkpoint(path, again.config))
+                again.restore(load_checkpoint(path, again.identity))
             simulate(again)
             found = difference(_end(whole), _end(again), "run")
             hint = found and _forgotten(make, whole.algorithm)

@@ -10,16 +10,17 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, reason, shown, unknown_name
+from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import PaperCell, Seeds, members, merged
 from asyncfl_lite.runs.config import Config
@@ -36,6 +37,14 @@ def _folders_name(name: str) -> str:
     return name
 
 
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
+"""Modules or files of one's own that register what cells name; a file's path begins where the YAML file is."""
+
+
 class TierFile(Settings):
     """``experiments/<tier>.yaml``, or a part of a tier with a file of its own."""
 
@@ -43,6 +52,7 @@ class TierFile(Settings):
     papers: list[str] = Field(min_length=1)
     only: list[str] = ["*"]
     """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
+    imports: Imports = []
 
 
 class PaperTier(Settings):
@@ -63,6 +73,7 @@ class PaperFile(Settings):
     cells: dict[str, PaperCell] = Field(min_length=1)
     definitions: dict[str, Any] = {}
     """A place for YAML anchors; not read."""
+    imports: Imports = []
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,7 @@ class Cell:
         published: the rows of printed numbers that it is compared with, each as column -> value.
         about: the data and model that the tier's own stand for.
         ours: setting -> what was taken, and why, where the paper prints nothing.
+        imports: modules and files of one's own, which are imported before the configuration is made, in any process.
     """
 
     name: str
@@ -86,6 +98,16 @@ class Cell:
     published: tuple[dict[str, str], ...] = ()
     about: str = ""
     ours: Mapping[str, str] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "config": self.config.as_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the configuration anew: its classes may be in modules that this process has not imported yet."""
+        for place in state["imports"]:
+            import_own(place)
+        self.__dict__.update(state, config=Config(**state["config"]))
 
     @property
     def artefacts(self) -> list[str]:
@@ -129,34 +151,48 @@ class Cell:
         return [result for result in found if result is not None]
 
 
-def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*") -> list[Cell]:
+def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", imports: Iterable[str] = ()) -> list[Cell]:
     """Read a tier's file and return its cells, every name and setting in them checked.
 
     Args:
         path: ``experiments/<tier>.yaml``.
         paper: only the cells of this paper.
         only: only cells whose name matches this pattern.
+        imports: modules or files of one's own that register what cells name, besides those that the files import.
 
     Raises:
         ConfigError: one line that names file, cell, field and what is allowed.
     """
     path = Path(path)
+    own = _imported(imports, Path.cwd())
     tier = _read(path, TierFile)
-    cells = _cells_of_papers(path, tier, paper)
+    own += _imported(tier.imports, path)
+    cells = _cells_of_papers(path, tier, paper, own)
     for pattern in tier.only if paper == "all" else ():
         _matching(path, cells, pattern)
     meant = [cell for cell in cells if any(fnmatch.fnmatch(cell.name, pattern) for pattern in tier.only)]
     return _matching(path, meant, only)
 
 
-def _cells_of_papers(path: Path, tier: TierFile, paper: str) -> list[Cell]:
+def _imported(places: Iterable[str], whose: Path) -> list[str]:
+    """Import what a file, or somebody in a folder, names; return where other processes find it."""
+    found = [located(place, whose if whose.is_dir() else whose.parent) for place in places]
+    for place in found:
+        try:
+            import_own(place)
+        except ConfigError as error:
+            raise ConfigError(str(error) if whose.is_dir() else f"{whose}: {error}") from None
+    return found
+
+
+def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str]) -> list[Cell]:
     """Return the cells of one paper's file, or of all that a tier names."""
     files = [(path.parent / name, _read(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
     papers = {file.paper for _, file in files}
     if paper not in ("all", *papers):
         raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
     chosen = [one for one in files if paper in ("all", one[1].paper)]
-    cells = [cell for place, file in chosen for cell in _cells(place, file, tier.tier)]
+    cells = [cell for place, file in chosen for cell in _cells(place, file, tier.tier, own)]
     if twice := [name for name, count in Counter(cell.name for cell in cells).items() if count > 1]:
         raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
     return cells
@@ -203,11 +239,11 @@ def _read(path: Path, kind: type[Settings]) -> Any:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
+def _cells(path: Path, file: PaperFile, tier: str, own: Sequence[str]) -> Iterator[Cell]:
     """Merge a paper's settings for one tier."""
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
-    names: set[str] = set()
+    names, own = set[str](), tuple(dict.fromkeys([*own, *_imported(file.imports, path)]))
     for family in file.cells.items():
         _check_tiers(path, *family, file)
         for name, cell in members(path, *family):
@@ -217,7 +253,7 @@ def _cells(path: Path, file: PaperFile, tier: str) -> Iterator[Cell]:
                 raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
             names.add(name)
             if cell.tiers is None or tier in cell.tiers:
-                yield _cell(path, name, cell, tier, file.tiers[tier])
+                yield replace(_cell(path, name, cell, tier, file.tiers[tier]), imports=own)
 
 
 def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier) -> Cell:

@@ -24,7 +24,7 @@ import pandas as pd
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError
 from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.reproduction.grid.tidy import RUNS
+from asyncfl_lite.reproduction.grid.tidy import RUNS, read_table
 from asyncfl_lite.runs.assembly import make_simulation
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Standing, read_record
@@ -164,8 +164,11 @@ def recorded_speeds(runs: Path, kinds: set[Kind]) -> dict[Kind, Speed]:
         config = record.get("config", {})
         kind = tuple(config.get(name) for name in ("task", "model", "algorithm", "device"))
         if kind in kinds and record.get("own_task") is None:
-            seconds = record["timing"]["cpu_seconds" if config["device"] == "cpu" else "seconds"]
-            rows.append((kind, seconds, record["summary"]["client_updates"]))
+            with suppress(KeyError, TypeError):  # a result of earlier code may have been edited
+                seconds = record["timing"]["cpu_seconds" if config["device"] == "cpu" else "seconds"]
+                updates = record["summary"]["client_updates"]
+                if math.isfinite(seconds) and math.isfinite(updates):
+                    rows.append((kind, seconds, updates))
     return _mean_speeds(rows)
 
 
@@ -182,7 +185,7 @@ def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
     kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if cell.config.device == "cpu"}
     for tier in {tier for tier, _ in kinds}:
         if (kept / tier / RUNS).exists():
-            table = pd.read_csv(kept / tier / RUNS, usecols=["cell", "cpu_seconds", "client_updates"])
+            table = read_table(kept / tier / RUNS).reindex(columns=["cell", "cpu_seconds", "client_updates"]).dropna()
             rows += [(kinds[tier, name], *numbers) for name, *numbers in table.to_numpy() if (tier, name) in kinds]
     return _mean_speeds(rows)
 

@@ -25,8 +25,12 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.reproduction.grid.interrupts import ask_kernels, wait_for
+
+with needs("grid", "a grid"):
+    from jupyter_client.connect import KernelConnectionInfo
+    from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 WARM = "asyncfl-lite-warm"
 """The provisioner's name among Jupyter's."""
@@ -173,6 +177,7 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
         importlib.import_module(module)
     sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its owner, after the kernels, which end with it
     for line in requests:
         connection_file, cwd, env = json.loads(line)
         pid = os.fork()
@@ -182,12 +187,14 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
             ipykernel.kernelapp.IPKernelApp.launch_instance(argv=["-f", connection_file, parent])
             os._exit(0)
         print(pid, file=answers, flush=True)
+    wait_for(ask_kernels())
 
 
 def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
     """Give a forked process a session, standard streams, folder and environment of its own."""
     os.setsid()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # the pipe of answers is not the kernel's

@@ -9,7 +9,6 @@ A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 
 from __future__ import annotations
 
-import json
 import os
 import traceback
 from collections.abc import Iterable, Sequence
@@ -23,14 +22,16 @@ from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
+from asyncfl_lite.reproduction.grid.sharing import FINISHED, Elsewhere
 from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
+from asyncfl_lite.reproduction.places import home_of
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions
-from asyncfl_lite.runs.run import Run, run, run_in
+from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions, write_record
+from asyncfl_lite.runs.run import Run, run_at
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
@@ -44,13 +45,15 @@ class Report:
 
     Attributes:
         done: cells that were run now.
-        skipped: cells that were complete before.
+        skipped: cells that were complete before, or that another grid has completed meanwhile.
         failed: cell name -> the error's last line.
+        elsewhere: cell name -> where another grid runs it, which shares the folder of results.
     """
 
     done: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
 
 
 def run_grid(
@@ -59,11 +62,12 @@ def run_grid(
     *,
     workers: int = 1,
     scheduler: str | None = None,
-    notebook: str | Path = "notebooks/experiment.ipynb",
+    notebook: str | Path | None = None,
 ) -> Report:
     """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
 
-    A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again.
+    A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again. Several
+    grids in one folder share its cells, whichever machines they are on: what another one runs is left to it.
 
     Args:
         cells: what to run; results that are stale or of another configuration are replaced.
@@ -71,7 +75,7 @@ def run_grid(
         workers: processes, each with one torch thread.
         scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
             threads; they see ``runs`` and ``notebook`` under the same paths.
-        notebook: the papermill template.
+        notebook: the papermill template; the package's own if None.
     """
     runs, report = Path(runs), Report()
     check_writable(runs)
@@ -81,6 +85,7 @@ def run_grid(
     if not waiting:
         return report
     waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
+    notebook = home_of("notebooks") / EXPERIMENT if notebook is None else notebook
     work = partial(run_cell, notebook=Path(notebook).resolve())
     workers = workers if scheduler is None else count_workers(scheduler)
     with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
@@ -88,10 +93,14 @@ def run_grid(
         for name, error in outcomes(work, waiting, runs.resolve(), workers=workers, scheduler=scheduler):
             if error is None:
                 report.done.append(name)
+            elif error == FINISHED:
+                report.skipped.append(name)
+            elif isinstance(error, Elsewhere):
+                report.elsewhere[name] = error
             else:
                 report.failed[name] = error
-            left = len(waiting) - len(report.done) - len(report.failed)
-            bar.set_postfix_str(_running(left, workers, len(report.failed)), refresh=False)
+            names.remove(name)
+            bar.set_postfix_str(_running(len(names), workers, len(report.failed)), refresh=False)
             bar.update()
     return report
 
@@ -119,7 +128,8 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
 
 def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
     """Execute the template for a cell; a kernel that did not start is tried once more."""
-    import papermill
+    with needs("grid", "a grid"):
+        import papermill
 
     os.environ["OMP_NUM_THREADS"] = "1"
     quiet_kernels()
@@ -151,29 +161,33 @@ def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
         "configuration": cell.config.as_dict(),
         "seeds": list(cell.seeds),
         "folder": str(folder),
+        "imports": list(cell.imports),
     }
 
 
 def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
     """Run one configuration with several seeds, those that are complete read from ``folder``.
 
-    What the experiment notebook calls. Small models' seeds run in lockstep; large ones', and those that save
-    checkpoints, one after another, each saved as soon as it ends.
+    What the experiment notebook calls. Small models' seeds run in lockstep, large ones' one after another. Each saves
+    itself on the way, and its result as soon as it ends; another configuration's that is there is replaced.
     """
     configs = {seed: Config(**configuration).with_seed(seed) for seed in seeds}
     folders = {seed: None if folder is None else Path(folder) / f"seed-{seed}" for seed in configs}
     found = {seed: folders[seed] and load_complete(folders[seed], config) for seed, config in configs.items()}
-    waiting = {seed: config for seed, config in configs.items() if found[seed] is None}
-    first = next(iter(waiting.values()), None)
-    if first is not None and first.checkpoint_every is None and (begun := Run(first)).trainer.cohort:
-        others = [Run(config) for config in waiting.values() if config is not first]
-        for seed, result in zip(waiting, finish_together([begun, *others]), strict=True):
-            found[seed] = result
-            if folders[seed] is not None:
-                result.save(folders[seed])
-    else:
-        for seed, config in waiting.items():
-            found[seed] = run(config) if folders[seed] is None else run_in(folders[seed], config)
+    waiting = [seed for seed, result in found.items() if result is None]
+
+    def begun(seed: int) -> Run:
+        if folders[seed] is None:
+            return Run(configs[seed])
+        return run_at(folders[seed], configs[seed], force=True)
+
+    while waiting:
+        runs = [begun(waiting[0])]
+        if runs[0].trainer.cohort:
+            runs += map(begun, waiting[1:])
+        results = finish_together(runs, lambda run, result: run.keep(result, force=True, weights=False))
+        found.update(zip(waiting, results, strict=False))
+        waiting = waiting[len(runs) :]
     return list(found.values())
 
 
@@ -195,4 +209,4 @@ def summarise_cell(cell: Cell, runs: Path) -> None:
         "meaning": meaning(cell.config),
         "versions": versions(),
     }
-    write_atomically(cell.folder(runs) / "result.json", json.dumps(record, indent=1) + "\n")
+    write_record(cell.folder(runs) / "result.json", record)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.errors import ResultError, reason, shown
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.runs.results import Result, Standing, revised, versions
@@ -22,6 +22,8 @@ from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 
 RUNS, CURVES = "runs.csv", "curves.csv"
+TEXTS = ("cell", "config_hash", "meaning", "torch", "numpy", "training", "weights_sha256")
+"""Columns that hold no numbers."""
 DIGITS = 6
 """Significant digits of a curve's numbers; the summary's are kept whole."""
 
@@ -36,7 +38,7 @@ def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> i
     rows = pd.DataFrame([_row(name, result) for name, result in found])
     curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
     for file, table in ((RUNS, rows), (CURVES, pd.concat(curves) if curves else pd.DataFrame())):
-        old = pd.read_csv(folder / file) if (folder / file).exists() else pd.DataFrame()
+        old = read_table(folder / file) if (folder / file).exists() else pd.DataFrame()
         first = ["cell", "seed"]
         if len(old):
             stays = [run not in new for run in zip(old["cell"], old["seed"], strict=True)]
@@ -47,6 +49,25 @@ def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> i
             digits = f"%.{DIGITS}g" if file == CURVES else None
             write_atomically(folder / file, table.to_csv(index=False, float_format=digits))
     return len(found)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Return one of a folder's tables, all of whose columns but :data:`TEXTS` hold numbers.
+
+    Raises:
+        ResultError: naming the file, or the column, the line and what stands there in a number's place.
+    """
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ResultError(f"{path}: cannot be read ({reason(error)}); record it again") from None
+    for name in table.columns.difference(TEXTS):
+        odd = pd.to_numeric(table[name], errors="coerce").isna() & table[name].notna()
+        if odd.any():
+            place = int(odd.to_numpy().argmax())
+            found = shown(table[name].iloc[place])
+            raise ResultError(f"{path}: {name}: must be a number in line {place + 2}, got {found}; record it again")
+    return table
 
 
 def _row(name: str, result: Result) -> dict[str, Any]:
@@ -74,10 +95,12 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
     if not (folder / RUNS).exists():
         return {}
     try:
-        rows, curves = (pd.read_csv(folder / file) for file in (RUNS, CURVES))
+        rows, curves = (read_table(folder / file) for file in (RUNS, CURVES))
         by_run = dict(iter(curves.groupby(["cell", "seed"])))
         found = {cell.name: _results(cell, rows[rows["cell"] == cell.name], by_run) for cell in cells}
-    except (OSError, KeyError, ValueError) as error:
+    except ResultError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise ResultError(f"{folder}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
     return {name: results for name, results in found.items() if results}
 
@@ -89,7 +112,7 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
         cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).
     """
     path, found = Path(folder) / RUNS, {}
-    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["cell"])
+    rows = read_table(path) if path.exists() else pd.DataFrame(columns=["cell"])
     recorded = dict(iter(rows.groupby("cell")))
     for cell in (cell for cell in cells if cell.name in recorded):
         configs = {config.seed: config for config in cell.configs}

@@ -10,7 +10,10 @@
 - ``page``: what the notebook calls.
 """
 
-from asyncfl_lite.reproduction.report.page import Page
-from asyncfl_lite.reproduction.report.recorded import Recorded
+from asyncfl_lite.base.libraries import needs
+
+with needs("grid", "the report"):
+    from asyncfl_lite.reproduction.report.page import Page
+    from asyncfl_lite.reproduction.report.recorded import Recorded
 
 __all__ = ["Page", "Recorded"]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, unknown_name
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.plots import NEUTRAL, colour, plot_curves, time_label, title, use_style
 from asyncfl_lite.reproduction.claims.across import FIVE, OTHERS, target_of
 from asyncfl_lite.reproduction.claims.base import deviation, mean_text, time_text
 from asyncfl_lite.reproduction.report import Recorded
 from asyncfl_lite.reproduction.report.head_to_head import places
+
+with needs("notebooks", "controls"):
+    import ipywidgets as widgets
 
 TIME = "time to target"
 ACCURACIES = {

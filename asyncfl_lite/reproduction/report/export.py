@@ -70,10 +70,14 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return a table of texts in GitHub's Markdown; bars in it are escaped."""
+    """Return a table of texts in GitHub's Markdown, in which a text is no HTML, no link and no end of a row."""
     rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    lines = ("| " + " | ".join(str(text).replace("|", r"\|") for text in row) + " |" for row in rows)
+    lines = ("| " + " | ".join(" ".join(str(text).split()).translate(PLAIN) for text in row) + " |" for row in rows)
     return "\n".join(lines) + "\n"
+
+
+PLAIN = str.maketrans({"|": r"\|", "[": r"\[", "&": "&amp;", "<": "&lt;"})
+"""What means something in a table of Markdown -> how it is written as text."""
 
 
 def latex(table: pd.DataFrame) -> str:

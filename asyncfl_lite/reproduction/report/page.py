@@ -122,7 +122,7 @@ class Page:
 
     def compute(self) -> None:
         """Show processor time by paper and method, and what was not run."""
-        display(listed(summary.compute(self.recorded)).format(precision=2), Markdown(summary.not_run(self.recorded)))
+        display(listed(summary.compute(self.recorded), precision=2), Markdown(summary.not_run(self.recorded)))
 
     def ours(self) -> None:
         """Show the settings that the papers do not print, and what was taken."""

@@ -223,9 +223,15 @@ def quiet(text: object) -> str:
     return "color: #9ca3af" if str(text).startswith((MISSING, NOT_MEASURED)) else ""
 
 
-def listed(table: pd.DataFrame, coloured: str = "", by: str = "") -> Styler:
+def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
+    """Return a table whose cells and heads are shown as they are written; what an experiment's file says is no HTML."""
+    style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html")
+    return style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns").map(quiet)
+
+
+def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int = 1) -> Styler:
     """Return a plain table for the notebook, one column coloured by the verdicts in another (or in itself)."""
-    style = Styler(table, cell_ids=False).hide(axis="index").map(quiet).format(precision=1, na_rep="")
+    style = _as_text(table, precision).hide(axis="index")
     css = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
     if "id" in table:
         css.append({"selector": "td.col0", "props": "white-space: nowrap"})
@@ -242,5 +248,5 @@ def styled(table: pd.DataFrame, paper: str, artefact: str) -> Styler:
         shown = table.drop(columns=["verdict", *known]).rename(columns={"cell": "from"})
         return listed(shown, "ours").apply(lambda column: [background(v) for v in table["verdict"]], subset=["ours"])
     wide, verdicts = as_printed(table, paper, artefact), as_printed(table, paper, artefact, "verdict")
-    style = Styler(wide, cell_ids=False).map(quiet).apply(lambda _: verdicts.map(background), axis=None)
+    style = _as_text(wide).apply(lambda _: verdicts.map(background), axis=None)
     return style.set_table_styles([{"selector": "td", "props": "text-align: right; white-space: nowrap"}])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.explore import under_controls
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 from asyncfl_lite.reproduction.theory.kuiper import corollary_1, exact_mean
+
+with needs("notebooks", "controls"):
+    import ipywidgets as widgets
 
 LARGEST_STEP = 0.95
 

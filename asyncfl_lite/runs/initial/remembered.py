@@ -20,6 +20,7 @@ from torch import nn
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import cache_root, write_atomically
 from asyncfl_lite.runs.results import meaning
+from asyncfl_lite.runs.sources import data_of
 
 if TYPE_CHECKING:
     from asyncfl_lite.runs.config import Config
@@ -52,5 +53,6 @@ def _place(config: Config) -> Path:
     whole = config.as_dict()
     decisive = {name: whole[name] for name in DECISIVE}
     decisive |= {"held_out": config.held_out, "meaning": meaning(config), "torch": torch.__version__}
+    decisive |= {"data": data} if (data := data_of(config)) else {}
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
     return cache_root() / "initial" / f"{config.initial}-{digest}.pt"

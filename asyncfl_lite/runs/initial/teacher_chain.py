@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import nested
 from asyncfl_lite.models.base import ModelSpec, initial_model
+from asyncfl_lite.models.frozen import frozen_parts
 from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
 from asyncfl_lite.tasks import TASKS, Task
 
@@ -198,6 +199,8 @@ class TeacherChain(Initialiser):
             module.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
         )
         module.train()
+        for part in frozen_parts(module):
+            part.eval()
         for _ in range(self.epochs):
             order = torch.from_numpy(rng.permutation(len(inputs))).to(inputs.device)
             for batch in order.tensor_split(math.ceil(len(order) / self.batch_size)):  # of even size

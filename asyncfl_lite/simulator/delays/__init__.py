@@ -1,6 +1,6 @@
 """How long clients take, by name: one file a paper; importing this package registers them all."""
 
 from asyncfl_lite.simulator.delays import fedecho, fedrevive, flash, kuiper, simple, trace  # noqa: F401 - they register
-from asyncfl_lite.simulator.delays.base import DELAYS, ClientDelays, DelayLaw
+from asyncfl_lite.simulator.delays.base import DELAYS, ClientDelays, DelayLaw, prepared
 
-__all__ = ["DELAYS", "ClientDelays", "DelayLaw"]
+__all__ = ["DELAYS", "ClientDelays", "DelayLaw", "prepared"]

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.simulator.simulation import Delays
 
@@ -113,6 +114,27 @@ class DelayLaw(Settings):
 
 
 DELAYS: Registry[DelayLaw] = Registry("delay")
+
+
+def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
+    """Return what a law prepares for clients with so many samples each, see :meth:`DelayLaw.prepare`.
+
+    Raises:
+        ConfigError: in one line that says what an own law lacks.
+    """
+    name = type(law).__name__
+    unit = getattr(law, "unit", None)
+    if not isinstance(unit, str) or not unit:
+        raise ConfigError(f"delay: {name} must say what a unit of its time is, such as unit = 's', got {shown(unit)}")
+    delays = law.prepare(num_samples, rng)
+    if not callable(getattr(delays, "draw", None)):
+        raise ConfigError(f"delay: {name}.prepare must return an object with draw(client, rng), got {shown(delays)}")
+    categories = getattr(delays, "categories", None)
+    if categories is not None and len(categories) != len(num_samples):
+        raise ConfigError(
+            f"delay: {name} must have a category for each of {len(num_samples)} clients, got {len(categories)}"
+        )
+    return delays
 
 
 def same_for_all(low: float, high: float, num_clients: int) -> UniformDelays:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,6 +83,12 @@ class FlashLaw(DelayLaw):
         phones = scores[rng.integers(len(scores), size=len(num_samples))]
         network = rng.integers(len(networks), size=len(num_samples), dtype=np.int32)
         return PhoneDelays(self.base * np.median(scores) / phones, network, networks, self.model_bytes / 1024)
+
+    def files(self) -> list[Path]:
+        """Return the three files, if they are there."""
+        with suppress(DataError):
+            return [self.place() / name for name in (NETWORKS, SCORES, PHONES)]
+        return []
 
     def place(self) -> Path:
         """Return the folder of the profile files.

@@ -12,7 +12,8 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError, DataError, reason
-from asyncfl_lite.base.files import data_file, data_folder, text_of
+from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.generation.base import generation_task
 from asyncfl_lite.tasks.generation.language_tokens import Problem, checkpoint_tokens, own_tokens
 from asyncfl_lite.tasks.generation.modmath import every_problem
@@ -61,7 +62,8 @@ def fetched(repository: str, part: str, *keys: str, config: str | None = None) -
     Raises:
         DataError: when it cannot be fetched.
     """
-    import datasets
+    with needs("text", "downloading this data set"):
+        import datasets
 
     try:
         table = datasets.load_dataset(repository, config, split=part)
@@ -117,6 +119,10 @@ class MathsSource(TaskSource):
     `accuracy` is that of the true answers' tokens instead."""
     held_out: int = Field(100, ge=1)
     """Training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
+
+    def files(self) -> list[Path]:
+        """Return GSM8K's folder, which has the test problems, if it is there."""
+        return data_places(self.folder, "gsm8k", "GSM8K")
 
     @abstractmethod
     def read(self) -> tuple[list[Problem], np.ndarray]:
@@ -183,6 +189,10 @@ class MathInstruct(MathsSource):
         "source": "MathInstruct (Yue et al., 2024), GSM8K (Cobbe et al., 2021)",
         "licence": "MIT; parts of MathInstruct are under their sources' terms",
     }
+
+    def files(self) -> list[Path]:
+        """Return both data sets' folders, where they are there."""
+        return data_places(self.folder, "MathInstruct", "mathinstruct") + super().files()
 
     def read(self) -> tuple[list[Problem], np.ndarray]:
         """Return MathInstruct's problems; a problem's kind is which of its sources it is from."""

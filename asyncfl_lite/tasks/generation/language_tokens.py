@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.pretrained import from_checkpoint
 from asyncfl_lite.tasks.text.base import trained_tokeniser
 from asyncfl_lite.tasks.text.sequences import IGNORED
@@ -86,7 +87,8 @@ def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = N
     Raises:
         DataError: when the checkpoint is not available.
     """
-    from transformers import AutoTokenizer
+    with needs("text", "a checkpoint"):
+        from transformers import AutoTokenizer
 
     where = {} if gguf_file is None else {"gguf_file": gguf_file}
     tokeniser = from_checkpoint(AutoTokenizer, checkpoint, download, **where)

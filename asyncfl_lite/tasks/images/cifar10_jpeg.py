@@ -66,6 +66,11 @@ class CIFAR10JPEG75(ImageFiles):
     cross: Other = "photographs"
     natural: Literal["warped", Other] = "warped"
 
+    def files(self) -> list[Path]:
+        """Return the file, if it is there, and what the unlabelled sets are read from."""
+        places = [data_root(self.folder) / name for name in (FILE, f"CIFAR10/{FILE}")]
+        return [path for path in places if path.is_file()][:1] + super().files()
+
     def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
         """Return training and test images as asked for, number and names of the classes."""
         how = f"it is not a public file; use cifar10, or name the folder of {FILE} in task_settings folder"

@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from asyncfl_lite.base.errors import DataError, MissingLibraryError
-from asyncfl_lite.base.files import DAMAGE, data_folder, reading, text_of
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.files import DAMAGE, data_folder, data_places, reading, text_of
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.registry import TASKS
@@ -77,10 +78,8 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
         DataError: in one line, when it cannot be read.
         MissingLibraryError: without ``datasets``.
     """
-    try:
+    with needs("text", "femnist: its parquet copy"):
         import datasets
-    except ImportError:
-        raise MissingLibraryError("femnist: its parquet copy needs datasets; pip install datasets") from None
     level = datasets.logging.get_verbosity()
     try:
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # the error below says what went wrong
@@ -149,6 +148,10 @@ class FEMNIST(ImageFiles):
         images = [torch.from_numpy(one.reshape(-1, 1, 28, 28)) for one in pixels]
         labels = [torch.from_numpy(part[1]) for part in (train, test)]
         return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, where it is there."""
+        return data_places(self.folder, "femnist", "FEMNIST") + super().files()
 
     def _parts(self) -> tuple[Written, Written]:
         """Return the samples for training and for testing, all by the chosen writers."""

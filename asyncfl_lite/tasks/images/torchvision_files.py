@@ -13,6 +13,7 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason
 from asyncfl_lite.base.files import DAMAGE, data_folder
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.subsets import check_labels
 
@@ -57,7 +58,8 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
     Raises:
         DataError: in one line, when files are missing or damaged.
     """
-    from torchvision import datasets  # a second and more to import: only when needed
+    with needs("images", name):
+        from torchvision import datasets  # a second and more to import: only when needed
 
     known, reader = TORCHVISION_SETS[name], getattr(datasets, TORCHVISION_SETS[name].reader)
     how = f"get it with task_settings download=true, or put {known.title} there as torchvision lays it out"
@@ -101,7 +103,8 @@ def _packed(reader: type, raw: Path, part: str) -> Labelled | None:
     Raises:
         DataError: when a file is damaged.
     """
-    from torchvision.datasets.utils import check_integrity
+    with needs("images", "image files"):
+        from torchvision.datasets.utils import check_integrity
 
     sums, arrays = dict(reader.resources), []
     for kind in ("images-idx3", "labels-idx1"):

@@ -7,15 +7,16 @@ mean the same images everywhere.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from asyncfl_lite.base.files import data_root
+from asyncfl_lite.base.files import data_places, data_root
 from asyncfl_lite.tasks.images.image_files import ImageFiles, Other
 from asyncfl_lite.tasks.images.image_task import Labelled, taken
 from asyncfl_lite.tasks.images.packaged import MNIST_LICENCE
-from asyncfl_lite.tasks.images.torchvision_files import read_files
+from asyncfl_lite.tasks.images.torchvision_files import TORCHVISION_SETS, read_files
 from asyncfl_lite.tasks.registry import TASKS
 
 KRIZHEVSKY = "Krizhevsky, Nair, Hinton, Learning Multiple Layers of Features from Tiny Images, 2009"
@@ -24,6 +25,10 @@ CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 
 class TorchvisionImages(ImageFiles):
     """A task whose files torchvision reads; abstract."""
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, where it is there, and what the unlabelled sets are read from."""
+        return data_places(self.folder, *TORCHVISION_SETS[self.name].places) + super().files()
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
         """Return training and test images as asked for, number and names of the classes."""

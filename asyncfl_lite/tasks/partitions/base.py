@@ -8,6 +8,7 @@ Clients may end up without samples unless a partition says otherwise.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
@@ -56,7 +57,7 @@ class Partition(Settings):
             raise ConfigError(f"num_clients: must be at most the {len(labels)} samples, got {num_clients}")
         values = checked_owners(owners, labels) if self.needs_owners else labels
         _, kinds = np.unique(values, return_inverse=True)
-        return self.assign(kinds, num_clients, rng)
+        return checked_parts(self, self.assign(kinds, num_clients, rng), num_clients, len(labels))
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -80,6 +81,35 @@ def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
     if owners.shape != labels.shape:
         raise DataError(f"owners: must be one for each of {len(labels)} samples, got shape {owners.shape}")
     return owners
+
+
+def checked_parts(partition: Partition, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
+    """Return what a partition's ``assign`` gave as sorted int64 arrays, or raise in one line what is wrong with it."""
+    whose = f"partition: {type(partition).__name__}.assign"
+    found = list(parts) if isinstance(parts, Iterable) else []
+    if len(found) != num_clients:
+        raise ConfigError(f"{whose} must give a part for each of {num_clients} clients, got {len(found)}")
+    for client, part in enumerate(found):
+        array = np.asarray(part)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            kind = f"{array.dtype} of shape {array.shape}"
+            hint = "; write np.flatnonzero(...)" * (array.dtype.kind == "b")
+            raise ConfigError(f"{whose} must give each client (n_i,) places of samples, got {kind} for {client}{hint}")
+        if array.size and not 0 <= array.min() <= array.max() < num_samples:
+            place = array.min() if array.min() < 0 else array.max()
+            raise ConfigError(f"{whose} must give places from 0 to {num_samples - 1}, got {place} for client {client}")
+        found[client] = np.sort(array.astype(np.int64))
+    times = np.bincount(np.concatenate(found), minlength=num_samples)
+    if times.max() > 1 and not partition.shares_samples:
+        place = int(times.argmax())
+        holders = [client for client, part in enumerate(found) if place in part]
+        raise ConfigError(
+            f"{whose} must give no sample twice, got sample {place} for clients {', '.join(map(str, holders))}; a "
+            "partition whose clients share samples says shares_samples = True"
+        )
+    if not times.any():
+        raise ConfigError(f"{whose} must give samples to some client, got none for any")
+    return found
 
 
 def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:

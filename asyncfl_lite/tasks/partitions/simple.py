@@ -1,11 +1,11 @@
-"""Independent and identical samples, and samples by owner."""
+"""Independent and identical samples, samples by owner, and samples that came with their clients."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
+from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client, checked_owners
 
 
 @PARTITIONS.register("iid")
@@ -31,3 +31,26 @@ class Natural(Partition):
         client_of_owner = np.full(num_owners, -1)
         client_of_owner[rng.choice(num_owners, num_clients, replace=False)] = np.arange(num_clients)
         return by_client(client_of_owner[kinds], num_clients)
+
+
+@PARTITIONS.register("given")
+class Given(Partition):
+    """The samples that came with each client, as in Task.from_clients."""
+
+    needs_owners = True
+
+    def split(
+        self, labels: np.ndarray, num_clients: int, rng: np.random.Generator, owners: np.ndarray | None = None
+    ) -> list[np.ndarray]:
+        """Return each client's sorted indices; ``owners`` are the clients' numbers."""
+        owners = checked_owners(owners, np.asarray(labels))
+        if owners.dtype.kind not in "iu" or owners.min() < 0 or owners.max() >= num_clients:
+            raise ConfigError(
+                f"clients: partition 'given' needs owners that are clients' numbers, 0 to {num_clients - 1}, got "
+                f"{owners.min()} to {owners.max()}"
+            )
+        return self.assign(owners, num_clients, rng)
+
+    def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Return the indices of each client's samples; draws nothing."""
+        return by_client(kinds, num_clients)

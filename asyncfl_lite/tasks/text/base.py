@@ -22,6 +22,7 @@ from torch import Tensor
 from asyncfl_lite.base import files
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens
 from asyncfl_lite.tasks.images.unlabelled import turns
 from asyncfl_lite.tasks.task import Task, TaskSource
@@ -85,7 +86,8 @@ def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Toke
         texts: what it learns from.
         vocabulary: most tokens that it may have.
     """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    with needs("text", "a tokeniser"):
+        from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     sentences = [sentence for text in texts for sentence in text]
     digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:12]

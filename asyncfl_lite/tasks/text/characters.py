@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.files import data_file, data_folder, text_of
+from asyncfl_lite.base.files import data_file, data_folder, data_places, text_of
 from asyncfl_lite.tasks.images.unlabelled import sample
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
@@ -145,6 +146,10 @@ class Shakespeare(TaskSource):
     """Characters that a role's blocks must have for it to be a client's, its name before each included."""
     length: int = Field(80, ge=2)
     """Characters in a window."""
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, where it is there."""
+        return data_places(self.folder, "tinyshakespeare", "shakespeare")
 
     def load(self) -> Task:
         """Return the task."""

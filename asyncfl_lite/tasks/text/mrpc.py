@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.files import data_file, data_folder, reading
+from asyncfl_lite.base.files import data_file, data_folder, data_places, reading
+from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.text import prose
@@ -56,6 +57,10 @@ class MRPC(TextSource):
             licence="Microsoft Research's own, for research; not to be passed on",
         )
 
+    def files(self) -> list[Path]:
+        """Return the data set's folder, where it is there."""
+        return data_places(self.folder, "MRPC", "mrpc")
+
     def _read(self) -> tuple[Labelled, Labelled, Labelled]:
         """Return the pairs for training, validation and testing."""
         try:
@@ -83,7 +88,8 @@ def _from_files(place: Path) -> tuple[Labelled, Labelled, Labelled]:
 
 def _from_glue() -> tuple[Labelled, Labelled, Labelled]:
     """Fetch GLUE's copy: 3,668 pairs for training, 408 for validation, 1,725 test pairs."""
-    import datasets
+    with needs("text", "downloading mrpc"):
+        import datasets
 
     try:
         splits = datasets.load_dataset("nyu-mll/glue", "mrpc")

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.errors import DataError, reason
-from asyncfl_lite.base.files import data_file, data_folder, data_root, reading, text_of
+from asyncfl_lite.base.files import data_file, data_folder, data_places, data_root, reading, text_of
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import balanced, check_labels
 from asyncfl_lite.tasks.task import Task
@@ -104,6 +104,10 @@ class Newsgroups20(TextSource):
             if part in self.remove:
                 post = REMOVALS[part](post)
         return " ".join(post.split())[: 8 * self.length]  # tokens have half that: saves most of the time
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, where it is there."""
+        return data_places(self.folder, *FOLDERS)
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
         """Return the groups' names, and the training and test posts, of the first layout that is there."""

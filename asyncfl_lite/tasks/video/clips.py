@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,10 +19,14 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from asyncfl_lite.base.errors import DataError, MissingLibraryError
+from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.libraries import needs
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
 """Of Kinetics-400's red, green and blue in [0, 1], as torchvision's video models take them."""
+
+DECODED = r".*-\d+x\d+-[0-9a-f]{12}[.](npy|json)"
+"""Names of the files in which decoded clips are kept."""
 
 MOST_WARNINGS = 10
 """How many unreadable clips get a warning of their own."""
@@ -80,10 +85,8 @@ def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
 
 
 def _pyav():
-    try:
+    with needs("video", "a video file"):
         import av
-    except ImportError:
-        raise MissingLibraryError("video files: need the library av; pip install av") from None
     return av
 
 
@@ -145,7 +148,7 @@ def _decode_all(
 ) -> None:
     """Decode all clips, several at once, into the file ``array``; the file ``notes`` is written last."""
     _pyav()
-    part, skipped = array.with_name(f".{array.name}.{os.getpid()}.part"), {}
+    part, skipped = array.with_name(f".{array.name}.{secrets.token_hex(8)}.part"), {}
     try:
         array.parent.mkdir(parents=True, exist_ok=True)
         shape = (len(clips), 3, frames, side, side)

@@ -7,6 +7,7 @@ stand-in for all three is in :mod:`asyncfl_lite.tasks.video.motion`.
 from __future__ import annotations
 
 import csv
+import re
 from abc import abstractmethod
 from collections import Counter
 from pathlib import Path
@@ -18,13 +19,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.base.files import at_home, data_file, data_folder, reading, text_of
+from asyncfl_lite.base.files import at_home, data_file, data_folder, data_places, reading, text_of
 from asyncfl_lite.tasks.images.packaged import digits_images
 from asyncfl_lite.tasks.images.unlabelled import resize
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
-from asyncfl_lite.tasks.video.clips import Clip, normalised, read_clips
+from asyncfl_lite.tasks.video.clips import DECODED, Clip, normalised, read_clips
 from asyncfl_lite.tasks.video.motion import MovingDigits, any_way, replayed, strokes_moving
 
 __all__ = ["HMDB51", "UCF101", "Kinetics", "MovingDigits"]
@@ -55,6 +56,11 @@ class VideoFolder(TaskSource):
     """Of the clips in memory; resnet3d computes in its weights' precision from either."""
     clips_per_class: int | None = Field(None, ge=1)
     """How many clips of each class, the first in the split file; None for all."""
+
+    def files(self) -> list[Path]:
+        """Return what the data set's folder has, if it is there, but for the clips that were decoded into it."""
+        places = [path for place in data_places(self.folder, *self.folders) for path in place.iterdir()]
+        return [path for path in places if not re.fullmatch(DECODED, path.name)]
 
     @abstractmethod
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:

@@ -1,0 +1,35 @@
+"""Optional libraries: which extra of the package brings one that is missing, in one line.
+
+``pip install .`` brings what ``run`` needs on digits; texts, videos, grids and notebooks need more, each an extra of
+``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from asyncfl_lite.base.errors import MissingLibraryError
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Say in one line which extra brings a library that an import inside does not find.
+
+    Args:
+        extra: of the package, such as ``"text"``.
+        what: needs it, as the user calls it.
+
+    Raises:
+        MissingLibraryError: with the line that installs it.
+
+    >>> with needs("text", "bert"):
+    ...     import transfomers
+    Traceback (most recent call last):
+    asyncfl_lite.base.errors.MissingLibraryError: bert: needs transfomers; pip install 'asyncfl-lite[text]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or str(error)).partition(".")[0]
+        raise MissingLibraryError(f"{what}: needs {missing}; pip install 'asyncfl-lite[{extra}]'") from None

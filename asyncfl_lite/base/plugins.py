@@ -1,0 +1,109 @@
+"""Code of one's own that joins the package without an edit of it: modules that register methods, models, tasks, laws.
+
+Two ways lead in. ``--import`` on the command line and ``import:`` in a grid's file name a module, or a file. And a
+package that is installed may name its module in the entry-point group :data:`GROUP`; it is imported as soon as
+somebody asks for a name that is not known without it, or for all names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from asyncfl_lite.base.errors import ConfigError, reason
+
+GROUP = "asyncfl_lite"
+"""The group of entry points. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a line
+such as ``mine = "my_package.methods"``."""
+
+_own: list[str] = []
+"""What was registered from outside of the package, in order."""
+_installed: list[str] = []
+"""Entry points that were imported."""
+
+
+def note(name: str, module: str) -> None:
+    """Note that a module has registered a class under a name."""
+    if module.partition(".")[0] != __name__.partition(".")[0]:
+        _own.append(name)
+
+
+def import_installed() -> None:
+    """Import, once, the modules that installed packages name as entry points.
+
+    Raises:
+        ConfigError: naming one that cannot be imported.
+    """
+    for point in _entry_points():
+        if point.value not in _installed:
+            _installed.append(point.value)  # before it is imported: it may ask for names itself
+            where = f" of {point.dist.name}" if point.dist else ""
+            _import(point.module, f"entry point {point.name!r}{where}")
+
+
+@cache
+def _entry_points() -> EntryPoints:
+    return entry_points(group=GROUP)
+
+
+def import_own(place: str) -> ModuleType:
+    """Import a module, or a file, that registers something.
+
+    Args:
+        place: ``my_package.methods``, or the path of a Python file, which may belong to a package.
+
+    Raises:
+        ConfigError: in one line, when it cannot be imported or registers nothing.
+    """
+    what, before = f"import: {place}", len(_own)
+    if not place.endswith(".py"):
+        name, known = place, place in sys.modules
+        module = _import(name, what)
+    else:
+        path = Path(place).resolve()
+        if not path.is_file():
+            raise ConfigError(f"{what}: there is no such file")
+        folder, name = path.parent, path.stem
+        while (folder / "__init__.py").exists():
+            folder, name = folder.parent, f"{folder.name}.{name}"
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))  # behind all others: a file of one's own hides no library
+        name, known = name.removesuffix(".__init__"), name.removesuffix(".__init__") in sys.modules
+        module = _import(name, what)
+        if Path(module.__file__ or "").resolve() != path:
+            raise ConfigError(f"{what}: there is another module {name!r} already; give the file another name")
+    if not known and len(_own) == before:
+        raise ConfigError(f"{what}: registers nothing; a class needs a line such as @ALGORITHMS.register('name')")
+    return module
+
+
+def located(place: str, folder: Path) -> str:
+    """Return where a module is, for other processes: a file's full path if it lies in ``folder``, else its name.
+
+    >>> located("my_package.methods", Path("/nowhere"))
+    'my_package.methods'
+    """
+    if place.endswith(".py"):
+        return str((folder / place).resolve())
+    begin = folder / place.replace(".", "/")
+    for path in (begin.with_name(f"{begin.name}.py"), begin / "__init__.py"):
+        if path.is_file():
+            return str(path.resolve())
+    return place
+
+
+def _import(name: str, what: str) -> ModuleType:
+    """Import a module; whatever goes wrong inside is one line."""
+    importlib.invalidate_caches()  # its file may be new
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        inside = "importlib" in frame.filename or isinstance(error, SyntaxError)  # which names the line itself
+        where = "" if inside else f" in {Path(frame.filename).name}, line {frame.lineno}"
+        raise ConfigError(f"{what}: cannot be imported ({type(error).__name__}: {reason(error)}{where})") from None

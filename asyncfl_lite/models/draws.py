@@ -1,0 +1,133 @@
+"""Dropout whose draws are a job's own, whether the job is trained alone or side by side with others.
+
+Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
+``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.
+Whatever else a model draws comes from torch's own generator, which :func:`seeded` sets for a job trained alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+
+class Generators(NamedTuple):
+    """What a job's dropout draws from.
+
+    Attributes:
+        own: for its samples.
+        padding: for what fills its minibatches up where jobs are trained side by side.
+    """
+
+    own: torch.Generator
+    padding: torch.Generator
+
+    @classmethod
+    def seeded(cls, seeds: Sequence[int], device: torch.device) -> Generators:
+        """Return generators on ``device`` with these two seeds."""
+        return cls(*(torch.Generator(device).manual_seed(int(seed)) for seed in seeds))
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[list[torch.Generator]]:
+    """Set torch's own generators, which it yields, to ``seed`` inside, and to what they were afterwards."""
+    generators = [torch.default_generator]
+    if device.type == "cuda":
+        generators.append(torch.cuda.default_generators[device.index or 0])
+    before = [generator.get_state() for generator in generators]
+    for generator in generators:
+        generator.manual_seed(seed)
+    try:
+        yield generators
+    finally:
+        for generator, state in zip(generators, before, strict=True):
+            generator.set_state(state)
+
+
+class Draws(TorchFunctionMode):
+    """Inside, dropout draws from the generators of the jobs that are computed.
+
+    Args:
+        generators: of each job.
+        widths: samples in each job's minibatch; None for one job alone, whose minibatch is not filled up.
+        size: of the minibatches that shorter ones are filled up to.
+
+    Attributes:
+        row: a tensor of the job that is computed, set inside ``vmap``.
+    """
+
+    def __init__(self, generators: Sequence[Generators], widths: Sequence[int] | None = None, size: int = 0) -> None:
+        super().__init__()
+        self.generators, self.widths, self.size = generators, widths, size
+        self.row: Tensor | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Take the place of torch's dropout; everything else is as it is."""
+        kwargs = kwargs or {}
+        return FUNCTIONS[func](self, *args, **kwargs) if func in FUNCTIONS else func(*args, **kwargs)
+
+    def dropped(self, h: Tensor, p: float, channels: bool = False) -> Tensor:
+        """Return ``(G, n, …)`` activations of the jobs, each number zero with probability p, or each channel."""
+        shape = (*h.shape[:3], *[1] * (h.dim() - 3)) if channels else h.shape
+        keep = torch.empty(shape, device=h.device)
+        for row, (own, padding) in enumerate(self.generators):
+            samples = self._samples(row, shape[1])
+            if samples < shape[1]:
+                keep[row].bernoulli_(1 - p, generator=padding)
+            keep[row, :samples].bernoulli_(1 - p, generator=own)
+        return h * (keep if p == 1 else keep.div_(1 - p)).to(h.dtype)
+
+    def _samples(self, row: int, count: int) -> int:
+        """Return how many of a job's ``count`` rows are of its samples: all, but where its minibatch was filled up."""
+        if self.widths is None or count % self.size:
+            return count
+        return count // self.size * self.widths[row]
+
+
+class _Dropped(torch.autograd.Function):
+    """:meth:`Draws.dropped`, which comes as an argument, for all jobs that ``vmap`` computes at once."""
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(h: Tensor, row: Tensor, dropped: Callable[..., Tensor], p: float, channels: bool) -> Tensor:
+        """Never called: what ``row`` belongs to is always one of several jobs."""
+        raise NotImplementedError
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
+        """Nothing is kept: the rule for several jobs is differentiable by itself."""
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple, h: Tensor, row: Tensor, dropped: Callable[..., Tensor], p: float, channels: bool
+    ) -> tuple[Tensor, int]:
+        """Return the jobs' activations side by side."""
+        h = h.expand(info.batch_size, *h.shape) if in_dims[0] is None else h.movedim(in_dims[0], 0)
+        return dropped(h, p, channels), 0
+
+
+def _dropout(channels: bool) -> Callable[..., Tensor]:
+    """Return what takes the place of a dropout function of torch's, of numbers or of whole channels."""
+
+    def dropout(draws: Draws, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        if not training or p == 0:
+            return input
+        if draws.widths is None:
+            return draws.dropped(input[None], p, channels)[0]
+        return _Dropped.apply(input, draws.row, draws.dropped, p, channels)
+
+    return dropout
+
+
+FUNCTIONS = {functional.dropout: _dropout(False), torch.dropout: _dropout(False)} | dict.fromkeys(
+    (functional.dropout1d, functional.dropout2d, functional.dropout3d), _dropout(True)
+)
+"""Torch's functions, which its layers call too, and what takes their place."""

@@ -1,0 +1,85 @@
+"""Models too large for memory: found out before a tensor is made, as a process that asks for too much may be killed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from asyncfl_lite.base.errors import ConfigError
+
+LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""Bytes that a container may use, where there is such a limit."""
+SMALL = 2**20
+"""Bytes of a tensor for which nobody looks how many are free."""
+
+
+def free_memory() -> int:
+    """Return how many bytes this machine, or its container, has free."""
+    limit = LIMIT.read_text().strip() if LIMIT.is_file() else ""
+    available = psutil.virtual_memory().available
+    return min(available, int(limit)) if limit.isdigit() else available
+
+
+def check_copies(name: str, module: nn.Module) -> None:
+    """Refuse a model that a run has no room for beside the module itself.
+
+    A run holds at least a copy of the module, and three vectors of what is trained: the global model, a client's, and
+    its gradient.
+
+    Raises:
+        ConfigError: naming sizes.
+    """
+    whole = sum(part.nbytes for part in (*module.parameters(), *module.buffers()))
+    trained = sum(part.nbytes for part in module.parameters() if part.requires_grad)
+    needed = whole + 3 * trained
+    if needed > SMALL and needed > (free := free_memory()):
+        count = sum(part.numel() for part in module.parameters())
+        raise ConfigError(
+            f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, "
+            f"{_size(free)} of memory are free"
+        )
+
+
+class Room(TorchDispatchMode):
+    """Inside, a tensor for which memory has no room is refused before it is made.
+
+    Args:
+        name: of the model that is built, for the message.
+
+    Raises:
+        ConfigError: naming the tensor's shape, its size and what is free.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, which takes seconds
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Look at what makes a tensor of a given shape; let all through that there is room for."""
+        kwargs = kwargs or {}
+        if func.overloadpacket in MAKERS and str(kwargs.get("device")) != "meta":
+            dtype = kwargs.get("dtype") or torch.get_default_dtype()
+            needed = math.prod(args[0]) * dtype.itemsize
+            if needed > SMALL and needed > (free := free_memory()):
+                raise ConfigError(
+                    f"model: {self.name!r} would make a tensor of shape {tuple(args[0])}, {_size(needed)}; "
+                    f"{_size(free)} of memory are free"
+                )
+        return func(*args, **kwargs)
+
+
+MAKERS = {getattr(torch.ops.aten, name) for name in ("empty", "zeros", "ones", "full", "rand", "randn")}
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count > 1e8 else f"{count / 1e6:,.1f} MB"

@@ -1,0 +1,183 @@
+"""What a model does when it is called, found out before anything is trained: above all for models of one's own.
+
+A module may be anything that Python can write. What a run needs of it is tried on two samples, so that what does not
+fit is one line at the start and no traceback, or wrong numbers, in the middle of a run.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import warnings
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.base.errors import ConfigError, reason
+from asyncfl_lite.models.draws import Draws, Generators, seeded
+from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.vectors import VectorModel
+
+SAMPLES = 2
+
+
+def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...]) -> bool:
+    """Try a model in use and in training; all random generators are afterwards as they were.
+
+    Args:
+        name: of the model, for messages.
+        model: what is tried.
+        inputs: ``(n, …)`` samples of the task; the first two are used.
+        output_shape: of one sample's outputs.
+
+    Returns:
+        Whether it draws random numbers in training, as dropout does.
+
+    Raises:
+        ConfigError: when parameters are not float32, when the outputs are not of that shape, when a call fails, or when
+            outputs depend on more than weights, inputs and torch's random numbers.
+    """
+    for place, parameter in model.module.named_parameters():
+        if parameter.requires_grad and parameter.dtype != torch.float32:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise ConfigError(f"model: parameters of {name!r} must be float32, {place} is {kind}; write module.float()")
+    tried = _Tried(name, model, *model.flatten(), _two(inputs))
+    tried.check_in_use(output_shape)
+    return tried.check_in_training()
+
+
+def _two(inputs: Tensor) -> Tensor:
+    """Return the first two samples, or the only one twice."""
+    return inputs[torch.arange(SAMPLES, device=inputs.device) % len(inputs)]
+
+
+def takes_one(model: VectorModel, inputs: Tensor) -> bool:
+    """Return whether a model can be trained on a minibatch of one sample, the first of ``(n, …)`` inputs."""
+    x, buffers = model.flatten()
+    with seeded(0, inputs.device):
+        try:
+            model.gradient(x, inputs[:1], torch.sum, buffers, train=True)
+        except Exception:  # normalisations raise ValueError; a module of one's own, anything
+            return False
+    return True
+
+
+@dataclass
+class _Tried:
+    """A model, with what it is tried on."""
+
+    name: str
+    model: VectorModel
+    x: Tensor
+    buffers: Tensor
+    inputs: Tensor
+
+    def check_in_use(self, output_shape: tuple[int, ...]) -> None:
+        """Refuse outputs that are no logits of the task, or that are drawn."""
+        wanted = (len(self.inputs), *output_shape)
+        outputs, _, drew = self._call(train=False)
+        if not isinstance(outputs, Tensor):
+            self._refuse(f"must return a tensor of logits {wanted}, got a {type(outputs).__name__}")
+        if tuple(outputs.shape) != wanted or not outputs.is_floating_point():
+            kind = str(outputs.dtype).removeprefix("torch.")
+            self._refuse(f"must return logits {wanted}, got {tuple(outputs.shape)} of {kind}")
+        if any(drew):
+            self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
+
+    def check_in_training(self) -> bool:
+        """Return whether it draws torch's random numbers; refuse others, and outputs that differ from call to call."""
+        outputs, buffers, (from_torch, from_others) = self._call(train=True)
+        if from_others:
+            self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
+        again, moved, _ = self._call(train=True)
+        if not (_close(outputs, again) and _close(buffers, moved)):
+            self._refuse("gives something else when it is called again on the same inputs: it keeps count of its calls")
+        return from_torch
+
+    def _call(self, train: bool) -> tuple[Any, Tensor, tuple[bool, bool]]:
+        """Return what a call gives, the buffers after it, and whether it drew torch's and others' random numbers."""
+        buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
+        others = random.getstate(), np.random.get_state()
+        known = pickle.dumps(others)
+        try:
+            with seeded(0, self.inputs.device) as generators:
+                before = [generator.get_state() for generator in generators]
+                outputs = self.model(x, self.model.laid_out(self.inputs), buffers, train=train)
+                if train:
+                    torch.autograd.grad(outputs.sum(), x)
+                moved = [generator.get_state() for generator in generators]
+            from_others = pickle.dumps((random.getstate(), np.random.get_state())) != known
+        except Exception as error:
+            shape, how = tuple(self.inputs.shape), "in training" if train else "in evaluation mode"
+            self._refuse(f"fails {how} on inputs {shape} ({type(error).__name__}: {reason(error)})", error)
+        finally:
+            random.setstate(others[0])
+            np.random.set_state(others[1])
+        from_torch = not all(map(torch.equal, before, moved))
+        outputs = outputs.detach() if train else outputs
+        return outputs, buffers, (from_torch, from_others)
+
+    def _refuse(self, why: str, cause: Exception | None = None) -> NoReturn:
+        raise ConfigError(f"model: {self.name!r} {why}") from cause
+
+
+def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
+    """Return why several models cannot be trained as one computation; empty where they can.
+
+    Args:
+        model: one without running statistics.
+        inputs: ``(n, …)`` samples of the task; the first two are used.
+        draws: whether it draws random numbers in training.
+    """
+    if chain_of(model) is not None:
+        return ""
+    x, inputs = model.flatten()[0], _two(inputs)
+    xs, both = torch.stack([x, 0.9 * x]), torch.stack([inputs, inputs.flip(0)])
+    try:
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            together = _gradients(model, xs, both, draws)
+        alone = torch.stack([_gradient(model, *row, draws) for row in zip(xs, both, range(2), strict=True)])
+        whole, part = (model(x, some, train=not draws) for some in (inputs, inputs[:1]))
+    except Exception as error:
+        return reason(error).partition(". ")[0]
+    if any("performance drop" in str(warning.message) for warning in raised):
+        return "torch.func.vmap has no rule for one of its operations"
+    if not _close(together, alone):
+        return "torch.func.vmap gives other gradients"
+    if not _close(whole[:1], part):
+        return "a sample's output depends on the rest of its minibatch"
+    return ""
+
+
+def _gradients(model: VectorModel, xs: Tensor, inputs: Tensor, draws: bool) -> Tensor:
+    """Return the ``(G, d)`` gradients of models that are computed together."""
+    point = xs.clone().requires_grad_()
+    generators = [_generators(row, inputs.device) for row in range(len(xs))]
+    of_all = Draws(generators, [inputs.shape[1]] * len(xs), inputs.shape[1]) if draws else None
+    return torch.autograd.grad(_weighed(stacked_forward(model)(point, inputs, of_all)), point)[0]
+
+
+def _gradient(model: VectorModel, x: Tensor, inputs: Tensor, row: int, draws: bool) -> Tensor:
+    """Return the ``(d,)`` gradient of one of them by itself."""
+    with Draws([_generators(row, inputs.device)]):
+        return model.gradient(x, inputs, _weighed, train=True)[1]
+
+
+def _generators(row: int, device: torch.device) -> Generators:
+    return Generators.seeded((row, row), device)
+
+
+def _weighed(outputs: Tensor) -> Tensor:
+    """Return a scalar that every output has its own part in."""
+    weights = torch.linspace(-1, 1, outputs.shape[-1], device=outputs.device)
+    return (outputs * weights).square().sum()
+
+
+def _close(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors are equal but for rounding, which is measured by their largest number."""
+    scale = float(second.abs().max()) if second.numel() else 0.0
+    return torch.allclose(first, second, rtol=1e-3, atol=1e-4 * scale, equal_nan=True)

@@ -1,0 +1,150 @@
+"""A model's weights as a file, and what of another's weights fits a model.
+
+Files are safetensors, or what ``torch.save(module.state_dict(), path)`` wrote; reading either executes no code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, reason
+from asyncfl_lite.base.files import write_atomically
+
+WEIGHTS = "weights.safetensors"
+"""What they are called in a result's folder."""
+OURS = {"made_by": "asyncfl_lite"}
+"""What such a file says of itself."""
+COUNTERS = "num_batches_tracked"
+"""How BatchNorm's counters are called, which older files lack and nothing here depends on."""
+SHOWN = 3
+"""Names that a message shows."""
+
+
+def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
+    """Write a state dict, and return the digest of the file.
+
+    Raises:
+        ResultError: when it cannot be written, or a file lies there that is none of a result's.
+    """
+    check_ours(path)
+    plain = {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()}
+    content = save(plain, OURS)
+    write_atomically(path, lambda file: file.write(content))
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_ours(path: Path) -> None:
+    """Find out whether a result's weights may be written to ``path``: nothing else lies there.
+
+    Raises:
+        ResultError: when something does.
+    """
+    if not path.exists():
+        return
+    try:
+        with safe_open(path, "pt") as file:
+            made_by = (file.metadata() or {}).get("made_by")
+    except (OSError, SafetensorError):
+        made_by = None
+    if made_by != OURS["made_by"]:
+        raise ResultError(f"{path}: was not written by asyncfl_lite; name another folder, or move it away")
+
+
+def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
+    """Return the state dict that a file, or a result's folder, holds, on the CPU.
+
+    Args:
+        path: a file of safetensors or of torch's, or a folder with :data:`WEIGHTS`.
+        digest: what the file must have, if that is known.
+
+    Raises:
+        DataError: naming the file, when it is not there, damaged, changed, or holds something else.
+    """
+    path = path / WEIGHTS if path.is_dir() else path
+    if digest is not None and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise DataError(f"{path}: cut off or changed since it was written")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({reason(error)})") from None
+    except UnpicklingError:  # torch's own line recommends to execute what is in the file
+        raise DataError(
+            f"{path}: holds more than weights, which is not loaded; write torch.save(module.state_dict(), path)"
+        ) from None
+    except (SafetensorError, RuntimeError, EOFError, ValueError, LookupError) as error:
+        raise DataError(f"{path}: is no file of weights ({reason(error)})") from None
+    return as_state(content, str(path))
+
+
+def as_state(content: object, where: str) -> dict[str, Tensor]:
+    """Return a state dict as one, a module's own if it is a module.
+
+    Raises:
+        DataError: when it is something else.
+    """
+    if isinstance(content, nn.Module):
+        return content.state_dict()
+    if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
+        found = f"a mapping of {_some(list(content))}" if isinstance(content, Mapping) else type(content).__name__
+        raise DataError(f"{where}: must be a state dict, names and tensors, got {found}")
+    return dict(content)
+
+
+def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: Sequence[str] = ()) -> None:
+    """Copy weights into a module of just that structure.
+
+    Args:
+        module: is changed in place.
+        state: its weights by name.
+        where: they come from, for the message.
+        leave_out: how names begin that stay as they are in the module, whatever ``state`` holds.
+
+    Raises:
+        ConfigError: naming what is missing, what is too much, or of another shape, or not finite.
+    """
+
+    def wanted(given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {name: value for name, value in given.items() if not name.startswith(tuple(leave_out))}
+
+    own, state = wanted(module.state_dict(keep_vars=True)), wanted(state)
+    given = {id(own[name]) for name in state if name in own}  # a tensor with two names may be given by either
+    missing = [name for name in own if name not in state and id(own[name]) not in given and not name.endswith(COUNTERS)]
+    faults = {
+        "they lack {}": missing,
+        "they have {}, which it has not": [name for name in state if name not in own],
+        "other shapes: {}": [
+            f"{name} is {tuple(value.shape)}, not {tuple(own[name].shape)}"
+            for name, value in state.items()
+            if name in own and value.shape != own[name].shape
+        ],
+        "NaN or infinity in {}": [name for name, value in state.items() if not torch.isfinite(value).all()],
+    }
+    if found := [line.format(_some(names)) for line, names in faults.items() if names]:
+        raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}")
+    module.load_state_dict(state, strict=False)
+
+
+def digest_of(state: Mapping[str, Tensor]) -> str:
+    """Return 16 hexadecimal digits that stand for names, shapes and numbers of weights."""
+    digest = hashlib.sha256()
+    for name, value in state.items():
+        plain = value.detach().cpu().contiguous()
+        digest.update(f"{name} {tuple(plain.shape)} {plain.dtype}".encode())
+        digest.update(plain.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
+
+
+def _some(names: Sequence[object]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(map(str, names[:SHOWN])) + more

@@ -1,0 +1,169 @@
+"""Several grids in one folder share its cells: a process that runs a cell has claimed it.
+
+A claim is a file in the cell's folder, ``.claim-<number>``, that says who holds it: grid, host, process, and since
+when. It is created exclusively, so one process has it, whichever machine it is on; while the cell runs, the file's time
+is renewed. A claim is void when its process is gone, on this host, or when it was not renewed for long, on another.
+Whoever then creates the next number has the cell, and again only one process can.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from asyncfl_lite.base.libraries import needs
+
+CLAIM = ".claim-"
+RENEWED = 20.0
+"""Seconds after which a claim is renewed."""
+VOID = 600.0
+"""Seconds without renewal after which a claim of another host is void; network drives may tell of changes late."""
+SAME_START = 5.0
+"""Seconds by which a process' start may differ when it is read twice."""
+
+
+class Elsewhere(str):
+    """Why a grid leaves a cell to another one, in a line."""
+
+    __slots__ = ()
+
+
+FINISHED = Elsewhere("finished by another grid")
+
+
+def claim(folder: Path, grid: str) -> Path | Elsewhere:
+    """Claim the cell of a folder, which is made; return the claim, or who has it.
+
+    Args:
+        folder: the cell's.
+        grid: name of the grid that asks. A claim of its own is void: the process that held it was lost.
+
+    Raises:
+        OSError: when the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for _ in range(3):
+        before = max(_numbers(folder), default=0)
+        holder = _holder(folder, before)
+        if before and not _is_void(folder, before, holder, grid):
+            return Elsewhere(_words(holder))
+        path = folder / f"{CLAIM}{before + 1}"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                json.dump({"grid": grid, **_this_process()}, file)
+        except FileExistsError:  # another process was faster
+            continue
+        if not before or before in _numbers(folder):
+            return path
+        path.unlink(missing_ok=True)  # the void claim was taken over, and given back, in between
+    return Elsewhere(_words({}))
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Renew a claim as long as the work inside lasts; then give it back."""
+    done = threading.Event()
+
+    def renew() -> None:
+        while not done.wait(RENEWED):
+            with suppress(OSError):  # a drive that is away for a while, or a claim that another took over
+                os.utime(path)
+
+    threading.Thread(target=renew, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+        _give_back(path)
+
+
+def _give_back(path: Path) -> None:
+    """Remove a claim, and before it the void ones that it took the place of."""
+    with suppress(OSError):
+        for number in sorted(_numbers(path.parent)):
+            if number <= _number(path):
+                (path.parent / f"{CLAIM}{number}").unlink(missing_ok=True)
+
+
+def is_left_behind(folder: Path, grid: str) -> bool:
+    """Whether the cell of a folder was claimed for a grid, none of whose processes runs it now, and not given back."""
+    return _holder(folder, max(_numbers(folder), default=0)).get("grid") == grid
+
+
+def is_claimed(folder: Path) -> bool:
+    """Whether there is a claim in a folder, void or not."""
+    return bool(_numbers(folder))
+
+
+def _numbers(folder: Path) -> set[int]:
+    return {_number(path) for path in folder.glob(f"{CLAIM}*") if path.name.removeprefix(CLAIM).isdecimal()}
+
+
+def _number(path: Path) -> int:
+    return int(path.name.removeprefix(CLAIM))
+
+
+def _holder(folder: Path, number: int) -> dict[str, Any]:
+    """Return what a claim says; nothing where it is just being written, or was cut off."""
+    try:
+        content = json.loads((folder / f"{CLAIM}{number}").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _is_void(folder: Path, number: int, holder: dict[str, Any], grid: str) -> bool:
+    here = _this_process()
+    if holder.get("grid") == grid:
+        return True
+    if all(holder.get(name) == here[name] for name in ("host", "namespace")):
+        return not _runs(holder)
+    with tempfile.TemporaryFile(dir=folder) as file:  # both times are those of the machine that has the folder
+        try:
+            renewed = (folder / f"{CLAIM}{number}").stat().st_mtime
+        except OSError:  # it was given back
+            return True
+        return os.fstat(file.fileno()).st_mtime - renewed > VOID
+
+
+def _runs(holder: dict[str, Any]) -> bool:
+    """Whether a process of this host still runs, and is no later one of the same number."""
+    import psutil
+
+    try:
+        process = psutil.Process(holder["process"])
+        same = abs(process.create_time() - holder["started"]) < SAME_START
+        return same and process.status() != psutil.STATUS_ZOMBIE
+    except (KeyError, TypeError, ValueError, psutil.NoSuchProcess):
+        return False
+    except psutil.Error:  # somebody else's
+        return True
+
+
+def _this_process() -> dict[str, Any]:
+    """Return who holds what this process claims."""
+    with needs("grid", "a grid"):
+        import psutil
+
+    namespace = Path("/proc/self/ns/pid")  # two containers of one host name count their processes apart
+    return {
+        "host": platform.node(),
+        "namespace": namespace.stat().st_ino if namespace.exists() else None,
+        "process": os.getpid(),
+        "started": psutil.Process().create_time(),
+        "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _words(holder: dict[str, Any]) -> str:
+    if not {"host", "process", "since"} <= holder.keys():
+        return "claimed by another grid"
+    return f"runs on {holder['host']} (process {holder['process']}) since {holder['since']}"

@@ -1,0 +1,49 @@
+"""Where experiments, the papers' tables and the notebooks' templates lie: in the clone, or in the installed package.
+
+An installed package carries the repository's folders in its own folder ``shipped/`` (``setup.py``); a package that runs
+from the clone, installed with ``pip install -e`` or not at all, has none, and reads the clone's.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from asyncfl_lite.base.errors import ConfigError, unknown_name
+
+CLONE = Path(__file__).parents[2]
+SHIPPED = Path(__file__).parent / "shipped"
+
+
+def home_of(name: Literal["experiments", "notebooks", "papers"]) -> Path:
+    """Return one of the repository's folders, as it belongs to this package."""
+    return (SHIPPED if SHIPPED.exists() else CLONE) / name
+
+
+def tier_file(tier: str | Path, own: str | Path = "experiments") -> Path:
+    """Return the file of a grid's cells.
+
+    Args:
+        tier: a file, or the name of a tier: ``smoke``.
+        own: the user's folder of experiments, whose tiers come before those of the same name that come with the
+            package.
+
+    Raises:
+        ConfigError: when there is neither such a file nor such a tier.
+    """
+    path = Path(tier)
+    if path.is_file():
+        return path
+    for place in (Path(own), home_of("experiments")):
+        found = place / f"{path.stem}.yaml"
+        if path in (Path(path.stem), Path(found.name), Path("experiments", found.name)) and found.exists():
+            return found
+    if path.suffix or path.exists():
+        return path  # whoever reads it says that it is not there, or no file
+    raise ConfigError(unknown_name("tier", str(tier), _tiers(Path(own)) | _tiers(home_of("experiments"))))
+
+
+def _tiers(place: Path) -> set[str]:
+    """Return the names of the files of tiers in a folder, which holds files of papers too."""
+    return {file.stem for file in place.glob("*.yaml") if re.search("^tier:", file.read_text("utf-8", "replace"), re.M)}

@@ -1,0 +1,54 @@
+"""Initial weights that somebody has: a model that was trained before, here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor, nn
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.base import ModelSpec, initial_model
+from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights
+from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
+from asyncfl_lite.tasks import Task
+
+
+@INITIALISERS.register("weights")
+class WeightsInitial(Initialiser):
+    """Weights from a file, or those that ``run(config, weights=…)`` is given."""
+
+    file: Path | None = None
+    """A file of safetensors, or of ``torch.save(module.state_dict(), path)``, or the folder of a saved result."""
+    leave_out: tuple[str, ...] = Field(())
+    """How the names of parameters begin that keep their random values, such as ``fc.`` for classes of another task."""
+
+    def files(self) -> list[Path]:
+        """Return the file of weights."""
+        if self.file is None:
+            return []
+        return [self.file / WEIGHTS if self.file.is_dir() else self.file]
+
+    def build(
+        self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
+    ) -> nn.Module:
+        """Return the model with the weights of the file.
+
+        Raises:
+            ConfigError: when no file is named, or its weights do not fit.
+            DataError: when it cannot be read.
+        """
+        if self.file is None:
+            raise ConfigError("file: must be given, or the weights themselves as run(config, weights=…)")
+        return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
+
+    def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:
+        """Return a module with these weights, but for what is left out.
+
+        Raises:
+            ConfigError: when they do not fit.
+        """
+        fill(module, state, where, self.leave_out)
+        return module

@@ -1,0 +1,116 @@
+"""Ctrl-C and SIGTERM, which a cluster sends before it kills: runs that have a place for it save themselves first.
+
+Python handles a signal wherever it happens to be, in the middle of an aggregation too. A run can be saved where it
+waits for jobs to be trained, and most of its time goes by there. So an interrupt ends training at once, and anything
+else as soon as the next training would begin. The same signal once more ends that wait, and nothing more is saved.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from asyncfl_lite.simulator.server import Server
+
+
+class Savable(Protocol):
+    """What is asked of a run."""
+
+    checkpoint: Path | None
+    algorithm: Server
+
+    def save(self) -> None:
+        """Save the run."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Runs were interrupted and have saved themselves; the message says where."""
+
+
+class _Stop(KeyboardInterrupt):
+    """Raised where runs can be saved."""
+
+
+class Stops:
+    """Whether an interrupt was asked for, and whether it may strike now.
+
+    Attributes:
+        signal: the number of the signal that asked; None for none.
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._allowed = False
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        """Stop where that is allowed; anywhere, when the same signal comes again."""
+        if number == self.signal:
+            raise KeyboardInterrupt
+        if self.signal is None:  # who ends a kernel sends several kinds, one after another
+            self.signal = number
+            self.check()
+
+    def check(self, at_the_end: bool = False) -> None:
+        """Stop if that was asked for and is allowed."""
+        if self.signal is not None and (self._allowed or at_the_end):
+            raise _Stop
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        """Let interrupts strike inside, where runs wait and can be saved."""
+        self._allowed = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._allowed = False
+
+
+@contextmanager
+def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
+    """Save runs that have a place to be saved in when an interrupt strikes inside; then interrupt.
+
+    Raises:
+        Interrupted: on Ctrl-C. SIGTERM is sent anew, to what handled it before; by default it ends the process.
+    """
+    stops = Stops()
+    can_handle = threading.current_thread() is threading.main_thread()  # elsewhere Python lets nobody
+    if not can_handle or all(run.checkpoint is None for run in runs):
+        yield stops
+        return
+    before = {number: signal.signal(number, stops.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    told = ""
+    try:
+        yield stops
+        stops.check(at_the_end=True)
+    except _Stop:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        unfinished = [run for run in runs if run.checkpoint is not None]
+        for run in unfinished:
+            run.save()
+        told = _told(unfinished)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    if told and stops.signal == signal.SIGTERM:
+        print(f"asyncfl-lite: {told}", file=sys.stderr, flush=True)
+        signal.raise_signal(signal.SIGTERM)
+    if told:
+        raise Interrupted(told)
+
+
+def _told(runs: Sequence[Savable]) -> str:
+    """Say where runs have been saved."""
+    if not runs:
+        return "interrupted; everything was finished, and is kept"
+    where = f"{runs[0].checkpoint}, from which the same run goes on"
+    if len(runs) == 1:
+        return f"interrupted at version {runs[0].algorithm.version}; saved in {where}"
+    return f"interrupted; {len(runs)} runs are saved, the first in {where}"

@@ -1,0 +1,90 @@
+"""Digests of what a run reads that is not in its configuration: files that settings name, data sets, one's own data.
+
+A configuration names a trace or a data set; what is in the file decides the run too. So results and checkpoints keep
+these digests, and count as another run's where one differs. What is not there to be read, on a machine to which only
+results were taken, is not compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.models.weights import as_state
+from asyncfl_lite.models.weights import digest_of as weights_digest
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.tasks import Task
+
+OWN = "own data"
+"""The kind of data that a task of the user's own is, beside the groups of settings."""
+WEIGHTS = "own weights"
+"""The kind of data that a state dict is which a run starts from."""
+TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
+
+
+def data_of(
+    config: Config, task: Task | None = None, weights: Mapping[str, torch.Tensor] | None = None
+) -> dict[str, str]:
+    """Return kind -> 16 hexadecimal digits that stand for the data which a run of ``config`` reads from outside.
+
+    Args:
+        config: its groups of settings are the kinds; one that reads no file that is there is left out.
+        task: one's own data, in place of what ``config.task`` names.
+        weights: a state dict that the run starts from.
+    """
+    groups = [group for group in GROUPS if task is None or group != "task_settings"]
+    found = {group: fingerprint(getattr(config, group).files()) for group in groups}
+    if task is not None:
+        found[OWN] = digest_of(task)
+    if weights is not None:
+        found[WEIGHTS] = weights_digest(weights)
+    return {kind: digest for kind, digest in found.items() if digest is not None}
+
+
+def started_from(
+    config: Config, weights: str | Path | Mapping[str, torch.Tensor] | torch.nn.Module
+) -> tuple[Config, dict[str, torch.Tensor] | None]:
+    """Return a configuration that starts from ``weights``, and these unless they are a file, which it names then.
+
+    Raises:
+        ConfigError: when the configuration says otherwise what it starts from.
+        DataError: when they are no state dict.
+    """
+    chosen = config.initial_settings
+    if config.initial not in ("random", "weights") or getattr(chosen, "file", None) is not None:
+        raise ConfigError(f"weights: the configuration starts from {config.initial!r} already; give one of the two")
+    settings = chosen.model_dump() if config.initial == "weights" else {}
+    of_file = isinstance(weights, str | Path)
+    if of_file:
+        settings["file"] = str(weights)
+    config = Config(**{**config.as_dict(), "initial": "weights", "initial_settings": settings})
+    return config, None if of_file else as_state(weights, "weights")
+
+
+def changed_data(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the kinds of data that are known of both and differ."""
+    return [kind for kind, digest in then.items() if now.get(kind, digest) != digest]
+
+
+def digest_of(task: Task) -> str:
+    """Return 16 hexadecimal digits that stand for a task's tensors and arrays: their shapes, types and numbers."""
+    digest = hashlib.sha256(f"{type(task).__name__} {task.num_classes} {task.vocabulary}".encode())
+    for name in TENSORS:
+        if (values := getattr(task, name)) is not None:
+            digest.update(f"{name} {tuple(values.shape)} {values.dtype}".encode())
+            digest.update(_bytes(values))
+    return digest.hexdigest()[:16]
+
+
+def _bytes(values: torch.Tensor | np.ndarray) -> np.ndarray | bytes:
+    """Return what a tensor or an array holds, of any type, in a form that can be hashed."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()

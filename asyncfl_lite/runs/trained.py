@@ -1,0 +1,74 @@
+"""What a finished run has trained: the module itself, in memory or in the result's folder."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
+from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
+
+
+@dataclass
+class Trained:
+    """A trained model.
+
+    Attributes:
+        spec: builds its module.
+        inputs: what the module is built for.
+        module: itself, or None if it is in a folder.
+        folder: of the result that it was saved with.
+        digest: of the file there.
+    """
+
+    spec: ModelSpec
+    inputs: InputSpec
+    module: nn.Module | None = field(default=None, repr=False)
+    folder: Path | None = None
+    digest: str | None = None
+
+    @property
+    def weights(self) -> Mapping[str, Tensor]:
+        """The state dict, read when it is asked for.
+
+        Raises:
+            DataError: when the file is gone, or is not as it was written.
+        """
+        return read_weights(self.folder / WEIGHTS, self.digest) if self.module is None else self.module.state_dict()
+
+    def make(self) -> nn.Module:
+        """Return the module, a new one each time, in evaluation mode on the CPU."""
+        if self.module is not None:
+            return copy.deepcopy(self.module)
+        module = initial_model(self.spec, self.inputs, seed=0)
+        fill(module, self.weights, str(self.folder))
+        return module.eval()
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the weights into a folder; return what a record needs to find them again."""
+        inputs = {"shape": list(self.inputs.shape), "num_classes": self.inputs.num_classes}
+        digest = write_weights(folder / WEIGHTS, self.weights)
+        return {"digest": digest, "inputs": {**inputs, "vocabulary": self.inputs.vocabulary}}
+
+
+def saved(spec: ModelSpec, folder: Path, record: Any) -> Trained | None:
+    """Return the model that was saved in a folder, by what :meth:`Trained.save` returned; None if none was.
+
+    Raises:
+        ResultError: when the record is of another form.
+    """
+    if record is None:
+        return None
+    try:
+        given = record["inputs"]
+        inputs = InputSpec(tuple(given["shape"]), given["num_classes"], vocabulary=given["vocabulary"])
+        return Trained(spec, inputs, folder=folder, digest=str(record["digest"]))
+    except (TypeError, LookupError):
+        where = folder / "result.json"
+        raise ResultError(f"{where}: weights must have a digest and inputs; run the cell again") from None

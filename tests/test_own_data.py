@@ -1,0 +1,439 @@
+"""One's own data: data sets as they come, clients with theirs, and a line where something does not fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from asyncfl_lite import Config, Task, run, run_many, schedule
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, SimulationError
+from asyncfl_lite.runs.assembly import deal_out
+from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, prepared
+from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
+
+SMALL = {"model": "mlp", "model_settings": {"hidden": (4,)}, "partition": "iid", "clients": 4, "concurrency": 2,
+         "buffer_size": 2, "rounds": 2, "local_steps": 1, "local_epochs": None, "batch_size": 4}  # fmt: skip
+RNG = np.random.default_rng
+
+
+def line(call, kind=DataError) -> str:
+    """The one line of the error that a call ends with."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- Hugging Face's data sets --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hugging():
+    return pytest.importorskip("datasets")
+
+
+def pictures(hugging, mode: str = "RGB", count: int = 6):
+    from PIL import Image
+
+    colours = np.arange(count * 4 * 5 * 3, dtype=np.uint8).reshape(count, 4, 5, 3)
+    columns = {"image": [Image.fromarray(one).convert(mode) for one in colours], "label": np.arange(count) % 3}
+    features = {"image": hugging.Image(), "label": hugging.ClassLabel(names=["cat", "dog", "elk"])}
+    return hugging.Dataset.from_dict(columns, features=hugging.Features(features))
+
+
+@pytest.mark.parametrize("format", [None, "torch", "numpy"])
+def test_images_of_hugging_face(hugging, format):
+    data = pictures(hugging).with_format(format)
+    task = Task.from_dataset(data, data, inputs="image", labels="label")
+    assert task.inputs.shape == (6, 3, 4, 5) and task.inputs.dtype == torch.float32
+    assert task.inputs[0, :, 0, 1].tolist() == pytest.approx([3 / 255, 4 / 255, 5 / 255])
+    assert task.class_names == ("cat", "dog", "elk") and task.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    assert run(Config(**SMALL), task=task).summary["versions"] == 2
+
+
+def test_grey_images_of_hugging_face_and_columns_that_are_found(hugging):
+    data = pictures(hugging, "L")
+    task = Task.from_dataset(data, data)
+    assert task.inputs.shape == (6, 1, 4, 5) and float(task.inputs.max()) <= 1
+    palette = pictures(hugging, "P")
+    assert Task.from_dataset(palette, palette).inputs.shape == (6, 3, 4, 5)
+
+
+def test_a_class_that_does_not_occur_keeps_its_place(hugging):
+    data = pictures(hugging).select([0, 1])
+    assert Task.from_dataset(data, data).num_classes == 3
+
+
+@pytest.mark.parametrize("format", [None, "torch", "numpy"])
+def test_tokens_of_hugging_face(hugging, format):
+    data = hugging.Dataset.from_dict({"text": ["a", "b"], "input_ids": [[1, 2, 3], [4, 0, 0]], "label": [0, 1]})
+    task = Task.from_dataset(data.with_format(format), data, inputs="input_ids", labels="label")
+    assert task.inputs.tolist() == [[1, 2, 3], [4, 0, 0]] and task.inputs.dtype == torch.int64
+    assert task.vocabulary == 5 and Task.from_dataset(data, data, inputs="input_ids", vocabulary=9).vocabulary == 9
+
+
+def test_what_hugging_face_has_and_cannot_be_taken_is_one_line(hugging):
+    make = hugging.Dataset.from_dict
+    texts = make({"text": ["some words", "more"], "ids": [[1, 2], [3]], "label": [0, 1]})
+    assert "column 'text' holds words, got 'some words'; turn them into token ids first, such as data.map(" in line(
+        lambda: Task.from_dataset(texts, texts, inputs="text")
+    )
+    assert "column 'ids' holds 1 to 2 values a row; pad them to one length" in line(
+        lambda: Task.from_dataset(texts, texts, inputs="ids")
+    )
+    assert line(lambda: Task.from_dataset(texts, texts)).startswith(
+        "inputs: must name one or several of the columns text, ids, such as inputs='image'"
+    )
+    assert "inputs: must be one or several of the columns text, ids, label, got 'txt'" in line(
+        lambda: Task.from_dataset(texts, texts, inputs="txt")
+    )
+    assert "labels: must name one of the columns text, ids, label, got 'y'" in line(
+        lambda: Task.from_dataset(texts, texts, inputs="ids", labels="y")
+    )
+    both = hugging.DatasetDict(train=texts, test=texts)
+    assert line(lambda: Task.from_dataset(both, both, inputs="ids")) == (
+        "dataset: is several of them, 'train', 'test'; write data['train']"
+    )
+    hidden = pictures(hugging).cast_column("label", hugging.Value("int64")).map(lambda row: {"label": -1})
+    hidden = hidden.cast_column("label", hugging.ClassLabel(names=["cat", "dog", "elk"]))
+    assert "labels: must be 0 to 2 as its features say, got -1 (no label)" in line(
+        lambda: Task.from_dataset(hidden, hidden)
+    )
+
+
+def test_rows_that_are_mappings_are_taken_from_anything():
+    rows = [{"image": np.full((1, 2, 2), i, np.float32), "target": i % 2, "more": None} for i in range(4)]
+    task = Task.from_dataset(rows, rows, inputs="image", labels="target")
+    assert task.inputs[3].unique().tolist() == [3.0] and task.labels.tolist() == [0, 1, 0, 1]
+    assert "dataset: rows must hold picture, target (KeyError" in line(
+        lambda: Task.from_dataset(rows, rows, inputs="picture", labels="target")
+    )
+
+
+# --- tables and words ----------------------------------------------------------------------------
+
+
+TABLE = pd.DataFrame({"age": [20, 30, 40, 50], "height": [1.5, 1.6, 1.7, 1.8], "label": ["no", "yes", "no", "yes"]})
+
+
+def test_a_table_becomes_a_task():
+    task = Task.from_dataset(TABLE, TABLE[:2])
+    assert task.inputs.dtype == torch.float32 and task.inputs[1].tolist() == pytest.approx([30, 1.6])
+    assert task.class_names == ("no", "yes") and task.labels.tolist() == [0, 1, 0, 1]
+    chosen = Task.from_dataset(TABLE, TABLE, inputs=["height"], labels="label", class_names=["yes", "no"])
+    assert chosen.input_shape == (1,) and chosen.labels.tolist() == [1, 0, 1, 0]
+    numbers = TABLE.assign(label=[0.0, 1.0, 0.0, 1.0], age=pd.array([1, 2, 3, 4], dtype="Int64"))
+    assert Task.from_dataset(numbers, numbers).labels.tolist() == [0, 1, 0, 1]
+    assert run(Config(**{**SMALL, "clients": 2}), task=task).summary["versions"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"age": ["a", "b", "c", "d"]}, "inputs: column 'age' holds no numbers but"),
+        ({"age": ["a", "b", "c", "d"]}, "pd.get_dummies(table, columns=['age'])"),
+        ({"age": [1.0, None, 2.0, 3.0]}, "inputs: column 'age' lacks 1 of 4 values"),
+        ({"label": ["a", None, "b", None]}, "labels: column 'label' lacks 2 of 4"),
+        ({"label": [0.5, 1, 0, 1]}, "labels: must be (n,) whole numbers"),
+    ],
+)
+def test_a_table_that_cannot_be_taken_is_one_line(change, words):
+    table = TABLE.assign(**change)
+    assert words in line(lambda: Task.from_dataset(table, table))
+
+
+X, Y = torch.rand(6, 1, 4, 4), torch.arange(6) % 3
+
+
+def test_labels_that_are_words_are_numbered_together():
+    words = np.array(["b", "a", "b", "a", "b", "a"])
+    task = Task.from_tensors(X, words, X, np.array(["c"] * 6))
+    assert (task.class_names, task.num_classes) == (("a", "b", "c"), 3)
+    assert task.labels.tolist() == [1, 0, 1, 0, 1, 0] and task.test_labels.tolist() == [2] * 6
+    assert "labels: must be of class_names a, b, got 'c'" in line(
+        lambda: Task.from_tensors(X, words, X, np.array(["c"] * 6), class_names=["a", "b"])
+    )
+
+
+GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((X, GAP, X, Y), "labels: 999997 of the classes 0 to 1000000 do not occur; say that they are classes, num_classes"),
+        ((X, GAP, X, Y), "or number them: np.unique(labels, return_inverse=True)[1]"),
+        ((X, Y, X, Y, {"num_classes": 2}), "labels: must be 0 to 1 with 2 classes, got 2"),
+        ((X, Y, X, Y, {"num_classes": 0}), "num_classes: must be a whole number of at least 1, got 0"),
+        ((X, Y, X, Y, {"num_classes": 4, "class_names": "abc"}), "class_names: must be 4, one for each of num_classes"),
+        ((X.long(), Y, X.long(), Y, {"vocabulary": 0}), "vocabulary: must be at least 1, as token 0 occurs, got 0"),
+        ((X, Y, X, Y, {"augment": lambda inputs: inputs}), "augment: must take (inputs, generator), a batch (2, 1, 4, 4)"),
+        ((X, Y, X, Y, {"augment": lambda inputs, generator: inputs[:, :, 1:]}), "augment: must return inputs as it was"),
+        ((X, Y, X, Y, {"augment": 3}), "augment: must take (inputs, generator)"),
+        (((255 * X).byte(), Y, X, Y), "inputs: must be real numbers, or int64 token ids, got torch.uint8 of shape "
+            "(6, 1, 4, 4); write torch.as_tensor(inputs) / 255"),
+        ((torch.ones(6, 5, 5, 3).byte(), Y, X, Y), "write torch.as_tensor(inputs).permute(0, 3, 1, 2) / 255"),
+        ((torch.rand(6, 5, 5, 3), Y, X, Y), "inputs: images must be (n, channels, height, width), got shape (6, 5, 5, 3); "
+            "write torch.as_tensor(inputs).permute(0, 3, 1, 2)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_says_what_to_write(given, words):
+    assert words in line(lambda: Task.from_tensors(*given[:4], **(given[4] if len(given) > 4 else {})))
+
+
+def test_what_the_line_says_is_taken():
+    images = np.arange(6 * 5 * 5 * 3, dtype=np.uint8).reshape(6, 5, 5, 3)
+    message = line(lambda: Task.from_tensors(images, Y, images, Y))
+    written = eval(message.rpartition("write ")[2], {"torch": torch, "inputs": images})
+    assert Task.from_tensors(written, Y, written, Y).inputs.shape == (6, 3, 5, 5)
+    numbered = np.unique(GAP, return_inverse=True)[1]
+    assert Task.from_tensors(X, numbered, X, numbered).num_classes == 3
+    assert Task.from_tensors(X, GAP % 5, X, Y, num_classes=7).num_classes == 7
+
+
+def test_names_and_augmentation_reach_the_run():
+    seen = []
+
+    def shifted(inputs, generator):
+        seen.append(len(inputs))
+        return inputs + torch.rand(inputs.shape, generator=generator)
+
+    task = Task.from_tensors(X, Y, X, Y, class_names=["a", "b", "c"], augment=shifted)
+    plain = dataclasses.replace(task, augment=None)
+    seen.clear()
+    assert "a, b, c" in task.describe() and "augmented" in task.describe()
+    first, again, other = (run(Config(**SMALL), task=data) for data in (task, task, plain))
+    assert seen and first.summary == again.summary
+    assert first.summary["weights_sha256"] != other.summary["weights_sha256"]
+
+
+# --- each client's own data ----------------------------------------------------------------------
+
+
+def client(count: int, label: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Samples that say their label, some of them."""
+    labels = torch.full((count,), label)
+    return torch.eye(3)[labels] + 0.01 * torch.arange(count)[:, None], labels
+
+
+THREE = {"north": (*client(8, 0), *client(4, 0)), "south": (*client(6, 1), *client(2, 1)), "far": client(5, 2)}
+GIVEN = {**SMALL, "partition": "given", "clients": 3, "concurrency": 3, "buffer_size": 1, "rounds": 40,
+         "delay": "per_client", "delay_settings": {"durations": (1, 2, 7)}, "client_lr": 0.5}  # fmt: skip
+
+
+def test_each_client_keeps_its_data_and_its_delay():
+    task = Task.from_clients(THREE, test=client(3, 2), name="hospitals")
+    parts = deal_out(Config(**GIVEN), task)
+    assert [task.labels[part].unique().tolist() for part in parts] == [[0], [1], [2]]
+    result = run(Config(**GIVEN), task=task)
+    took = result.updates["arrived_at"] - result.updates["dispatched_at"]
+    assert took.groupby(result.updates["client"]).unique().map(list).to_dict() == {0: [1.0], 1: [2.0], 2: [7.0]}
+    assert result.clients[["name", "num_samples", "test_samples"]].values.tolist() == [
+        ["north", 8, 4], ["south", 6, 2], ["far", 5, 0]]  # fmt: skip
+
+
+def test_accuracy_by_client_is_that_of_the_final_model_on_its_samples(tmp_path):
+    from asyncfl_lite import Run, load_result
+
+    task = Task.from_clients(THREE, test=client(3, 2))
+    started = Run(Config(**GIVEN), task)
+    result = started.finish()
+    outputs = started.model.outputs(started.algorithm.x, task.test_inputs, started.algorithm.buffers)
+    right = outputs.argmax(1) == task.test_labels
+    expected = [float(right[:4].float().mean()), float(right[4:6].float().mean())]
+    assert result.clients["accuracy"][:2].tolist() == pytest.approx(expected) and np.isnan(
+        result.clients["accuracy"][2]
+    )
+    trained = (
+        started.model.outputs(started.algorithm.x, task.inputs, started.algorithm.buffers).argmax(1) == task.labels
+    )
+    means = [float(trained[part].float().mean()) for part in started.parts]
+    assert result.clients["train_accuracy"].tolist() == pytest.approx(means)
+    assert result.summary["worst_client_accuracy"] == pytest.approx(min(expected))
+    result.save(tmp_path)
+    assert load_result(tmp_path).clients["name"].tolist() == ["north", "south", "far"]
+
+
+def test_a_run_on_other_data_has_no_accuracy_by_client():
+    task = Task.from_tensors(X, Y, X, Y)
+    result = run(Config(**SMALL), task=task)
+    assert result.clients.columns.tolist() == ["client", "num_samples", "category"]
+    assert "worst_client_accuracy" not in result.summary
+
+
+@pytest.mark.parametrize(
+    ("clients", "test", "words"),
+    [
+        ([], None, "clients: must be the data of at least one client, got none"),
+        ([client(3, 0), client(3, 1)], None, "test: nothing to test on; give test=(inputs, labels)"),
+        (
+            [client(3, 0), (X, Y, X)],
+            client(3, 0),
+            "client '1': must be (inputs, labels) or (inputs, labels, test_inputs",
+        ),
+        ({"a": client(3, 0), "b": (X, Y[:2])}, client(3, 0), "client 'b': must have inputs (n, …) and as many labels"),
+        (
+            {"a": client(3, 0), "b": (X, Y)},
+            client(3, 0),
+            "client 'b': inputs must be as those of client 'a', (3,), got",
+        ),
+        ([client(3, 0)], (X, Y, X), "test: must be (inputs, labels), got 3 parts"),
+    ],
+)
+def test_clients_whose_data_do_not_fit_are_named(clients, test, words):
+    assert words in line(lambda: Task.from_clients(clients, test))
+
+
+@pytest.mark.parametrize("change", [{"partition": "iid"}, {"clients": 4}])
+def test_clients_data_are_not_dealt_out_anew(change):
+    task = Task.from_clients(THREE)
+    assert "partition: the data came with their clients, so it must be 'given' with clients=3, got" in line(
+        lambda: run(Config(**{**GIVEN, **change}), task=task), ConfigError
+    )
+
+
+def test_a_client_that_gives_all_to_the_server_leaves_the_others_theirs():
+    parts = PARTITIONS.get("given")().split(np.zeros(4), 3, RNG(0), owners=np.array([0, 2, 2, 0]))
+    assert [part.tolist() for part in parts] == [[0, 3], [], [1, 2]]
+    assert "owners that are clients' numbers, 0 to 1, got 0 to 2" in line(
+        lambda: PARTITIONS.get("given")().split(np.zeros(4), 2, RNG(0), owners=np.array([0, 2, 2, 0])), ConfigError
+    )
+
+
+# --- one's own partition and delay law -----------------------------------------------------------
+
+
+def splits(parts, **attributes):
+    """A partition that gives these parts."""
+    return type("Mine", (Partition,), {"assign": lambda *_: parts, **attributes})()
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([[0, 1], [2]], "must give a part for each of 3 clients, got 2"),
+        (None, "must give a part for each of 3 clients, got 0"),
+        ([[0, 1], [1, 2], [3]], "must give no sample twice, got sample 1 for clients 0, 1; a partition whose clients share"),
+        ([[0, 0], [], []], "must give no sample twice, got sample 0 for clients 0"),
+        ([[0], [-1], [2]], "must give places from 0 to 5, got -1 for client 1"),
+        ([[0], [1], [6]], "must give places from 0 to 5, got 6 for client 2"),
+        ([[0.0], [1], [2]], "must give each client (n_i,) places of samples, got float64 of shape (1,) for 0"),
+        ([np.arange(6) < 3, [], []], "got bool of shape (6,) for 0; write np.flatnonzero(...)"),
+        ([0, 1, 2], "got int64 of shape () for 0"),
+        ([[], [], []], "must give samples to some client, got none for any"),
+    ],
+)  # fmt: skip
+def test_ones_own_partition_is_checked(parts, words):
+    found = line(lambda: splits(parts).split(np.arange(6) % 2, 3, RNG(0)), ConfigError)
+    assert found.startswith("partition: Mine.assign ") and words in found
+
+
+def test_a_sound_partition_of_ones_own_is_sorted_and_may_share():
+    parts = splits([[2, 0], (5,), np.array([], dtype=float)]).split(np.arange(6) % 2, 3, RNG(0))
+    assert [part.tolist() for part in parts] == [[0, 2], [5], []] and {part.dtype for part in parts} == {
+        np.dtype("int64")
+    }
+    shared = splits([[0, 1], [1, 2], [0]], shares_samples=True).split(np.arange(6) % 2, 3, RNG(0))
+    assert [part.tolist() for part in shared] == [[0, 1], [1, 2], [0]]
+
+
+class Told:
+    """Durations as given; it need not be one of the package's."""
+
+    def __init__(self, duration: object, **attributes: object) -> None:
+        self.duration = duration
+        vars(self).update(attributes)
+
+    def draw(self, client, rng):
+        return self.duration
+
+
+@pytest.fixture
+def law():
+    """Register a delay law that draws what it is given, as ``told``."""
+
+    def make(duration: object, unit: object = "s", delays: object = None) -> Config:
+        found = Told(duration) if delays is None else delays
+        members = {"prepare": lambda *_: found, "unit": unit, "__annotations__": {}}
+        DELAYS.register("told")(type("Mine", (DelayLaw,), members))
+        return Config(**{**SMALL, "task": "digits", "delay": "told"})
+
+    yield make
+    if "told" in DELAYS:
+        DELAYS.remove("told")
+
+
+@pytest.mark.parametrize("duration", [-1.0, float("nan"), float("inf"), None, "3", [1, 2]], ids=repr)
+def test_a_duration_that_cannot_be_is_one_line(law, duration):
+    config = law(duration)
+    found = line(lambda: schedule(config), SimulationError)
+    assert found.startswith("delay: Told.draw must return a finite number, at least 0, got ") and "for client" in found
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"unit": None}, "delay: Mine must say what a unit of its time is, such as unit = 's', got None"),
+        ({"unit": ""}, "delay: Mine must say what a unit of its time is"),
+        ({"delays": [1.0, 2.0]}, "delay: Mine.prepare must return an object with draw(client, rng), got [1.0, 2.0]"),
+        ({"delays": Told(1.0, categories=["a"])}, "delay: Mine must have a category for each of 4 clients, got 1"),
+    ],
+)
+def test_a_law_that_lacks_something_is_one_line_before_anything_is_trained(law, more, words):
+    config = law(1.0, **more)
+    assert words in line(lambda: run(config), ConfigError)
+
+
+def test_a_law_of_another_kind_needs_a_unit_too():
+    assert "must say what a unit" in line(lambda: prepared(Told(1.0), np.ones(2), RNG(0)), ConfigError)
+
+
+# --- the server's set, several runs, plain dicts -------------------------------------------------
+
+
+def test_fedecho_takes_the_set_that_it_was_given():
+    task = Task.from_tensors(X, Y, X, Y, unlabelled=X[:4])
+    config = Config(**SMALL, algorithm="fedecho")
+    assert config.settings.distill_set == "cross" and config.settings.distill_samples == 500
+    with pytest.warns(
+        UserWarning, match="^distill_samples: the set 'own' has 4, all of which are taken in place of 500$"
+    ):
+        result = run(config, task=task)
+    assert result.summary["versions"] == 2
+    assert task.unlabelled_set("noise", 3, RNG(0)).shape == (3, 1, 4, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(task.unlabelled_set("natural", 4, RNG(0))) == 4
+
+
+def test_several_runs_on_ones_own_data():
+    task = Task.from_tensors(X, Y, X, Y, name="mine")
+    config = Config(**SMALL)
+    together = run_many([config, {**SMALL, "seed": 1}], task=task)
+    alone = [run(config.with_seed(seed), task=task) for seed in (0, 1)]
+    assert [result.own_task for result in together] == ["mine", "mine"]
+    assert [a.updates.equals(b.updates) for a, b in zip(together, alone, strict=True)] == [True, True]
+
+
+def test_a_plain_dict_is_a_configuration():
+    task = Task.from_tensors(X, Y, X, Y)
+    assert run(SMALL, task=task).config == Config(**SMALL)
+    assert len(schedule({**SMALL, "task": "digits"}).updates) == 4
+
+
+@pytest.mark.parametrize("call", [run, schedule])
+@pytest.mark.parametrize("given", [None, "digits", 3, [SMALL]], ids=repr)
+def test_what_is_no_configuration_is_one_line(call, given):
+    assert line(lambda: call(given), ConfigError).startswith(
+        "config: must be a Config, or a dict of its settings, got "
+    )
+
+
+@pytest.mark.parametrize("given", [SMALL, Config(**SMALL), None, [SMALL, None]], ids=lambda value: type(value).__name__)
+def test_what_is_no_list_of_configurations_is_one_line(given):
+    assert line(lambda: run_many(given), AsyncFLError).startswith("config")

@@ -1,0 +1,382 @@
+"""Models of one's own: dropout, frozen parts, models that cannot be vectorised, and mistakes in one line each."""
+
+from __future__ import annotations
+
+import random
+import warnings
+
+import pytest
+import torch
+from test_same_bits import METHODS, QUICK
+from torch import nn
+from torch.func import vmap
+from torch.nn import functional
+
+from asyncfl_lite import Config, Run, Task, run, run_many
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models import MODELS, ModelSpec
+from asyncfl_lite.models.draws import Draws, Generators
+from asyncfl_lite.models.features import feature_statistics
+from asyncfl_lite.models.memory import check_copies, free_memory
+from asyncfl_lite.models.probe import takes_one, why_alone
+from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.vectors import VectorModel
+
+SMALL = {"clients": 6, "concurrency": 4, "buffer_size": 2, "rounds": 3, "eval_every": 3, "client_lr": 0.1}
+
+
+def points(count: int = 60) -> Task:
+    """Points in eight dimensions, three classes, also for the server without labels."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(count + 12, 8, generator=generator)
+    labels = inputs[:, :3].argmax(1)
+    return Task.from_tensors(inputs[:-12], labels[:-12], inputs[-12:], labels[-12:], unlabelled=inputs[:20])
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """Register a model whose module is made by a function, under the name ``own``; return a configuration of it."""
+
+    def register(make, **settings) -> Config:
+        monkeypatch.setitem(MODELS._entries, "own", type("Own", (ModelSpec,), {"build": lambda *_: make()}))
+        return Config(model="own", **{**SMALL, "partition": "iid", "batch_size": 4, **settings})
+
+    return register
+
+
+def layers(*middle: nn.Module, last: int = 3) -> nn.Sequential:
+    return nn.Sequential(nn.Flatten(), nn.Linear(8, 6), *middle, nn.Linear(6, last))
+
+
+class Functional(nn.Module):
+    """Dropout as a function, behind layers that are no chain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last, self.drop = nn.Linear(8, 6), nn.Linear(6, 3), nn.Dropout(0.2)
+
+    def forward(self, inputs):
+        return self.last(functional.dropout(self.first(self.drop(inputs)).relu(), 0.4, self.training))
+
+
+class Channels(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv1d(1, 4, 3), nn.Linear(24, 3)
+
+    def forward(self, inputs):
+        return self.last(functional.dropout1d(self.first(inputs[:, None]), 0.4, self.training).flatten(1))
+
+
+# --- dropout --------------------------------------------------------------------------------------
+
+DROPOUTS = {
+    "a layer of a chain": lambda: layers(nn.ReLU(), nn.Dropout(0.4)),
+    "functions": Functional,
+    "whole channels": Channels,
+}
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_dropout_is_the_same_each_time_one_by_one_and_as_a_cohort_and_in_lockstep(own, name):
+    """Clients have ten samples in batches of four, so that some minibatches are filled up."""
+    config = own(DROPOUTS[name], cohort="on")
+    before = torch.get_rng_state()
+    first = run(config, task=points())
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(7)
+    assert torch.equal(run(config, task=points()).x, first.x)
+    one_by_one = own(DROPOUTS[name], cohort="off")
+    alone = run(one_by_one, task=points())
+    torch.rand(7)
+    assert torch.equal(run(one_by_one, task=points()).x, alone.x)
+    torch.testing.assert_close(alone.x, first.x, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("cohort", ["on", "off"])
+def test_dropout_has_the_bits_in_lockstep_that_it_has_alone(own, cohort, monkeypatch):
+    monkeypatch.setattr(
+        "asyncfl_lite.runs.assembly._loaded", lambda *_: points()
+    )  # lockstep takes no task of one's own
+    config = own(DROPOUTS["a layer of a chain"], cohort=cohort)
+    configs = [config.with_seed(seed) for seed in range(3)]
+    for config, result in zip(configs, run_many(configs), strict=True):
+        assert torch.equal(result.x, run(config).x)
+
+
+def test_dropout_does_something_and_every_job_has_draws_of_its_own(own):
+    started = Run(own(lambda: layers(nn.ReLU(), nn.Dropout(0.5))), points())
+    plain = Run(own(lambda: layers(nn.ReLU(), nn.Dropout(0.0))), points())
+    assert started.trainer.draws and not plain.trainer.draws
+    assert not torch.allclose(started.finish().x, plain.finish().x)
+
+    def first_draw(client: int, number: int) -> float:
+        job = type("Job", (), {"client": client, "number": number, "fate": None, "start_version": 0})
+        return float(torch.rand(1, generator=started.trainer.plan(job).draws.own))
+
+    assert first_draw(1, 2) == first_draw(1, 2)
+    assert len({first_draw(client, number) for client in (0, 1) for number in (0, 1)}) == 4
+
+
+def test_a_share_of_p_is_dropped_and_the_rest_is_scaled():
+    h = torch.ones(2, 50, 40)
+    dropped = Draws([Generators.seeded((seed, 0), h.device) for seed in (1, 2)]).dropped(h, 0.25)
+    assert sorted(dropped.unique().tolist()) == [0, pytest.approx(4 / 3)]
+    assert (dropped == 0).float().mean() == pytest.approx(0.25, abs=0.03)
+    assert not torch.equal(dropped[0], dropped[1])
+    whole = Draws([Generators.seeded((1, 0), h.device)]).dropped(torch.ones(1, 30, 4, 5), 0.5, channels=True)
+    assert torch.equal(whole.amin(-1), whole.amax(-1)) and len(whole.unique()) == 2
+    assert not Draws([Generators.seeded((1, 0), h.device)]).dropped(h[:1], 1.0).any()
+
+
+def test_what_all_jobs_have_in_common_is_dropped_for_each_by_itself():
+    """A constant inside the model has no axis of jobs."""
+
+    class Constant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(3))
+
+        def forward(self, inputs):
+            return self.scale * functional.dropout(torch.ones(len(inputs), 3), 0.5, self.training)
+
+    model = VectorModel(Constant())
+    draws = Draws([Generators.seeded((seed, 0), torch.device("cpu")) for seed in (1, 2)], [20, 20], 20)
+    outputs = stacked_forward(model)(torch.ones(2, 3), torch.zeros(2, 20, 3), draws)
+    assert set(outputs.flatten().tolist()) == {0.0, 2.0} and not torch.equal(outputs[0], outputs[1])
+
+
+def test_other_random_layers_are_trained_one_by_one_with_the_same_bits_each_time(own):
+    class Noisy(nn.Linear):
+        def forward(self, inputs):
+            return super().forward(inputs + torch.randn_like(inputs) if self.training else inputs)
+
+    config = own(lambda: Noisy(8, 3))
+    with pytest.warns(UserWarning, match="'own' is trained one by one.*random operation"):
+        first = run(config, task=points())
+    torch.rand(7)
+    with pytest.warns(UserWarning, match="one by one"):
+        assert torch.equal(run(config, task=points()).x, first.x)
+
+
+# --- frozen parts ---------------------------------------------------------------------------------
+
+
+def frozen_first() -> nn.Module:
+    """A network whose first half stays: a layer, BatchNorm with statistics from elsewhere, dropout."""
+    body = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Dropout(0.5))
+    body[1].running_mean.fill_(0.3)
+    return nn.Sequential(body.requires_grad_(False), nn.Linear(6, 3))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_method_changes_frozen_parameters(own, method):
+    settings = {"algorithm": method, "client_optimizer": "adamw", "weight_decay": 0.1, **QUICK.get(method, {})}
+    if method == "fedecho":
+        settings["settings"] = {"distill_set": "own", "distill_samples": 20}
+    if not ALGORITHMS.get(method).buffered:
+        settings["buffer_size"] = 1
+    config = own(frozen_first, **settings)
+    started = Run(config, points())
+    initial = {name: value.clone() for name, value in started.model.module.state_dict().items()}
+    x0 = started.algorithm.x.clone()
+    result = started.finish()
+    assert result.summary["parameters"] == len(result.x) == 6 * 3 + 3
+    assert result.summary["versions"] and not torch.equal(result.x, x0)
+    after = started.model.module.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in initial.items() if name.startswith("0."))
+
+
+def test_a_frozen_part_is_used_as_it_came():
+    """By its running statistics, without dropout; gradients still go through it."""
+    module = frozen_first()
+    model = VectorModel(module)
+    assert model.num_buffers == 0 and [slot.name for slot in model.parameter_slots] == ["1.weight", "1.bias"]
+    inputs = torch.randn(5, 8)
+    x, buffers = model.flatten()
+    expected = module.eval()(inputs)
+    torch.testing.assert_close(model(x, inputs, buffers, train=True), expected)
+    torch.testing.assert_close(model(x, inputs, buffers), expected)
+    together = vmap(lambda row: model(row, inputs, train=True))(torch.stack([x, x]))
+    torch.testing.assert_close(together[1], expected)
+
+
+def test_what_is_frozen_need_not_be_a_whole_part():
+    module = nn.Sequential(nn.Flatten(), nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
+    module[1].bias.requires_grad_(False)
+    model = VectorModel(module)
+    assert model.num_parameters == 8 * 6 + 6 + 6 + 6 * 3 + 3 and model.num_buffers == 12
+    assert chain_of(model) is None and set(model.trained_modules()) == {"", "0", "1", "2", "3"}
+
+
+def test_features_are_those_of_layers_that_are_trained():
+    model = VectorModel(nn.Sequential(frozen_first(), nn.LayerNorm(3)))
+    assert feature_statistics(model, *(model.flatten()[0], torch.randn(9, 8))).shape == (2, 3)
+
+
+# --- models that are trained one by one -----------------------------------------------------------
+
+
+class Gru(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru, self.last = nn.GRU(1, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, inputs):
+        return self.last(self.gru(inputs[..., None])[0][:, -1])
+
+
+class Item(nn.Linear):
+    def forward(self, inputs):
+        return super().forward(inputs / (1 + inputs.abs().max().item()))
+
+
+class Branch(nn.Linear):
+    def forward(self, inputs):
+        return super().forward(inputs if inputs.sum() > 0 else -inputs)
+
+
+class Batchwise(nn.Linear):
+    """Each sample's output depends on the others', which a filled-up minibatch would falsify without a word."""
+
+    def forward(self, inputs):
+        return super().forward(inputs - inputs.mean(0))
+
+
+ALONE = {
+    "gru": (Gru, "aten::gru"),
+    "item": (lambda: Item(8, 3), r"calling \.item\(\)"),
+    "branch": (lambda: Branch(8, 3), "data-dependent control flow"),
+    "batchwise": (lambda: Batchwise(8, 3), "depends on the rest of its minibatch"),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_model_that_cannot_be_vectorised_is_trained_one_by_one_which_a_line_says(own, name):
+    make, why = ALONE[name]
+    config = own(make)
+    with pytest.warns(UserWarning, match=f"^model: 'own' is trained one by one.*{why}") as said:
+        result = run(config, task=points())
+    assert len(said) == 1 and "\n" not in str(said[0].message)
+    assert result.summary["training"] == "one by one" and result.summary["versions"] == 3
+    with pytest.raises(ConfigError, match=f"^cohort: 'own' trains one by one .*{why}.*got 'on'$"):
+        run(own(make, cohort="on"), task=points())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(run(own(make, cohort="off"), task=points()).x, result.x)
+
+
+def test_a_model_that_vmap_computes_otherwise_is_found():
+    class Counts(nn.Linear):
+        """Sees in its inputs' type whether it is vectorised."""
+
+        def forward(self, inputs):
+            return super().forward(inputs) * (2 if torch._C._functorch.is_batchedtensor(inputs) else 1)
+
+    assert why_alone(VectorModel(Counts(8, 3)), torch.randn(4, 8), False) == "torch.func.vmap gives other gradients"
+    assert why_alone(VectorModel(Channels()), torch.randn(4, 8), True) == ""
+
+
+@pytest.mark.parametrize("batch_size", [3, 1])
+def test_batch_norm_takes_a_last_minibatch_of_one_sample(own, batch_size):
+    """Ten samples in threes: the last is alone, and has no spread to be normalised by."""
+    config = own(lambda: layers(nn.BatchNorm1d(6), nn.ReLU()), batch_size=batch_size)
+    with pytest.warns(UserWarning, match="client 0's last; BatchNorm goes by its running statistics there$") as said:
+        result = run(config, task=points())
+    assert len(said) == 1 and torch.isfinite(result.x).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(config.model_copy(update={"batch_size": 4}), task=points())
+
+
+def test_one_sample_goes_by_running_statistics_and_leaves_them():
+    module = layers(nn.BatchNorm1d(6))
+    model = VectorModel(module)
+    x, buffers = model.flatten()
+    buffers[:6] = 0.5
+    inputs, before = torch.randn(3, 8), buffers.clone()
+    assert not takes_one(model, inputs)
+    model.steady_on_one()
+    assert takes_one(model, inputs)
+    torch.testing.assert_close(model(x, inputs[:1], buffers, train=True), model(x, inputs[:1], buffers))
+    assert torch.equal(buffers, before)
+    model(x, inputs, buffers, train=True)
+    assert not torch.equal(buffers, before)
+
+
+def test_a_model_that_cannot_take_one_sample_at_all_is_a_line(own):
+    config = own(lambda: layers(nn.BatchNorm1d(6, track_running_stats=False)), batch_size=3)
+    with pytest.raises(
+        ConfigError, match="^model: 'own' cannot be trained on a minibatch of one sample, such as client 0's"
+    ):
+        Run(config, points())
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+class Tuple(nn.Linear):
+    def forward(self, inputs):
+        return super().forward(inputs), inputs
+
+
+class Always(nn.Linear):
+    def forward(self, inputs):
+        return functional.dropout(super().forward(inputs))
+
+
+class Pythons(nn.Linear):
+    def forward(self, inputs):
+        return super().forward(inputs) * (random.random() if self.training else 1)
+
+
+class Counting(nn.Linear):
+    calls = 0
+
+    def forward(self, inputs):
+        self.calls += self.training
+        return super().forward(inputs) * (1 + self.calls)
+
+
+MISTAKES = {
+    "too few outputs": (lambda: layers(last=2), r"must return logits \(2, 3\), got \(2, 2\) of float32"),
+    "too many outputs": (lambda: layers(last=4), r"must return logits \(2, 3\), got \(2, 4\) of float32"),
+    "an axis too many": (lambda: nn.Sequential(layers(), nn.Unflatten(1, (3, 1))), r"got \(2, 3, 1\)"),
+    "a tuple": (lambda: Tuple(8, 3), r"must return a tensor of logits \(2, 3\), got a tuple"),
+    "doubles": (lambda: layers().double(), r"parameters of 'own' must be float32, 1\.weight is float64"),
+    "lazy": (lambda: nn.Sequential(nn.LazyLinear(3)), r"has a lazy layer \(0\.weight has no shape yet\)"),
+    "nothing to train": (lambda: nn.Flatten(), r"has no parameters to train \(it has none at all\)"),
+    "all frozen": (lambda: layers().requires_grad_(False), "requires_grad is False for all"),
+    "a mistake in build": (lambda: layers(5), r"cannot be built for inputs \(8,\) \(TypeError"),
+    "no module": (lambda: 3, r"build\(\) of 'own' must return a torch.nn.Module, got int"),
+    "wrong inputs": (lambda: nn.Linear(9, 3), r"fails in evaluation mode on inputs \(2, 8\) \(RuntimeError: .*mat1"),
+    "dropout in use": (lambda: Always(8, 3), r"draws random numbers in evaluation mode"),
+    "other generators": (lambda: Pythons(8, 3), r"draws from Python's or numpy's random numbers"),
+    "calls that count": (lambda: Counting(8, 3), r"it keeps count of its calls"),
+    "batches that count": (lambda: layers(nn.BatchNorm1d(6, momentum=None)), r"it keeps count of its calls"),
+}
+
+
+def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**9)
+    config = Config(**SMALL, partition="iid", model_settings={"hidden": [10**9]})
+    with pytest.raises(ConfigError, match=r"'mlp' would make a tensor of shape \(1000000000, 8\), 32.0 GB; 1.0 GB of"):
+        Run(config, points())
+
+
+def test_a_model_that_leaves_no_room_to_train_it_is_a_line(own, monkeypatch):
+    monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**8)
+    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.1 GB at least, 100.0 MB of"):
+        Run(own(lambda: nn.Bilinear(1, 3_000_000, 3, bias=False)), points())
+    frozen = nn.Linear(1, 9_000_000, bias=False).requires_grad_(False)
+    assert free_memory() > 0
+    check_copies("own", nn.Sequential(frozen, nn.Linear(1, 1)))  # is not trained, so that there is one copy
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_before_anything_is_trained(own, name):
+    make, line = MISTAKES[name]
+    with pytest.raises(ConfigError, match=f"^model: .*{line}") as raised:
+        Run(own(make), points())
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 200

@@ -1,0 +1,162 @@
+"""Without the clone: what an installed package carries, from any folder, and with few libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.cli import main
+from asyncfl_lite.reproduction import places
+from asyncfl_lite.reproduction.places import home_of, tier_file
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_clone_s_own_folders_are_read_in_it():
+    for name in ("experiments", "notebooks", "papers"):
+        assert home_of(name) == ROOT / name and home_of(name).is_dir()
+
+
+def test_an_installed_package_reads_what_it_carries(tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "SHIPPED", tmp_path)
+    assert home_of("papers") == tmp_path / "papers"
+
+
+def test_a_tier_is_found_from_any_folder_and_one_s_own_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ours = ROOT / "experiments/smoke.yaml"
+    assert tier_file("smoke") == tier_file("smoke.yaml") == tier_file("experiments/smoke.yaml") == ours
+    assert tier_file("elsewhere/smoke.yaml") == Path("elsewhere/smoke.yaml")  # not ours, whatever its name
+    own = Path("experiments/smoke.yaml")
+    own.parent.mkdir()
+    own.write_text("tier: smoke\n")
+    assert tier_file("smoke") == tier_file("experiments/smoke.yaml") == own
+    Path("mine.yaml").write_text("tier: mine\n")
+    assert tier_file("mine.yaml") == Path("mine.yaml")
+    Path("smoke").mkdir()  # a folder of that name is no file of cells
+    assert tier_file("smoke") == own
+
+
+def test_an_unknown_tier_is_one_line_that_names_the_tiers_and_no_paper(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="^tier: 'smok' is not known; did you mean 'smoke'"):
+        tier_file("smok")
+    for command in (["grid", "smok"], ["report", "--tier", "smok"], ["record", "--tier", "smok"]):
+        assert main(command) == 2
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1 and "Allowed: core, laptop, paper, real, smoke, tasks" in told
+
+
+def test_a_missing_library_is_one_line_that_names_the_extra():
+    line = r"^bert: needs trans_formers; pip install 'asyncfl-lite\[text\]'$"
+    with pytest.raises(MissingLibraryError, match=line), needs("text", "bert"):
+        import trans_formers.models  # noqa: F401
+    with needs("text", "json"):
+        import json  # noqa: F401
+
+
+def test_a_model_without_its_library_is_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torchvision.models.resnet", None)
+    small = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--rounds", "1"]
+    assert main(["run", "--task", "mnist5k", "--model", "resnet", *small]) == 2
+    assert capsys.readouterr().err == "asyncfl-lite: resnet: needs torchvision; pip install 'asyncfl-lite[images]'\n"
+
+
+# --- the wheel -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The package as pip makes it, from a copy, as that leaves files beside it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in ("asyncfl_lite", "experiments", "notebooks", "papers"):
+        shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "clone" / name)
+    build = "import setuptools.build_meta as build; print(build.build_wheel('..'))"
+    made = subprocess.run([sys.executable, "-c", build], cwd=folder / "clone", capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
+    carried = set(zipfile.ZipFile(wheel).namelist())
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "asyncfl_lite").rglob("*.py")}
+    shipped = {f"experiments/{path.name}" for path in (ROOT / "experiments").glob("*.yaml")}
+    shipped |= {f"papers/{path.name}" for path in (ROOT / "papers").glob("*.csv")}
+    shipped |= {"notebooks/experiment.ipynb", "notebooks/report.ipynb"}
+    metadata = {name for name in carried if ".dist-info/" in name}
+    assert carried - metadata == modules | {f"asyncfl_lite/reproduction/shipped/{name}" for name in shipped}
+
+
+@pytest.fixture(scope="module")
+def installed(wheel) -> dict[str, str]:
+    """An environment in which the wheel is what Python finds, as if there were no clone."""
+    place = wheel.parent / "installed"
+    zipfile.ZipFile(wheel).extractall(place)
+    return {**os.environ, "PYTHONPATH": str(place)}
+
+
+def there(installed: dict[str, str], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=installed, capture_output=True, text=True, timeout=540
+    )
+
+
+@pytest.mark.long
+def test_the_wheel_runs_a_cell_reports_and_records_it_outside_the_clone(installed, tmp_path):
+    cell = "fedecho/table2/large-dir0.1/fedbuff"
+    grid = there(installed, tmp_path, "-m", "asyncfl_lite", "grid", "smoke", "--only", cell)
+    assert grid.returncode == 0 and "1 cells done" in grid.stdout, grid.stdout + grid.stderr
+    assert json.loads((tmp_path / "runs/smoke" / cell / "result.json").read_text())["status"] == "complete"
+    report = there(installed, tmp_path, "-m", "asyncfl_lite", "report", "--tier", "smoke")
+    assert report.returncode == 0, report.stderr
+    assert re.search(rf"{cell} .*3", report.stdout) and "75.39" in (tmp_path / "runs/smoke/report.html").read_text()
+    record = there(installed, tmp_path, "-m", "asyncfl_lite", "record", "--tier", "smoke")
+    assert record.returncode == 0 and "3 runs written" in record.stdout
+
+
+@pytest.mark.long
+def test_digits_run_with_what_pip_install_brings_and_the_rest_says_what_it_lacks(installed, tmp_path):
+    """Libraries that only extras bring are not found, as in an environment that has none of them."""
+    (tmp_path / "few.py").write_text(
+        """
+import sys
+
+class Absent:
+    names = {"torchvision", "mlxtend", "transformers", "tokenizers", "datasets", "av", "papermill", "jupyter_client",
+             "ipykernel", "IPython", "nbconvert", "nbformat", "jupyterlab", "ipywidgets", "distributed"}
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from asyncfl_lite.cli import main
+
+small = ["--clients", "12", "--concurrency", "12", "--rounds", "2"]
+print(main(["run", *small]))
+for more in (["run", *small, "--model", "text_transformer", "--task", "pydoc_topics"], ["grid", "smoke"], ["report"],
+             ["run", *small, "--task", "movingdigits"]):
+    print(main(more))
+from asyncfl_lite import Config, run
+run(Config(rounds=2)).plot()
+import asyncfl_lite.explore
+"""
+    )
+    done = there(installed, tmp_path, "few.py")
+    codes = [line for line in done.stdout.splitlines() if line in ("0", "1", "2")]
+    assert codes == ["0", "2", "2", "2", "2"], done.stdout + done.stderr
+    lines = re.findall(r"needs \w+; pip install 'asyncfl-lite\[(\w+)\]'", done.stderr)
+    assert lines == ["text", "grid", "grid", "video", "notebooks"], done.stderr

@@ -1,0 +1,263 @@
+"""A result says which run it is of, its data included; nobody's files are lost where one is written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from asyncfl_lite import Config, Run, Task, load_result, run
+from asyncfl_lite.base import files
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.files import fingerprint
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.cli import main
+from asyncfl_lite.runs.assembly import load_task
+from asyncfl_lite.runs.results import check_free, load_complete, standing
+from asyncfl_lite.runs.run import run_in
+from asyncfl_lite.runs.sources import data_of
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.tasks import TASKS
+
+SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 2}
+CONFIG, OTHER = Config(**SMALL), Config(**SMALL, seed=1, client_lr=0.05)
+POINTS = np.random.default_rng(0).standard_normal((80, 4)).astype(np.float32)
+SIDES = (POINTS.sum(1) > 0).astype(int)
+
+
+def own(shift: float = 0.0, name: str = "mine") -> Task:
+    return Task.from_tensors(POINTS[:60] + np.float32(shift), SIDES[:60], POINTS[60:], SIDES[60:], name=name)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def other():
+    return run(OTHER)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """Nothing may be run: what is refused is refused before."""
+    monkeypatch.setattr(Run, "finish", None)
+
+
+# Another run's result is not lost -------------------------------------------------------------------------------------
+
+
+def test_a_result_is_not_saved_over_that_of_another_configuration(result, other, tmp_path):
+    result.save(tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(
+        ResultError, match=r"finished result of another configuration \(in client_lr, seed\); name anot"
+    ):
+        other.save(tmp_path)
+    assert contents(tmp_path) == before
+    result.save(tmp_path)  # its own it may
+    other.save(tmp_path, force=True)
+    assert load_result(tmp_path).config == OTHER
+
+
+def test_nor_over_that_of_other_data_or_another_revision(result, tmp_path, monkeypatch):
+    config = Config(**{**SMALL, "partition": "iid", "model": "mlp"})
+    mine = run(config, task=own())
+    mine.save(tmp_path)
+    mine.save(tmp_path)
+    for data, words in (
+        (None, r"\(mine\)"),
+        (own(name="yours"), r"\(mine\)"),
+        (own(0.01), r"\(own data changed since"),
+    ):
+        with pytest.raises(ResultError, match="finished result of a run on other data " + words):
+            run(config, task=data).save(tmp_path)
+    result.save(tmp_path / "named")
+    monkeypatch.setattr(type(CONFIG.task_settings), "revision", 2, raising=False)
+    with pytest.raises(ResultError, match=r"this configuration by code of another revision \(task\)"):
+        check_free(tmp_path / "named", CONFIG)
+    load_result(tmp_path / "named").save(tmp_path / "named")  # which is of that revision itself
+
+
+def test_a_run_in_the_folder_of_another_does_not_begin(result, tmp_path, idle):
+    result.save(tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(ResultError, match="finished result of another configuration"):
+        run_in(tmp_path, OTHER)
+    assert contents(tmp_path) == before
+
+
+def test_nor_where_another_was_interrupted_unless_it_is_forced(tmp_path, other):
+    Run(Config(**SMALL, checkpoint_every=1), checkpoint=tmp_path / "checkpoint.pt").finish()
+    before = contents(tmp_path)
+    with pytest.raises(ResultError, match="checkpoint.pt: is the checkpoint of another configuration"):
+        run_in(tmp_path, OTHER)
+    assert contents(tmp_path) == before
+    assert run_in(tmp_path, OTHER, force=True).summary == other.summary
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_on_the_command_line_too(result, tmp_path, capsys):
+    result.save(tmp_path)
+    before = contents(tmp_path)
+    command = ["run", *(f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()), "--out", str(tmp_path)]
+    assert main(command) == 0  # it is there
+    assert main([*command, "--seed", "1"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"asyncfl-lite: {tmp_path}: holds the finished result of another configuration (in seed)")
+    assert told.endswith("or replace it with --force or force=True\n") and told.count("\n") == 1
+    assert contents(tmp_path) == before
+    assert main([*command, "--seed", "1", "--force"]) == 0 and load_result(tmp_path).config.seed == 1
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("name", ["result.json", "clients.csv", "curve.csv", "classes.csv"])
+def test_files_of_other_origin_are_never_replaced(name, force, result, tmp_path, idle):
+    (tmp_path / name).write_text("name,address\nall,mine\n")
+    for write in (result.save, lambda folder, force: run_in(folder, CONFIG, force=force)):
+        with pytest.raises(ResultError, match=f"{name}: was not written by asyncfl_lite"):
+            write(tmp_path, force=force)
+    assert contents(tmp_path) == {tmp_path / name: b"name,address\nall,mine\n"}
+
+
+@pytest.mark.parametrize("files_there", range(6))
+def test_a_save_that_was_killed_is_done_again(files_there, result, tmp_path):
+    """Tables without a result.json, which is written last."""
+    result.save(tmp_path)
+    for name in ["result.json", "classes.csv", "clients.csv", "in_flight.csv", "updates.csv", "curve.csv"][
+        :files_there
+    ]:
+        (tmp_path / name).unlink()
+    result.save(tmp_path)
+    assert load_complete(tmp_path, CONFIG) is not None
+
+
+# What a run reads is part of what it is -------------------------------------------------------------------------------
+
+
+def rows(header: str, *of_client: str) -> str:
+    return "\n".join([header, *(f"{client},{row}" for client in range(6) for row in of_client)]) + "\n"
+
+
+NAMED = {
+    "delay trace": (
+        lambda path: {"delay": "trace", "delay_settings": {"path": path}},
+        rows("client,seconds", "1", "3"),
+        rows("client,seconds", "1", "4"),
+        "delay_settings",
+    ),
+    "trouble.trace": (
+        lambda path: {"trouble": {"trace": path, "time_out": 9.0}},
+        rows("client,from,until", "0,inf"),
+        rows("client,from,until", "0,500"),
+        "trouble",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NAMED)
+def test_an_edited_file_makes_another_run(what, tmp_path, monkeypatch):
+    settings, text, edited, kind = NAMED[what]
+    path, folder = tmp_path / "trace.csv", tmp_path / "run"
+    path.write_text(text)
+    config = Config(**SMALL, **settings(str(path)))
+    found = run_in(folder, config)
+    assert list(found.data) == [kind] and load_complete(folder, config).data == found.data
+    os.utime(path, (0, 0))  # another time is no other file
+    assert standing(folder, config) == "complete"
+    path.write_text(edited)
+    assert standing(folder, config) == "changed"
+    with pytest.raises(ResultError, match=rf"a run on other data \({kind} changed since\)"):
+        run_in(folder, config)
+    path.unlink()  # as on a machine that has only the results
+    assert standing(folder, config) == "complete"
+
+
+def test_a_checkpoint_does_not_go_on_with_an_edited_file(tmp_path):
+    settings, text, edited, _ = NAMED["delay trace"]
+    path = tmp_path / "trace.csv"
+    path.write_text(text)
+    config = Config(**SMALL, checkpoint_every=1, **settings(str(path)))
+    Run(config, checkpoint=tmp_path / "run.pt").finish()
+    assert Run(config, checkpoint=tmp_path / "run.pt").resume()
+    path.write_text(edited)
+    with pytest.raises(ResultError, match="run.pt: is the checkpoint of another data"):
+        Run(config, checkpoint=tmp_path / "run.pt")
+
+
+def test_a_data_set_is_known_by_its_files_wherever_they_lie(tmp_path):
+    """In a session a task is loaded anew when they change."""
+    play = "\n\n".join(f"{role}:\n{line * 40}" for role in ("ANNE", "BOB") for line in ("to be. ", "or not. "))
+    tasks, digests = [], []
+    for folder, text in (("a", play), ("b", play), ("a", play.replace("not", "yet"))):
+        place = tmp_path / folder / "tinyshakespeare"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "input.txt").write_text(text)
+        settings = {"folder": str(tmp_path / folder), "least": 10, "length": 20}
+        config = Config(task="shakespeare", task_settings=settings, partition="natural", **SMALL)
+        tasks.append(load_task(config.task_settings))
+        digests.append(data_of(config)["task_settings"])
+    assert digests[0] == digests[1] != digests[2]
+    assert tasks[0].inputs.equal(tasks[1].inputs) and not tasks[0].inputs.equal(tasks[2].inputs)
+
+
+def test_all_that_reads_a_folder_says_what_it_reads():
+    found = [cls for registry in (TASKS, DELAYS) for cls in map(registry.get, registry) if "folder" in cls.model_fields]
+    assert len(found) > 10 and [cls for cls in found if cls.files is Settings.files] == []
+
+
+def test_packages_own_data_needs_no_digest():
+    assert data_of(CONFIG) == {} and load_complete("nowhere", CONFIG) is None
+
+
+def test_one_s_own_data_are_known_by_every_tensor():
+    tasks = [own(), own(), own(0.001), Task.from_tensors(POINTS[:60], SIDES[:60], POINTS[60:], 1 - SIDES[60:])]
+    tasks.append(Task.from_tensors(POINTS[:60], SIDES[:60], POINTS[60:], SIDES[60:], owners=np.arange(60) % 6))
+    tasks.append(Task.from_tensors(POINTS[:60], SIDES[:60], POINTS[60:], SIDES[60:], owners=np.array(["a", "b"] * 30)))
+    digests = [data_of(CONFIG, task)["own data"] for task in tasks]
+    assert digests[0] == digests[1] and len(set(digests)) == 5
+
+
+def test_results_of_earlier_code_without_digests_count_as_before(result, tmp_path):
+    result.save(tmp_path)
+    path = tmp_path / "result.json"
+    record = json.loads(path.read_text())
+    del record["digest"], record["data"]
+    path.write_text(json.dumps(record))
+    assert load_complete(tmp_path, CONFIG).summary == result.summary and load_result(tmp_path).data == {}
+
+
+def test_a_fingerprint_is_of_what_is_in_the_files(tmp_path, monkeypatch):
+    place = tmp_path / "data"
+    (place / "part").mkdir(parents=True)
+    (place / "part/x").write_text("1,2,3")
+    first = fingerprint([place])
+    (place / ".hidden").write_text("")
+    (place / "part/x.gz").write_bytes(gzip.compress(b"1,2,3"))
+    assert fingerprint([place]) == first
+    (place / "part/x").unlink()
+    assert fingerprint([place]) == first
+    (place / "part/x.gz").write_bytes(gzip.compress(b"1,2,4"))
+    assert fingerprint([place]) not in (first, None)
+    (place / "part/x.gz").write_bytes(b"no gzip")
+    assert fingerprint([place]) not in (first, None)
+    assert fingerprint([tmp_path / "nothing"]) is None
+    (place / "part/x.gz").unlink()
+    (place / "part/x").write_text("1,2,3")
+    monkeypatch.setattr(files, "LARGE", 4)
+    files._fingerprint.cache_clear()
+    os.utime(place / "part/x", (5, 5))
+    large = fingerprint([place])
+    assert large != first
+    os.utime(place / "part/x", (6, 6))
+    assert fingerprint([place]) != large
+    files._fingerprint.cache_clear()
