@@ -152,7 +152,7 @@ def test_each_kind_is_timed_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
-    [({"clients": 5000}, "num_clients"), ({"device": "cuda:7"}, "this machine has no 'cuda:7'"),
+    [({"clients": 5000}, "at most the 1437 samples"), ({"device": "cuda:7"}, "this machine has no 'cuda:7'"),
      ({"task": "cifar10", "task_settings": {"folder": "nowhere"}}, "nowhere")],
 )  # fmt: skip
 def test_what_cannot_be_estimated_is_listed_and_asked_for(tmp_path, settings, reason):
