@@ -145,6 +145,7 @@ def test_each_page_on_adding_ends_with_its_test(page):
     assert "## The test that proves it" in page.read_text()
 
 
+@pytest.mark.long
 def test_what_the_pages_add_passes_the_tests_that_they_add(copy):
     done = run_there(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -303,7 +303,7 @@ def test_needs_a_model():
 
 
 def test_an_unknown_set_is_one_line():
-    with pytest.raises(ConfigError, match="^distill_set: 'crosss' is not known; did you mean 'cross'"):
+    with pytest.raises(ConfigError, match="^settings.distill_set: 'crosss' is not known; did you mean 'cross'"):
         Run(Config(**SMALL, algorithm="fedecho", settings={"distill_set": "crosss"}))
 
 

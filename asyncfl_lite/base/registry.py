@@ -57,7 +57,7 @@ class Settings(BaseModel):
             ConfigError: when it is no mapping, or as the class.
         """
         if not isinstance(content, dict):
-            allowed = ", ".join(cls.model_fields) or "nothing"
+            allowed = ", ".join(_written(cls)) or "nothing"
             raise ConfigError(f"must be a mapping of {allowed}, got {shown(content)}")
         cls._refuse_odd_names(content)
         return cls(**content)
@@ -83,7 +83,7 @@ class Settings(BaseModel):
         """Refuse what Python cannot pass by name, such as YAML's numbers and dates."""
         for key in content:
             if not isinstance(key, str):
-                raise ConfigError(unknown_name("setting", key, cls.model_fields))
+                raise ConfigError(unknown_name("setting", key, _written(cls)))
 
     @field_validator("*", mode="before")
     @classmethod
@@ -114,6 +114,11 @@ class Settings(BaseModel):
         return value
 
 
+def _written(cls: type[BaseModel]) -> list[str]:
+    """Return the names of the settings as they are written in a file."""
+    return [field.alias or name for name, field in cls.model_fields.items()]
+
+
 @cache
 def _wants_number(cls: type[BaseModel], name: str) -> bool:
     """Whether a field takes numbers and no truth values."""
@@ -130,7 +135,7 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return unknown_name("setting", where, (field.alias or name for name, field in model.model_fields.items()))
+        return unknown_name("setting", where, _written(model))
     reason = first["msg"].removeprefix("Value error, ")
     if not where:
         return reason

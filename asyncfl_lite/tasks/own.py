@@ -16,6 +16,8 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 Pair = tuple[Tensor | np.ndarray, Tensor | np.ndarray]
 OWN = "own"
 """What the server's unlabelled inputs are called that come with one's own data."""
+USUAL_SETS = ("cross", "natural", "synthetic")
+"""What methods call by default the unlabelled inputs of tasks that have several kinds of them."""
 COLOURS = (1, 3, 4)
 """How many channels images have."""
 

@@ -17,7 +17,7 @@ from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.tasks.by_client import pooled
 from asyncfl_lite.tasks.columns import class_names_of, read
-from asyncfl_lite.tasks.own import OWN, check_augment, checked, first_of
+from asyncfl_lite.tasks.own import OWN, USUAL_SETS, check_augment, checked, first_of
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ class Task:
         Raises:
             ConfigError: if the task has no such set.
         """
-        if list(self.unlabelled) == [OWN] and name != "noise":
+        if list(self.unlabelled) == [OWN] and name in USUAL_SETS:
             name = OWN  # the set that came with one's own data, whatever a method calls it by default
         everywhere = {"noise": self._noise} if self.inputs.is_floating_point() else {}
         sets = self.unlabelled if name in self.unlabelled else everywhere

@@ -9,7 +9,7 @@ ARGUMENTS: list[tuple[str, list[str], tuple[str, ...]]] = [
     ("option-before-command", ["--workers", "2", "grid"], ("command: '--workers' is not known. Allowed: grid",)),
     ("option-misspelt", ["run", "--alfa", "3"], ("run: option: '--alfa' is not known; did you mean '--alpha'? Allowed: ",)),
     ("option-with-equals-misspelt", ["run", "--batchsize=3"], ("run: option: '--batchsize' is not known; did you mean '--batch-size'?",)),
-    ("option-of-another-command", [*GRID, "--tier", "x"], ("grid: option: '--tier' is not known", "Allowed: --backend, --only")),
+    ("option-of-another-command", [*GRID, "--tier", "x"], ("grid: option: '--tier' is not known", "Allowed: --backend, --import, --only")),
     ("argument-too-many", ["list", "methods"], ("list: argument: 'methods' is not known; did you mean '--methods'?",)),
     ("argument-missing", ["grid"], ("file: must be given",)),
     ("value-missing", ["run", "--alpha"], ("--alpha: must be followed by a value",)),
