@@ -53,7 +53,7 @@ test: $(READY)  ## every notebook under nbval and all tests but the long ones, o
 	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
 
-test-fast: $(READY)  ## the tests that take less than half a second each, no notebooks
+test-fast: $(READY)  ## the tests that take less than a fifth of a second each, no notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
 test-long: $(READY)  ## runs that are killed, grids whose workers die, memory over 20,000 updates, a full disk (about 15 minutes)

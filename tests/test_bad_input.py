@@ -317,6 +317,7 @@ def test_as_a_process(arguments, words):
     check(told.removesuffix("\n"), words)
 
 
+@pytest.mark.long
 def test_cells_that_fail_exit_with_1_and_those_that_do_not_with_0(place, capfd):
     """A cell that is sound and fails when it runs: its partition cannot give everyone a sample."""
     settings = {**SMALL, "partition_settings": {"min_size": 1000}}

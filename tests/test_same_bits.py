@@ -113,16 +113,20 @@ def resumed(name: str, path: Path) -> dict[str, str]:
 
 
 RECORDED = json.loads(TABLE.read_text()) if TABLE.exists() else {"build": "none", "runs": {}}
+LONG = ("words", "batch norm")
+"""Runs that take seconds."""
 only_here = pytest.mark.skipif(build() != RECORDED["build"], reason=f"recorded on {RECORDED['build']}")
 
 
 @only_here
-@pytest.mark.parametrize("name", list(RUNS))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in RUNS])
 def test_a_run_has_the_bits_that_were_recorded(name):
     assert one(name) == RECORDED["runs"][name]
 
 
-@pytest.mark.parametrize("name", ["fedbuff", "trouble", "coming and going"])
+@pytest.mark.parametrize(
+    "name", ["fedbuff", *(pytest.param(n, marks=pytest.mark.long) for n in ("trouble", "coming and going"))]
+)
 def test_a_resumed_run_has_the_bits_of_one_in_one_go(name, tmp_path):
     assert resumed(name, tmp_path / "run.pt") == one(name)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -45,9 +47,23 @@ small = st.floats(-3, 3)
 share = st.floats(0.01, 1)
 
 
+RECORDED = Path(__file__).parent.parent / "results/lessons/11_theory.csv"
+
+
 @pytest.fixture(scope="module")
-def checks():
-    return {name: check() for name, check in CHECKS.items()}
+def means():
+    """What T6's long runs gave: a row for each length, a column for each skew."""
+    return pd.read_csv(RECORDED, index_col="T").rename(columns=float)
+
+
+@pytest.fixture(scope="module")
+def checks(means):
+    return {name: t6.check_t6(means) if name == "T6" else check() for name, check in CHECKS.items()}
+
+
+@pytest.mark.long
+def test_t6_gives_what_was_recorded(means):
+    pd.testing.assert_frame_equal(t6.mean_gradients(), means, check_names=False, rtol=1e-6)
 
 
 def test_verdicts_follow_from_the_numbers(checks):

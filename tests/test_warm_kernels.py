@@ -98,6 +98,7 @@ def test_figures_are_drawn_into_the_notebook(tmp_path):
     assert "image/png" in book.cells[0].outputs[-1]["data"]
 
 
+@pytest.mark.long
 def test_a_process_that_died_is_an_error_once(tmp_path):
     preloaded(os.getpid(), PRELOADED).process.kill()
     preloaded(os.getpid(), PRELOADED).process.wait()
