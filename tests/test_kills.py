@@ -46,4 +46,5 @@ def test_twenty_kills_change_nothing(algorithm, tmp_path):
         pd.testing.assert_frame_equal(
             getattr(survived, table), getattr(load_result(tmp_path / "whole"), table), check_exact=True
         )
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {"result.json", *(f"{name}.csv" for name in TABLES)}
+    left = {"result.json", "weights.safetensors", *(f"{name}.csv" for name in TABLES)}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == left
