@@ -205,7 +205,7 @@ RESULTS = [
     ("accuracy-edited", edited('"final_accuracy": [0-9.]+', '"final_accuracy": 0.99'), "missing", ("result.json: changed since it was written; run the cell again",)),
     ("seconds-edited", edited('"seconds": ', '"seconds": 1'), "missing", ("result.json: changed since it was written",)),
     ("digest-edited", edited('"digest": "..', '"digest": "xx'), "missing", ("result.json: changed since it was written",)),
-    ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration is of other code (setting: 'tasks' is not known",)),
+    ("other-code", changed(config={"tasks": "x"}), "changed", ("result.json: its configuration needs other code; a module of your own must be imported first (setting: 'tasks' is not known",)),
     ("table-cut-off", cut("curve.csv"), "missing", ("curve.csv: cut off or changed since it was written",)),
     ("table-changed", lambda f: (f / "updates.csv").write_text("client\n1\n"), "missing", ("updates.csv: cut off or changed",)),
     ("table-not-text", lambda f: (f / "curve.csv").write_bytes(b"\xff"), "missing", ("curve.csv: cannot be read (",)),

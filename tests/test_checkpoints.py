@@ -322,3 +322,10 @@ def test_saving_changes_nothing(tmp_path):
 def test_it_needs_a_place():
     with pytest.raises(ConfigError, match="^checkpoint_every: needs a file"):
         run(Config(checkpoint_every=3))
+
+
+def test_a_folder_that_is_not_there_costs_no_finished_run(tmp_path):
+    """Nothing was saved on the way, so nothing is to be removed."""
+    config = Config(**{**SMALL, "rounds": 2})
+    assert run(config, checkpoint=tmp_path / "nowhere/run.pt").summary["versions"] == 2
+    assert not (tmp_path / "nowhere").exists()

@@ -131,8 +131,8 @@ def copy(tmp_path_factory) -> Path:
     return folder
 
 
-def run_there(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
+def run_there(copy: Path, *arguments: str, importing: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(importing or copy)}
     return subprocess.run(
         [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, timeout=300
     )
@@ -167,7 +167,9 @@ def test_what_the_pages_add_is_formatted_as_the_rest(copy):
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in ADDING and page.stem != "callbacks"], ids=lambda page: page.stem
+    "page",
+    [page for page in PAGES if page not in ADDING and page.stem not in ("callbacks", "strangers_hour")],
+    ids=lambda page: page.stem,
 )  # what needs TensorBoard, tests/test_callbacks.py runs without it
 def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -182,3 +184,21 @@ def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
         )
     if page.stem == "cluster":
         assert names["result"].summary["versions"] == 20
+
+
+@pytest.mark.long
+def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path):
+    """Its files are written and its commands run in order; what they print but for accuracies is on the page."""
+    page, ran = (ROOT / "docs/strangers_hour.md").read_text(), ""
+    for language, code in FENCE.findall(page):
+        if language == "python":
+            first, _, code = code.partition("\n")
+            (tmp_path / first.removeprefix("# file: ")).write_text(code)
+        elif language == "shell":
+            done = run_there(tmp_path, *code.split()[1:], importing=ROOT)
+            assert done.returncode == 0, done.stderr
+            ran += done.stdout.replace(f"{tmp_path}/", "")
+    assert ran.count("18 checks passed") == 2 and "1 2 3 4 5 6 7 interrupted at version 7; saved in run.pt, from" in ran
+    assert "same weights: True" in ran and "same updates: True" in ran and not (tmp_path / "run.pt").exists()
+    mistakes = [line for line in page.splitlines() if line.startswith("- ")]
+    assert len(mistakes) == 5 and ran.endswith("\n".join(mistakes) + "\n")

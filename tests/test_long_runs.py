@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,15 @@ def workers_of(process: int) -> list[int]:
     return found
 
 
+def begun_since(runs: Path, moment: float) -> bool:
+    """Whether a process has begun a cell, and claimed it, after a moment."""
+    for path in runs.rglob(".claim-*"):
+        with suppress(FileNotFoundError):  # it has just ended
+            if path.stat().st_mtime > moment:
+                return True
+    return False
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not list processes in /proc")
 def test_a_grid_of_200_cells_whose_workers_die_ends_complete(tmp_path):
     tiny = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2, "partition": "iid"}
@@ -93,10 +103,13 @@ def test_a_grid_of_200_cells_whose_workers_die_ends_complete(tmp_path):
     rng, over, killed = random.Random(1), threading.Event(), []
 
     def reap() -> None:
+        last = 0.0
         while len(killed) < DEATHS and not over.wait(rng.uniform(6, 18)):
-            if workers := workers_of(os.getpid()):
+            workers = workers_of(os.getpid())
+            if workers and begun_since(tmp_path, last):  # a busy machine may need longer to start a process
                 killed.append(rng.choice(workers))
                 os.kill(killed[-1], signal.SIGKILL)
+                last = time.time()
 
     reaper = threading.Thread(target=reap)
     reaper.start()
@@ -140,5 +153,6 @@ def test_a_full_disk_ends_with_one_line_and_no_half_result(what, small_disk):
         assert done.returncode == 1 and "1 failed" in done.stdout
     else:
         assert done.returncode == 2
-        assert done.stderr.startswith("asyncfl-lite: ") and done.stderr.count("\n") == 1
+        told = [line for line in done.stderr.splitlines() if not line.startswith("version ")]  # how far it is
+        assert len(told) == 1 and told[0].startswith("asyncfl-lite: ")
     assert not list(small_disk.rglob("*.part*")) and not list(small_disk.rglob("result.json"))

@@ -92,7 +92,7 @@ def clear_parts(path: str | Path) -> None:
     """Remove what processes have left that were killed while they wrote ``path`` with :func:`write_atomically`."""
     path = Path(path)
     part = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}[.]part")
-    for file in path.parent.iterdir():
+    for file in path.parent.iterdir() if path.parent.is_dir() else ():
         if part.fullmatch(file.name):
             file.unlink(missing_ok=True)
 

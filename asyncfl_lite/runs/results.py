@@ -209,7 +209,9 @@ def load_result(folder: str | Path) -> Result:
     try:
         config = Config.from_mapping(record["config"])
     except ConfigError as error:
-        raise ResultError(f"{Path(folder) / 'result.json'}: its configuration is of other code ({error})") from None
+        place = Path(folder) / "result.json"
+        needed = "its configuration needs other code; a module of your own must be imported first"
+        raise ResultError(f"{place}: {needed} ({error})") from None
     return Result(
         config,
         record["summary"],
