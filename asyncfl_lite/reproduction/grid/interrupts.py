@@ -3,7 +3,8 @@
 Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
 there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also
 starts a clock: what has not ended by itself when it strikes is ended. SIGTERM, which a cluster sends before it kills,
-is an interrupt like Ctrl-C. The kernels in which cells run are asked first, so that runs are saved.
+is an interrupt like Ctrl-C. The kernels in which cells run come first: they are waited for while they save their runs,
+as joblib, once interrupted, kills its workers and all that these have started.
 """
 
 from __future__ import annotations
@@ -34,11 +35,16 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
         return
     clock = threading.Timer(patience, _end)
     clock.daemon = True
+    interrupts = 0
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        if not clock.is_alive():
-            clock.start()
-            ask_kernels()
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts == 1:  # another one ends this wait
+            try:
+                wait_for(ask_kernels())
+            finally:
+                clock.start()
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}

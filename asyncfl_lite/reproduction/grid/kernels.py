@@ -23,7 +23,10 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any, ClassVar
+
+import psutil
 
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.interrupts import ask_kernels, wait_for
@@ -177,7 +180,7 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
         importlib.import_module(module)
     sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its owner, after the kernels, which end with it
+    signal.signal(signal.SIGTERM, _end_if_idle)
     for line in requests:
         connection_file, cwd, env = json.loads(line)
         pid = os.fork()
@@ -188,6 +191,12 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
             os._exit(0)
         print(pid, file=answers, flush=True)
     wait_for(ask_kernels())
+
+
+def _end_if_idle(number: int, frame: FrameType | None) -> None:
+    """End this process unless it has kernels: then it ends with its owner, and they before it."""
+    if not psutil.Process().children():
+        os._exit(0)
 
 
 def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
