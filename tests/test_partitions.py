@@ -99,8 +99,8 @@ def test_labels_may_be_words_or_leave_numbers_out(name):
         ("noniid_bias", {"groups": 0}, 2, "groups: must be greater than or equal to 1, got 0"),
         ("noniid_bias", {"groups": 3}, 2, "groups: must be at most the 2 clients, got 3"),
         ("iid", {"alpha": 1}, 2, "setting: 'alpha' is not known"),
-        ("iid", {}, 0, "num_clients: must be at least 1, got 0"),
-        ("iid", {}, 21, "num_clients: must be at most the 20 samples, got 21"),
+        ("iid", {}, 0, "clients: must be at least 1, got 0"),
+        ("iid", {}, 21, "clients: must be at most the 20 samples, got 21"),
         ("natural", {}, 2, "owners: this partition needs the owner of each sample"),
     ],
 )
@@ -133,7 +133,7 @@ def test_natural_gives_each_client_one_owner_whole():
 
 
 def test_natural_needs_enough_owners_and_one_for_each_sample():
-    with pytest.raises(ConfigError, match="^num_clients: must be at most the 4 owners, got 5$"):
+    with pytest.raises(ConfigError, match="^clients: must be at most the 4 owners, got 5$"):
         split("natural", balanced(80, 10), 5, owners=balanced(80, 4))
     with pytest.raises(DataError, match=r"^owners: must be one for each of 80 samples, got shape \(79,\)$"):
         split("natural", balanced(80, 10), 3, owners=balanced(79, 4))

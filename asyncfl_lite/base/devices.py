@@ -34,12 +34,26 @@ def check_device(name: str) -> None:
 
 
 @contextmanager
-def torch_draws(seed: int) -> Iterator[None]:
-    """Seed what torch draws on the processor without a generator, such as layers' weights; leave its state as it was.
+def seeded(seed: int, device: str | torch.device = "cpu") -> Iterator[list[torch.Generator]]:
+    """Set torch's own generators, which it yields, to ``seed`` inside, and to what they were afterwards.
 
-    ``torch.manual_seed`` would do it too, but notes a stack of calls for every kind of device that is not there, which
-    takes longer than to draw a small layer's weights.
+    They are what torch draws from where it takes no generator: layers' first weights, layers that draw.
+    ``torch.manual_seed`` would set them too, but notes a stack of calls for every kind of device that is not there,
+    which takes longer than to draw a small layer's weights.
+
+    Args:
+        seed: any integer of 64 bits.
+        device: the processor's generator is set always, that of a CUDA device too if it is one.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        yield
+    device, generators = torch.device(device), [torch.default_generator]
+    if device.type == "cuda":
+        torch.cuda.init()  # until then there are no generators
+        generators.append(torch.cuda.default_generators[device.index or 0])
+    before = [generator.get_state() for generator in generators]
+    for generator in generators:
+        generator.manual_seed(seed)
+    try:
+        yield generators
+    finally:
+        for generator, state in zip(generators, before, strict=True):
+            generator.set_state(state)

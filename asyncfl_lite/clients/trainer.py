@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.local_training import (
@@ -26,7 +27,7 @@ from asyncfl_lite.clients.local_training import (
     make_optimiser,
     minibatch_losses,
 )
-from asyncfl_lite.models.draws import Draws, Generators, seeded
+from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
 from asyncfl_lite.models.stacked import chain_of
 from asyncfl_lite.models.vectors import VectorModel

@@ -12,7 +12,7 @@ from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from asyncfl_lite.base.devices import torch_draws
+from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.models.memory import Room, check_copies
@@ -101,7 +101,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     """
     check_fit(spec, inputs)
     name = _name_of(spec)
-    with torch_draws(seed):
+    with seeded(seed):
         try:
             with Room(name):
                 module = spec.build_for(inputs)

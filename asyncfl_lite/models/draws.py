@@ -2,13 +2,12 @@
 
 Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
 ``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.
-Whatever else a model draws comes from torch's own generator, which :func:`seeded` sets for a job trained alone.
+Whatever else a model draws comes from torch's own generator, which :func:`.seeded` sets for a job trained alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -33,22 +32,6 @@ class Generators(NamedTuple):
     def seeded(cls, seeds: Sequence[int], device: torch.device) -> Generators:
         """Return generators on ``device`` with these two seeds."""
         return cls(*(torch.Generator(device).manual_seed(int(seed)) for seed in seeds))
-
-
-@contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[list[torch.Generator]]:
-    """Set torch's own generators, which it yields, to ``seed`` inside, and to what they were afterwards."""
-    generators = [torch.default_generator]
-    if device.type == "cuda":
-        generators.append(torch.cuda.default_generators[device.index or 0])
-    before = [generator.get_state() for generator in generators]
-    for generator in generators:
-        generator.manual_seed(seed)
-    try:
-        yield generators
-    finally:
-        for generator, state in zip(generators, before, strict=True):
-            generator.set_state(state)
 
 
 class Draws(TorchFunctionMode):

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError, reason
-from asyncfl_lite.models.draws import Draws, Generators, seeded
+from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 

@@ -79,11 +79,8 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
     partition = config.partition_settings
-    try:
-        with written_as(partition_settings=partition):
-            return [theirs[part] for part in partition.split(kinds, config.clients, rng, owners=owners)]
-    except ConfigError as error:
-        raise ConfigError(str(error).replace("num_clients: ", "clients: ")) from None  # as a configuration calls it
+    with written_as(partition_settings=partition):
+        return [theirs[part] for part in partition.split(kinds, config.clients, rng, owners=owners)]
 
 
 class Fitted(NamedTuple):

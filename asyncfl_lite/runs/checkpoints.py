@@ -74,14 +74,13 @@ def _identity_in(path: Path) -> Identity | None:
     if not path.exists():
         return None
     try:
-        identity = _read_identity(path)
+        return _read_identity(path)
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({reason(error)})") from None
     except (ValueError, RecursionError):
         raise ResultError(
             f"{path}: is no checkpoint that this version wrote; name another file, or remove it"
         ) from None
-    return identity
 
 
 def _read_identity(path: Path) -> Identity:

@@ -94,10 +94,8 @@ def run_many(
     """
     if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
-    configs, callbacks = (
-        [as_config(config) for config in configs],
-        {"on_version": on_version, "on_evaluate": on_evaluate},
-    )
+    configs = [as_config(config) for config in configs]
+    callbacks = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
         return finish_together([Run(config, task, **callbacks) for config in configs])
     if task is not None:

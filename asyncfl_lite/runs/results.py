@@ -2,9 +2,9 @@
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.
-Every file appears whole or not at all,
-``result.json`` last and with the digests of the others and of itself, so a folder with a sound ``result.json`` is a
-finished run. Another run's finished result is replaced only if that is asked for, and a file of other origin never.
+Every file appears whole or not at all, ``result.json`` last and with the digests of the others and of itself, so a
+folder with a sound ``result.json`` is a finished run. Another run's finished result is replaced only if that is asked
+for, and a file of other origin never.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Result:
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
         """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
-        return revised(self.meaning, self.config)
+        return revised(self.meaning, meaning(self.config))
 
     def model(self) -> nn.Module:
         """Return the trained module, a new one each time, in evaluation mode on the CPU.
@@ -351,9 +351,8 @@ def _other_run(record: Mapping[str, Any], config: Config, own_task: str | None, 
 
 
 def _other_meaning(record: Mapping[str, Any], now: Mapping[str, int]) -> str:
-    then = record.get("meaning", {})
-    kinds = [kind for kind, revision in now.items() if then.get(kind, 1) != revision]
-    return f"this configuration by code of another revision ({', '.join(kinds)})" if kinds else ""
+    kinds = ", ".join(revised(record.get("meaning", {}), now))
+    return f"this configuration by code of another revision ({kinds})" if kinds else ""
 
 
 def load_complete(folder: str | Path, config: Config) -> Result | None:
@@ -369,12 +368,12 @@ def standing(folder: str | Path, config: Config) -> Standing:
         return "missing"
     if _other_run(record, config, None, data_of(config)) or record["summary"].get("stopped"):
         return "changed"
-    return "stale" if revised(record.get("meaning", {}), config) else "complete"
+    return "stale" if revised(record.get("meaning", {}), meaning(config)) else "complete"
 
 
-def revised(then: dict[str, int], config: Config) -> dict[str, tuple[int, int]]:
-    """Return what has changed in meaning since ``then``, the :func:`meaning` of a run of ``config``: (then, now)."""
-    return {kind: (then.get(kind, 1), now) for kind, now in meaning(config).items() if then.get(kind, 1) != now}
+def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Return what differs between two results of :func:`meaning` for one configuration, as (then, now)."""
+    return {kind: (then.get(kind, 1), revision) for kind, revision in now.items() if then.get(kind, 1) != revision}
 
 
 def meaning(config: Config) -> dict[str, int]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from asyncfl_lite.base.devices import torch_draws
+from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -101,7 +101,7 @@ class GeneratedInputs:
 
     def __init__(self, spec: InputSpec, nz: int, width: int, class_weight: float, seed: int, like: Tensor) -> None:
         build = ImageGenerator if len(spec.shape) == 3 else VectorGenerator
-        with torch_draws(seed):
+        with seeded(seed):
             self.generator = VectorModel(build(spec.shape, nz, width).to(like))
         self.spec, self.nz, self.class_weight, self.like = spec, nz, class_weight, like
 

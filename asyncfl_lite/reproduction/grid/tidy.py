@@ -17,7 +17,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import ResultError, reason, shown
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.runs.results import Result, Standing, revised, versions
+from asyncfl_lite.runs.results import Result, Standing, meaning, revised, versions
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 
@@ -120,7 +120,7 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
             config = configs.get(row.seed)
             if config is None or config.hash != row.config_hash:
                 found[cell.name] = "changed"
-            elif revised(json.loads(row.meaning), config):
+            elif revised(json.loads(row.meaning), meaning(config)):
                 found[cell.name] = "stale"
     return found
 

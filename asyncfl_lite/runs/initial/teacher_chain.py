@@ -16,6 +16,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import nested
 from asyncfl_lite.models.base import ModelSpec, initial_model
@@ -125,8 +126,7 @@ class TeacherChain(Initialiser):
             raise ConfigError("fraction: a chain of teachers needs labelled samples of the server's own, got none")
         inputs, _ = labelled
         *teachers, last = self.chain(spec)
-        with torch.random.fork_rng(devices=[inputs.device] if inputs.is_cuda else []):  # dropout draws from it
-            torch.manual_seed(int(rng.integers(2**63)))
+        with seeded(int(rng.integers(2**63)), inputs.device):  # dropout draws from it
             teacher = None
             for one in teachers:
                 module = _fresh(one, own, int(rng.integers(2**31)), inputs)

@@ -52,9 +52,9 @@ class Partition(Settings):
         if labels.ndim != 1 or len(labels) == 0:
             raise DataError(f"labels: must be one class for each of at least 1 sample, got shape {labels.shape}")
         if num_clients < 1:
-            raise ConfigError(f"num_clients: must be at least 1, got {num_clients}")
+            raise ConfigError(f"clients: must be at least 1, got {num_clients}")
         if num_clients > len(labels) and not self.shares_samples:
-            raise ConfigError(f"num_clients: must be at most the {len(labels)} samples, got {num_clients}")
+            raise ConfigError(f"clients: must be at most the {len(labels)} samples, got {num_clients}")
         values = checked_owners(owners, labels) if self.needs_owners else labels
         _, kinds = np.unique(values, return_inverse=True)
         return checked_parts(self, self.assign(kinds, num_clients, rng), num_clients, len(labels))

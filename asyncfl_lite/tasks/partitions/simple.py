@@ -27,7 +27,7 @@ class Natural(Partition):
         """Return the indices of each chosen owner; samples of other owners are left out."""
         num_owners = kinds.max() + 1
         if num_clients > num_owners:
-            raise ConfigError(f"num_clients: must be at most the {num_owners} owners, got {num_clients}")
+            raise ConfigError(f"clients: must be at most the {num_owners} owners, got {num_clients}")
         client_of_owner = np.full(num_owners, -1)
         client_of_owner[rng.choice(num_owners, num_clients, replace=False)] = np.arange(num_clients)
         return by_client(client_of_owner[kinds], num_clients)
