@@ -16,7 +16,9 @@ from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.local_training import ClientData, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models import CNN, MLP
-from asyncfl_lite.models.stacked import chain_of, outputs_of_all, stacked_forward
+from asyncfl_lite.models.answers import Answers
+from asyncfl_lite.models.requests import fulfilled_now
+from asyncfl_lite.models.stacked import chain_of, stacked_forward
 from asyncfl_lite.models.steps import Adam
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Midway
@@ -304,6 +306,10 @@ def chains() -> dict[str, nn.Module]:
     """Small models of every structure that is computed side by side."""
     return {
         "linear": nn.Sequential(nn.Flatten(), nn.Linear(64, 7), nn.Tanh(), nn.Linear(7, 10, bias=False)),
+        "written out": nn.Sequential(
+            nn.Flatten(), nn.Linear(64, 7), nn.ReLU(), nn.Linear(7, 6, bias=False), nn.Identity(), nn.Sigmoid(),
+            nn.Linear(6, 10), nn.Tanh(),
+        ),
         "images": nn.Sequential(
             nn.Conv2d(1, 4, 3, padding="same", bias=False), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(4, 6, 3, stride=2, groups=2), nn.Identity(), nn.LeakyReLU(), nn.AdaptiveAvgPool2d(1),
@@ -327,8 +333,18 @@ def test_side_by_side_equals_vmap(name):
         outputs = forward(point, inputs)
         found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
     torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
+    if name in ("linear", "written out"):  # the same operations as autograd's
+        forward = stacked_forward(model)
+        assert forward.written_out
+        forward.written_out = False
+        point = x.clone().requires_grad_()
+        outputs = forward(point, inputs)
+        by_autograd = (outputs, *torch.autograd.grad((outputs * weights).sum(), point))
+        assert all(torch.equal(ours, theirs) for ours, theirs in zip(found[0], by_autograd, strict=True))
     alone = [model.outputs(row, some) for row, some in zip(x, inputs, strict=True)]
-    torch.testing.assert_close(torch.stack(outputs_of_all(model, x, [None] * 3, inputs)), torch.stack(alone))
+    torch.testing.assert_close(
+        torch.stack(fulfilled_now(Answers(model, x, inputs, [None] * 3, one_for_all=False))), torch.stack(alone)
+    )
 
 
 def test_other_structures_are_no_chains():

@@ -177,11 +177,12 @@ def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batc
     assert all(torch.equal(method.logits[client], everything[client][tokens != 0]) for client in (0, 1))
     batch = torch.tensor(chance.sample(range(len(counts)), chance.randint(1, len(counts))))
     wanted = mean_teacher(everything)[batch][tokens[batch] != 0]
-    torch.testing.assert_close(method._teacher()[method._rows(batch)], wanted, rtol=1e-12, atol=0)
+    torch.testing.assert_close(method._teacher()[method._rows.of(batch)], wanted, rtol=1e-12, atol=0)
     context.prediction_counts = lambda inputs: torch.ones(len(inputs), dtype=torch.int64) + 4
     method.start(method.x, context)
+    method.receive(update([0.0] * 15, client=0))
     with pytest.raises(ConfigError, match="^prediction_counts: must count the rows of predictions"):
-        method.receive(update([0.0] * 15, client=0))
+        method.flush()
 
 
 logits = st.lists(st.floats(-8, 8), min_size=3, max_size=3)
@@ -292,9 +293,9 @@ def test_passes_and_steps_count_as_asked(context):
     for unit, q, expected in (("epochs", 2, [10, 10, 3, 10, 10, 3]), ("steps", 4, [10, 10, 3, 10])):
         method = make_algorithm("fedecho", distill_unit=unit, distill_q=q, distill_batch_size=10)
         method.start(torch.zeros(6, dtype=torch.float64), context(model, inputs))
-        batches = list(method._batches())
-        assert [len(batch) for batch in batches] == expected
-        assert sorted(torch.cat(batches[:3]).tolist()) == list(range(23))
+        places, sizes = method._minibatches()
+        assert sizes == expected and len(places) == sum(expected)
+        assert sorted(places[:23].tolist()) == list(range(23))
 
 
 def test_needs_a_model():

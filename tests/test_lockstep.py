@@ -9,11 +9,16 @@ import torch
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.models.answers import Answers
+from asyncfl_lite.models.descent import Descent
+from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import TABLES
+from asyncfl_lite.runs.run import Run
 
 SMALL = {
     "task": "digits", "clients": 10, "concurrency": 5, "rounds": 6, "local_steps": 4, "eval_every": 2, "client_lr": 0.1
 }  # fmt: skip
+WARM = {"t_gen": 2, "freeze_rounds": 2, "synthesis_only_rounds": 4}
 MIXED = [
     {"algorithm": "fedbuff"},
     {"algorithm": "fedbuff", "seed": 1},
@@ -26,6 +31,16 @@ MIXED = [
     {"algorithm": "fedbuff", "model": "cnn"},
     {"algorithm": "fedbuff", "model": "cnn", "model_settings": {"norm": "batch"}},
     {"algorithm": "kuiper", "settings": {"acc": "post_eval"}},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 50}, "seed": 1},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 50, "adam_state": "persist", "distill_set": "noise"}},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 55, "distill_set": "noise", "alpha_scope": "sample"}},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 50, "distill_opt": "sgd"}, "model": "cnn"},
+    {"algorithm": "fedadt", "rounds": 20},
+    {"algorithm": "fedadt", "rounds": 20, "seed": 1, "client_lr": 0.05},
+    {"algorithm": "fedrevive", "rounds": 20, "settings": WARM},
+    {"algorithm": "fedrevive", "rounds": 20, "settings": WARM, "seed": 1},
+    {"algorithm": "fedrevive", "rounds": 20, "settings": {**WARM, "spike_guard": True}},
+    {"algorithm": "dd_fedrevive", "rounds": 20, "seed": 1},
 ]
 
 
@@ -56,6 +71,56 @@ def test_jobs_share_cohorts_only_where_clients_compute_the_same(monkeypatch):
     run_many([Config(**{**SMALL, **more}) for more in MIXED[:9]])
     assert max(size for size, *_ in shapes) > 15  # FedBuff twice, FedAsync, FedEcho: five jobs each at the start
     assert len({shape[1:] for shape in shapes}) == 4  # those, FedAC with corrections, FedProx, the CNN
+
+
+def test_servers_share_what_they_ask_for(monkeypatch):
+    """Distillations of FedEcho and FedADT, predictions of both; each with those alone that compute the same."""
+    sizes: dict[str, list[int]] = {}
+    for kind in (Answers, Descent):
+
+        def watched(requests, kind=kind, together=kind.together):
+            sizes.setdefault(kind.__name__, []).append(len(requests))
+            return together(requests)
+
+        monkeypatch.setattr(kind, "together", watched)
+    echo, adt = {"algorithm": "fedecho", "settings": {"distill_samples": 50}}, {"algorithm": "fedadt"}
+    results = run_many([Config(**{**SMALL, **more, "seed": seed}) for more in (echo, adt) for seed in range(3)])
+    assert set(sizes) == {"Answers", "Descent"}
+    distillations = sum(result.summary["versions"] for result in results[:3])
+    assert sum(sizes["Descent"]) >= distillations and max(sizes["Descent"]) == 3 == max(sizes["Answers"])
+    assert sum(sizes["Descent"]) > 1.5 * len(sizes["Descent"])
+
+
+def test_a_run_can_be_looked_at_from_outside_while_it_waits():
+    """Other runs' callbacks read a server's predictions: they are computed for them at once."""
+    seen = []
+
+    def look(run):
+        for other in begun:
+            seen.append(len(other.algorithm.logits) if other.config.algorithm == "fedecho" else 0)
+
+    begun = [Run(Config(**{**SMALL, **MIXED[3], "seed": seed}), on_version=look) for seed in range(2)]
+    watched = finish_together(begun)
+    assert max(seen) > 1
+    alone = [run(result.config) for result in watched]
+    assert [result.summary for result in watched] == [result.summary for result in alone]
+
+
+def test_torchs_mode_of_one_run_is_not_the_others():
+    """A method that asks inside ``no_grad`` leaves other runs' gradients alone."""
+    quiet = Run(Config(**{**SMALL, **MIXED[3]}))
+    compute = quiet.algorithm.context.compute
+
+    @torch.no_grad()
+    def quietly(request):
+        found = compute(request)
+        assert not torch.is_grad_enabled()
+        return found
+
+    quiet.algorithm.context.compute = quietly
+    other = Run(Config(**{**SMALL, "algorithm": "fedrevive", "settings": WARM, "rounds": 20}))
+    results = finish_together([quiet, other])
+    assert [result.summary for result in results] == [run(result.config).summary for result in results]
 
 
 def test_alone_in_company_is_alone():

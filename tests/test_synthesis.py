@@ -131,14 +131,14 @@ def test_worked_synthesis_loss():
 
 def test_worked_distillation_loss():
     batches = [[0, 0], [1, 0]]
-    student = torch.stack([STUDENT[batch] for batch in batches])
-    teachers = torch.stack([TEACHERS[k][batch] for k, batch in enumerate(batches)])
+    student = torch.cat([STUDENT[batch] for batch in batches])
+    teachers = torch.cat([TEACHERS[k][batch] for k, batch in enumerate(batches)])
     assert multi_teacher_loss(student, teachers).item() == pytest.approx(0.3712635826, rel=1e-7)
 
 
 def test_temperature_divides_logits_and_squares_the_loss():
-    softer = 4 * multi_teacher_loss(STUDENT[None] / 2, TEACHERS[:1] / 2)
-    torch.testing.assert_close(multi_teacher_loss(STUDENT[None], TEACHERS[:1], 2.0), softer)
+    softer = 4 * multi_teacher_loss(STUDENT / 2, TEACHERS[0] / 2)
+    torch.testing.assert_close(multi_teacher_loss(STUDENT, TEACHERS[0], 2.0), softer)
 
 
 def test_features_count_by_layer_and_by_mean_weight():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.requests import Request, fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
 
 
@@ -30,6 +32,7 @@ class ServerContext:
         prediction_counts: ``inputs -> (n,)`` int64, how many of these each sample has.
         answers: ``labels -> (m,)`` the right answers to these.
         class_logits: ``outputs -> (n, C)`` one row of logits per sample.
+        compute: returns what a request asks for; of several runs that are run at once, it waits until others ask too.
     """
 
     model: VectorModel
@@ -43,3 +46,4 @@ class ServerContext:
     prediction_counts: Callable[[Tensor], Tensor] = lambda inputs: inputs.new_ones(len(inputs), dtype=torch.int64)
     answers: Callable[[Tensor], Tensor] = lambda labels: labels
     class_logits: Callable[[Tensor], Tensor] = lambda outputs: outputs
+    compute: Callable[[Request], Any] = fulfilled_now

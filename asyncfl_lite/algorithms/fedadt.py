@@ -6,8 +6,10 @@ and rate, how long it lasts) is a switch, whose default is our reading.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -16,7 +18,10 @@ from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod
+from asyncfl_lite.algorithms.prediction_rows import PredictionRows
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.models.answers import Answers
+from asyncfl_lite.models.descent import Descent, Optimiser
 from asyncfl_lite.simulator.update import Update
 
 
@@ -88,33 +93,34 @@ class FedADT(MixingMethod):
     def distilled(self, student: Tensor, buffers: Tensor | None) -> Tensor:
         """Return ``(d,)`` the student after its passes over the labelled set, with the global model as teacher."""
         chosen, context = self.settings, self.context
-        inputs, _ = context.labelled
-        teacher = context.model.outputs(self.x, inputs, self.buffers)
-        weight = self.kl_weight(self.version)
-        for _ in range(chosen.kd_rounds):
-            order = torch.from_numpy(context.rng.permutation(len(inputs))).to(inputs.device)
-            for batch in order.split(chosen.kd_batch_size):
-                student = student - self.distill_lr * self._gradient(student, buffers, batch, teacher[batch], weight)
-        return student
-
-    def _gradient(
-        self, student: Tensor, buffers: Tensor | None, batch: Tensor, teacher: Tensor, weight: float
-    ) -> Tensor:
-        chosen, context = self.settings, self.context
-        inputs, labels = (part[batch] for part in context.labelled)
-        teacher, right = context.predictions(teacher, inputs), context.answers(labels)
-        _, gradient = context.model.gradient(
+        inputs, labels = context.labelled
+        (outputs,) = context.compute(Answers(context.model, [self.x], inputs, [self.buffers]))
+        teacher, right = context.predictions(outputs, inputs), context.answers(labels)
+        order = np.concatenate([context.rng.permutation(len(inputs)) for _ in range(chosen.kd_rounds)])
+        places = torch.from_numpy(order).to(inputs.device)
+        sizes = [len(batch) for batch in places[: len(inputs)].split(chosen.kd_batch_size)] * chosen.kd_rounds
+        prediction_rows = PredictionRows(context.prediction_counts(inputs))
+        rows = prediction_rows.of(places)
+        descent = Descent(
+            context.model,
             student,
             inputs,
-            lambda outputs: labelled_distillation_loss(
-                context.predictions(outputs, inputs),
-                teacher,
-                right,
-                weight,
+            places,
+            sizes,
+            given=(
+                teacher[rows],
+                right[rows],
+                torch.full(rows.shape, self.kl_weight(self.version), dtype=torch.float64).to(rows.device),
+            ),
+            row_sizes=prediction_rows.sizes(places, sizes),
+            loss=partial(
+                labelled_distillation_loss,  # Eq. 7
                 temperature=chosen.kd_temperature,
                 direction=chosen.kl_dir,
                 times_t2=chosen.kd_t2,
             ),
-            buffers,
+            optimiser=Optimiser("sgd", self.distill_lr),
+            predictions=context.predictions,
+            buffers=buffers,
         )
-        return gradient
+        return context.compute(descent).x

@@ -7,20 +7,22 @@ probabilities, Adam's state) is a switch, whose default is our reading.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
-from asyncfl_lite.algorithms.losses import uncertainty_aware_loss, uncertainty_weight
+from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
+from asyncfl_lite.algorithms.prediction_rows import PredictionRows
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
+from asyncfl_lite.models.answers import Answers
+from asyncfl_lite.models.descent import Descent, Optimiser
 from asyncfl_lite.simulator.update import Update
 
 
@@ -28,9 +30,9 @@ from asyncfl_lite.simulator.update import Update
 class FedEcho(FedBuff):
     """FedBuff, then distillation from every client's latest predictions (FedEcho Alg. 1).
 
-    Each update rebuilds its client's model, whose logits on a small unlabelled set replace those stored
-    for that client. After each aggregation the global model takes a few steps towards the mean of all
-    stored logits, so that what a straggler predicted still counts long after its parameters are out of date.
+    Each update rebuilds its client's model, whose logits on a small unlabelled set replace those stored for that client
+    by the time that the buffer is full. After each aggregation the global model takes a few steps towards the mean of
+    all stored logits, so that what a straggler predicted still counts long after its parameters are out of date.
 
     Attributes:
         logits: client -> ``(m, C)`` its latest logits, one row per prediction (per sample, or per token that
@@ -44,6 +46,7 @@ class FedEcho(FedBuff):
     family = "distilling"
     models_stored = "2"
     keeps_versions = True
+    also_stored = "the buffer's models until they predict"
     logits_stored = "N * U"  # times the tokens that count, where samples are sequences
     state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
@@ -83,39 +86,47 @@ class FedEcho(FedBuff):
         self.last_weight = float("nan")
         self._adam: tuple[Tensor, Tensor, int] | None = None
         self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
-        self._counts = self.context.prediction_counts(self._inputs)
-        self._ends = self._counts.cumsum(0)
-        self._num_predictions = int(self._counts.sum())
-        self._one_each = bool((self._counts == 1).all())
+        self._rows = PredictionRows(self.context.prediction_counts(self._inputs))
+
+    @property
+    def logits(self) -> dict[int, Tensor]:
+        """What every client's latest model predicts; those of models that have come since are computed now."""
+        if self._heard:
+            heard, self._heard = self._heard, {}
+            found = dict(zip(heard, self._predictions(list(heard.values())), strict=True))
+            kept = {client: rows for client, rows in self._logits.items() if client not in heard}
+            finite = {client: rows for client, rows in found.items() if torch.isfinite(rows).all()}
+            self._logits = {**kept, **finite}  # a new mapping, so that a saved state stays as it was
+        return self._logits
+
+    @logits.setter
+    def logits(self, logits: dict[int, Tensor]) -> None:
+        self._logits, self._heard = logits, {}
 
     def on_receive(self, update: Update) -> bool:
-        """Store what this client predicts, then go on as FedBuff.
+        """Take up this client's model, whose predictions are computed with those of the whole buffer; then go on as
+        FedBuff.
 
         Predictions that are not finite (the client's model overflows) are dropped: the client has none until its next
         report.
         """
-        logits = self._predictions(self.start_of(update) + update.delta, update.buffers)
-        others = {client: stored for client, stored in self.logits.items() if client != update.client}
-        heard = {update.client: logits} if torch.isfinite(logits).all() else {}
-        self.logits = {**others, **heard}  # a new mapping, so that a saved state stays as it was
+        self._heard = {**self._heard, update.client: (self.start_of(update) + update.delta, update.buffers)}
         return super().on_receive(update)
 
-    def _predictions(self, x: Tensor, buffers: Tensor | None) -> Tensor:
-        """Return a model's ``(m, C)`` predictions on the unlabelled set; all other outputs are dropped at once."""
-        model, context = self.context.model, self.context
-        batches = self._inputs.split(len(self._inputs) if self._one_each else self.settings.distill_batch_size)
-        rows = torch.cat([context.predictions(model.outputs(x, batch, buffers), batch) for batch in batches])
-        if len(rows) != (count := self._num_predictions):
-            raise ConfigError(f"prediction_counts: must count the rows of predictions, {len(rows)}, got {count} in all")
+    def _predictions(self, models: Sequence[tuple[Tensor, Tensor | None]]) -> list[Tensor]:
+        """Return several models' ``(m, C)`` predictions on the unlabelled set; other outputs are dropped at once."""
+        context, (xs, buffers) = self.context, zip(*models, strict=True)
+        size = len(self._inputs) if self._rows.one_each else self.settings.distill_batch_size
+        found = []
+        for inputs in self._inputs.split(size):
+            outputs = context.compute(Answers(context.model, xs, inputs, buffers))
+            found.append([context.predictions(own, inputs) for own in outputs])
+        rows = [torch.cat(batches) for batches in zip(*found, strict=True)]
+        if any(len(own) != self._rows.total for own in rows):
+            raise ConfigError(
+                f"prediction_counts: must count the rows of predictions, {len(rows[0])}, got {self._rows.total} in all"
+            )
         return rows
-
-    def _rows(self, batch: Tensor) -> Tensor:
-        """Return the places of a minibatch's predictions among those of the whole set, given its ``(b,)`` samples."""
-        if self._one_each:
-            return batch
-        counts = self._counts[batch]
-        before = self._ends[batch] - counts.cumsum(0)  # a sample's first place, less its rows' first in the batch
-        return before.repeat_interleave(counts) + torch.arange(int(counts.sum()), device=batch.device)
 
     def _teacher(self) -> Tensor:
         """Return the ``(m, C)`` probabilities of all clients together (Alg. 1, line 13; see :func:`mean_teacher`).
@@ -131,51 +142,49 @@ class FedEcho(FedBuff):
     def after_step(self, x: Tensor) -> Tensor:
         """Distil every client's latest logits into the aggregated model (Alg. 1, lines 12 to 17)."""
         chosen = self.settings
-        if not (self.moves_by_itself and self.logits):
+        if not (self.logits and self.moves_by_itself):  # which empties the buffer of models in any case
             return x
         teacher = self._teacher()
-        student, weight = x.clone(), None
+        places, sizes = self._minibatches()
+        rows, row_sizes = self._rows.of(places), self._rows.sizes(places, sizes)
+        weight = self._weight(uncertainty(teacher)[rows], row_sizes)
         frozen = self.bn_mode == "freeze" and self.buffers is not None
-        buffers = self.buffers.clone() if frozen else self.buffers  # training mode writes into what it is given
-        step = self._optimiser(student)
-        for batch in self._batches():
-            gradient, weight = self._gradient(student, buffers, batch, teacher[self._rows(batch)])
-            step(student, gradient)
-        self.last_weight = float(weight.mean())  # only of the last minibatch: float() waits for the device
-        if isinstance(step, Adam) and chosen.adam_state == "persist":
-            self._adam = step.state()
+        descent = Descent(
+            self.context.model,
+            x,
+            self._inputs,
+            places,
+            sizes,
+            given=(teacher[rows], weight),
+            row_sizes=row_sizes,
+            loss=uncertainty_aware_loss,  # Eq. 3
+            optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
+            predictions=self.context.predictions,
+            buffers=self.buffers.clone() if frozen else self.buffers,  # training mode writes into what it is given
+            train=chosen.distill_bn == "train",
+            adam=self._adam,
+        )
+        student, adam = self.context.compute(descent)
+        self.last_weight = float(weight.split(row_sizes)[-1].mean())
+        if chosen.adam_state == "persist":
+            self._adam = adam
         return student if torch.isfinite(student).all() else x  # a model that overflows must not be lost for good
 
-    def _gradient(
-        self, student: Tensor, buffers: Tensor | None, batch: Tensor, teacher: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the clipped gradient of Eq. 3 on one minibatch, and the mixing weight α."""
-        chosen, inputs, rows = self.settings, self._inputs[batch], self.context.predictions
-        weight = uncertainty_weight(teacher, chosen.alpha_min, chosen.alpha_max, chosen.alpha_scope)
-        _, gradient = self.context.model.gradient(
-            student,
-            inputs,
-            lambda outputs: uncertainty_aware_loss(rows(outputs, inputs), teacher, weight),
-            buffers,
-            train=chosen.distill_bn == "train",
-        )
-        return gradient if chosen.clip is None else clipped_to(gradient, chosen.clip), weight
+    def _weight(self, share: Tensor, sizes: Sequence[int]) -> Tensor:
+        """Return every row's α (Eq. 4), given the teacher's ``(r,)`` uncertainties and minibatches' numbers of rows."""
+        chosen = self.settings
+        if chosen.alpha_scope == "batch":
+            alike = len(set(sizes)) == 1
+            means = share.view(-1, sizes[0]).mean(-1) if alike else torch.stack([s.mean() for s in share.split(sizes)])
+            share = means.repeat_interleave(torch.tensor(sizes, device=share.device))
+        return between(chosen.alpha_min, chosen.alpha_max, share)
 
-    def _batches(self) -> Iterator[Tensor]:
-        """Yield the minibatches of one distillation: Q passes over the shuffled set, or Q batches."""
+    def _minibatches(self) -> tuple[Tensor, list[int]]:
+        """Return the places of one distillation's samples and the sizes of its minibatches: Q passes, or Q of them."""
         chosen, count = self.settings, len(self._inputs)
-        a_pass = 1 if chosen.distill_unit == "steps" else math.ceil(count / chosen.distill_batch_size)
-        return itertools.islice(self._shuffled(count), chosen.distill_q * a_pass)
-
-    def _shuffled(self, count: int) -> Iterator[Tensor]:
-        while True:
-            order = torch.from_numpy(self.context.rng.permutation(count)).to(self._inputs.device)
-            yield from order.split(self.settings.distill_batch_size)
-
-    def _optimiser(self, student: Tensor) -> Step:
-        if self.settings.distill_opt == "sgd":
-            return sgd(self.settings.distill_lr)
-        adam = Adam(student, self.settings.distill_lr)
-        if self._adam is not None:
-            adam.restore(self._adam)
-        return adam
+        a_pass = [len(batch) for batch in torch.arange(count).split(chosen.distill_batch_size)]
+        steps = chosen.distill_q if chosen.distill_unit == "steps" else chosen.distill_q * len(a_pass)
+        passes = math.ceil(steps / len(a_pass))
+        sizes = (a_pass * passes)[:steps]
+        order = np.concatenate([self.context.rng.permutation(count) for _ in range(passes)])
+        return torch.from_numpy(order[: sum(sizes)]).to(self._inputs.device), sizes

@@ -1,7 +1,7 @@
 """Losses by which one model learns from others' predictions.
 
-All work on logits of shape ``(n, C)`` and use natural logarithms. Teachers are constants: no gradient
-flows into them.
+All work on logits of shape ``(n, C)``, or on several models' side by side, ``(G, n, C)``, and use natural logarithms.
+Teachers are constants: no gradient flows into them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
     return (torch.xlogy(target, target) - target * logits.log_softmax(-1)).sum(-1)
 
 
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross entropies ``(…, n)`` of ``(…, n, C)`` logits with the ``(…, n)`` int64 right classes."""
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten(), reduction="none")
+    return losses.view(labels.shape)
+
+
 def entropy(probabilities: Tensor) -> Tensor:
     """Return the ``(n,)`` entropies, in nats, of ``(n, C)`` probabilities."""
     return -torch.xlogy(probabilities, probabilities).sum(-1)
@@ -44,6 +50,16 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
     return logits.softmax(-1).mean(0)
 
 
+def uncertainty(probabilities: Tensor) -> Tensor:
+    """Return ``(…, n)`` entropies of ``(…, n, C)`` probabilities, as shares of the largest that C classes can have."""
+    return entropy(probabilities) / math.log(probabilities.shape[-1])
+
+
+def between(low: float, high: float, share: Tensor) -> Tensor:
+    """Return the numbers that lie so far, 0 to 1, between ``low`` and ``high``."""
+    return share * high + (1.0 - share) * low
+
+
 def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal["batch", "sample"] = "batch") -> Tensor:
     """Return FedEcho's mixing weight α (Eq. 4): ``low`` for a certain teacher, ``high`` for a uniform one.
 
@@ -55,29 +71,27 @@ def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal[
     Returns:
         ``()`` or ``(n,)``.
     """
-    normalised = entropy(teacher) / math.log(teacher.shape[-1])
-    if scope == "batch":
-        normalised = normalised.mean()
-    return normalised * high + (1.0 - normalised) * low
+    share = uncertainty(teacher)
+    return between(low, high, share.mean(-1) if scope == "batch" else share)
 
 
 def uncertainty_aware_loss(logits: Tensor, teacher: Tensor, weight: Tensor | float) -> Tensor:
     """Return FedEcho's loss (Eq. 3), the mean of ``α KL(p ‖ σ(ŷ)) + (1 - α) CE(ŷ, argmax p)``.
 
     Args:
-        logits: ``(n, C)`` the student's ŷ.
-        teacher: ``(n, C)`` probabilities p.
-        weight: α, a scalar or ``(n,)``.
+        logits: ``(…, n, C)`` the student's ŷ.
+        teacher: ``(…, n, C)`` probabilities p.
+        weight: α, a scalar or ``(…, n)``.
     """
-    hard = torch.nn.functional.cross_entropy(logits, teacher.argmax(-1), reduction="none")
-    return (weight * kl_divergence(teacher, logits) + (1.0 - weight) * hard).mean()
+    hard = cross_entropy(logits, teacher.argmax(-1))
+    return (weight * kl_divergence(teacher, logits) + (1.0 - weight) * hard).mean(-1)
 
 
 def labelled_distillation_loss(
     logits: Tensor,
     teacher: Tensor,
     labels: Tensor,
-    weight: float,
+    weight: float | Tensor,
     *,
     temperature: float = 1.0,
     direction: Literal["forward", "reverse"] = "forward",
@@ -86,10 +100,10 @@ def labelled_distillation_loss(
     """Return FedADT's loss (Eq. 7), the mean of ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``.
 
     Args:
-        logits: ``(n, C)`` the student's z_C.
-        teacher: ``(n, C)`` logits z_S of the teacher.
-        labels: ``(n,)`` int64 classes y.
-        weight: α̃.
+        logits: ``(…, n, C)`` the student's z_C.
+        teacher: ``(…, n, C)`` logits z_S of the teacher.
+        labels: ``(…, n)`` int64 classes y.
+        weight: α̃, a number or ``(…, n)``, in double precision.
         temperature: T of both softmax functions in the first term; the second has none.
         direction: ``forward`` as above; ``reverse`` for KL(σ(z_C/T) ‖ σ(z_S/T)).
         times_t2: multiply the first term by T².
@@ -100,16 +114,16 @@ def labelled_distillation_loss(
         kl = kl_divergence((logits / temperature).softmax(-1), teacher / temperature)
     if times_t2:
         kl = kl * temperature**2
-    hard = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
-    return (weight * kl + (1.0 - weight) * hard).mean()
+    exact = torch.as_tensor(weight, dtype=torch.float64)  # 1 - α̃ is rounded once
+    return (exact.to(kl) * kl + (1.0 - exact).to(kl) * cross_entropy(logits, labels)).mean(-1)
 
 
 def multi_teacher_loss(logits: Tensor, teachers: Tensor, temperature: float = 1.0) -> Tensor:
     """Return FedRevive's L_KD (§2.2, step 4): ``KL(σ(teacher / T) ‖ σ(student / T)) T²``, averaged.
 
     Args:
-        logits: ``(K, b, C)`` the student's, on each of K teachers' own minibatch of b inputs.
-        teachers: ``(K, b, C)`` logits of each teacher on its minibatch.
+        logits: ``(…, n, C)`` the student's, on n inputs, those of all teachers' minibatches.
+        teachers: ``(…, n, C)`` logits of each minibatch's teacher.
         temperature: T. The factor T² is that of the authors' code; the paper, which has none, prints T = 1.
     """
-    return kl_divergence((teachers / temperature).softmax(-1), logits / temperature).mean() * temperature**2
+    return kl_divergence((teachers / temperature).softmax(-1), logits / temperature).mean(-1) * temperature**2

@@ -20,9 +20,9 @@ from asyncfl_lite.algorithms.losses import multi_teacher_loss
 from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool, cropped_and_mirrored
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.stacked import outputs_of_all
-from asyncfl_lite.models.steps import Adam, Step, sgd
+from asyncfl_lite.models.descent import Descent, Optimiser
 from asyncfl_lite.simulator.update import Update
 
 SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10
@@ -157,31 +157,34 @@ class MultiTeacher(AFLDW):
         chosen, pool = self.settings, self.pool
         if not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None
-        size, model, by_class = chosen.kd_batch_size, self.context.model, self.context.class_logits
-        places = pool.draw(self.proportions(), chosen.k_kd * size, self.context.rng).to(self.x.device)
-        models = [teacher.x for teacher in self.teachers], [teacher.buffers for teacher in self.teachers]
-        inputs = self.seen_as("distillation")(pool.inputs[places.flatten()]).unflatten(0, places.shape)
-        answers = outputs_of_all(model, *models, inputs)
-        answers = torch.stack([by_class(rows) for rows in answers]).unflatten(1, (chosen.k_kd, size))
-        steps = inputs.unflatten(1, (chosen.k_kd, size)).unbind(1)
-        student, buffers = self.x.clone(), None if self.buffers is None else self.buffers.clone()
-        step = self._optimiser(student)
-        for batches, answer in zip(steps, answers.unbind(1), strict=True):
-            step(student, self._gradient(student, buffers, batches.flatten(0, 1), answer))
-        delta = student - self.x
-        return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
-
-    def _gradient(self, student: Tensor, buffers: Tensor | None, inputs: Tensor, answers: Tensor) -> Tensor:
-        """Return the ``(d,)`` gradient of L_KD in one step."""
-        by_class, temperature = self.context.class_logits, self.settings.kd_temperature
-        loss, gradient = self.context.model.gradient(
-            student,
-            inputs,
-            lambda outputs: multi_teacher_loss(by_class(outputs).view_as(answers), answers, temperature),
-            buffers,
-            train=self.settings.kd_bn == "train",
+        context, count, size = self.context, len(self.teachers), chosen.kd_batch_size
+        drawn = pool.draw(self.proportions(), chosen.k_kd * size, context.rng).to(self.x.device)
+        inputs = self.seen_as("distillation")(pool.inputs[drawn.flatten()])
+        xs, buffers = [teacher.x for teacher in self.teachers], [teacher.buffers for teacher in self.teachers]
+        outputs = context.compute(
+            Answers(context.model, xs, inputs.unflatten(0, drawn.shape), buffers, one_for_all=False)
         )
-        return torch.zeros_like(gradient) if self.settings.spike_guard and self._spikes(float(loss)) else gradient
+        answers = torch.cat([context.class_logits(rows) for rows in outputs])
+        by_step = (
+            torch.arange(len(inputs), device=self.x.device).view(count, chosen.k_kd, size).transpose(0, 1).flatten()
+        )
+        adam = chosen.kd_opt == "adam"
+        descent = Descent(
+            context.model,
+            self.x,
+            inputs,
+            by_step,
+            [count * size] * chosen.k_kd,
+            given=(answers[by_step],),
+            loss=partial(multi_teacher_loss, temperature=chosen.kd_temperature),
+            optimiser=Optimiser(chosen.kd_opt, chosen.kd_lr, chosen.kd_weight_decay if adam else 0.0),
+            predictions=lambda outputs, inputs: context.class_logits(outputs),
+            buffers=None if self.buffers is None else self.buffers.clone(),
+            train=chosen.kd_bn == "train",
+            skips=self._spikes if chosen.spike_guard else None,
+        )
+        delta = context.compute(descent).x - self.x
+        return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 
     def _spikes(self, loss: float) -> bool:
         """Whether a loss is far above the latest ones; if not, count it among them."""
@@ -190,12 +193,6 @@ class MultiTeacher(AFLDW):
             return True
         self.kd_losses = [*latest, loss][-SPIKE_WINDOW:]
         return False
-
-    def _optimiser(self, student: Tensor) -> Step:
-        chosen = self.settings
-        if chosen.kd_opt == "sgd":
-            return sgd(chosen.kd_lr)
-        return Adam(student, chosen.kd_lr, chosen.kd_weight_decay)
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`restore` needs."""

@@ -71,7 +71,6 @@ class Trainer:
         self.seed = seed
         self.cohort = cohort
         self.draws = draws
-        self._architecture = repr(model.module), tuple(model.parameter_slots)
         chain = chain_of(model)
         self._chain_of_images = bool(chain and chain.images)
         self._mixes = chain is not None and not chain.images
@@ -91,7 +90,7 @@ class Trainer:
         if not self.cohort:
             return None
         run = None if self._mixes else id(self)
-        return run, self._architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
+        return run, self.model.architecture, id(self.data.inputs), id(self.data.targets), self.data.augment, self._alike
 
     @property
     def largest_cohort(self) -> int:

@@ -35,6 +35,16 @@ ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigm
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
 
+WRITTEN_OUT = {
+    nn.Linear: None,
+    nn.Identity: lambda gradient, output: gradient,
+    nn.ReLU: lambda gradient, output: torch.ops.aten.threshold_backward(gradient, output, 0),
+    nn.Tanh: torch.ops.aten.tanh_backward,
+    nn.Sigmoid: torch.ops.aten.sigmoid_backward,
+}
+"""Layers whose backward pass is written out: the gradient in their inputs, by that in their outputs, and these."""
+
+
 class Chain(NamedTuple):
     """A model that is a chain: layers on images, a flattening, layers on vectors; either list may be empty."""
 
@@ -48,27 +58,6 @@ def stacked_forward(model: VectorModel) -> Forward:
     if chain is None:
         return _Vectorised(model)
     return _SideBySide(model, chain)
-
-
-@torch.no_grad()
-def outputs_of_all(
-    model: VectorModel, xs: Sequence[Tensor], buffers: Sequence[Tensor | None], inputs: Tensor
-) -> Sequence[Tensor]:
-    """Return the outputs of G models, each on inputs of its own, in evaluation mode and without gradient.
-
-    Args:
-        model: what they have in common.
-        xs: ``(d,)`` parameters of each.
-        buffers: ``(b,)`` running statistics of each, or None.
-        inputs: ``(G, n, …)``.
-
-    Returns:
-        G tensors ``(n, …)``: at once for chains of layers, one after another for others, which gain nothing by it.
-    """
-    chain = chain_of(model)
-    if chain is None or any(given is not None for given in buffers):
-        return [model.outputs(x, rows, own) for x, rows, own in zip(xs, inputs, buffers, strict=True)]
-    return _SideBySide(model, chain)(torch.stack(list(xs)), inputs).unbind()
 
 
 def chain_of(model: VectorModel) -> Chain | None:
@@ -125,17 +114,24 @@ class _SideBySide:
         self.sizes = [slot.stop - slot.start for slot in model.parameter_slots]
         self.shapes = [(-1, *slot.shape) for slot in model.parameter_slots]
 
+        self.written_out = not chain.images and all(type(layer) in WRITTEN_OUT for layer in chain.vectors)
+
+    def parts(self, x: Tensor) -> list[Tensor]:
+        """Return the ``(G, …)`` parameters of layers, views of the ``(G, d)`` vectors."""
+        split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
+        return [part.view(shape) for part, shape in split]
+
     def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
-        count = len(x)
-        split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
-        parts = iter([part.view(shape) for part, shape in split])
+        count, parts = len(x), iter(self.parts(x))
         if self.chain.images:
             h = inputs.transpose(0, 1).flatten(1, 2).to(memory_format=torch.channels_last)
             for layer in self.chain.images:  # on (B, G · channels, height, width)
                 h = _side_by_side(layer, h, _own(layer, parts), count)
             inputs = h.unflatten(1, (count, -1)).transpose(0, 1)
         h = inputs.flatten(2)
+        if self.written_out and not (h.requires_grad or torch.is_autocast_enabled(h.device.type)):
+            return _WrittenOut.apply(x, h, self)
         for layer in self.chain.vectors:  # on (G, B, features)
             if type(layer) is not nn.Dropout:
                 h = _side_by_side(layer, h, _own(layer, parts), count)
@@ -165,6 +161,46 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
         weight, bias = (None if part is None else part.flatten() for part in own)
         return functional.group_norm(h, count * layer.num_groups, weight, bias, layer.eps)
     return layer(h)
+
+
+class _WrittenOut(torch.autograd.Function):
+    """A chain of linear layers and what stands between them, side by side, its backward pass written out.
+
+    Autograd takes the same operations, so the bits are the same, and as long again to find out which.
+    """
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, x: Tensor, h: Tensor, chain: _SideBySide) -> Tensor:
+        """Return ``(G, B, C)`` outputs for ``x (G, d)`` and ``h (G, B, features)``."""
+        parts, kept = iter(chain.parts(x)), []
+        for layer in chain.chain.vectors:
+            if type(layer) is nn.Linear:
+                weight, bias = _own(layer, parts)
+                kept += [h, weight]
+                turned = weight.transpose(1, 2)
+                h = torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
+            else:
+                h = layer(h)
+                kept.append(h)
+        ctx.save_for_backward(*kept)
+        ctx.layers = chain.chain.vectors
+        return h
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Return the ``(G, d)`` gradient in ``x``, given ``(G, B, C)`` that of the outputs."""
+        kept, found = list(ctx.saved_tensors), []
+        for layer in reversed(ctx.layers):
+            if type(layer) is not nn.Linear:
+                gradient = WRITTEN_OUT[type(layer)](gradient, kept.pop())
+                continue
+            weight, h = kept.pop(), kept.pop()
+            if layer.bias is not None:
+                found.append(gradient.sum(1))
+            found.append(torch.bmm(gradient.transpose(1, 2), h).flatten(1))
+            if kept:
+                gradient = torch.bmm(gradient, weight)
+        return torch.cat(found[::-1], 1), None, None
 
 
 class _StackedLinear(torch.autograd.Function):

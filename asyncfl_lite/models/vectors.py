@@ -14,7 +14,8 @@ writes into the ``buffers`` that it is given.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -84,6 +85,11 @@ class VectorModel:
     def module(self) -> nn.Module:
         """The module that calls go through, in whatever state; its values come from outside. For hooks only."""
         return self._module
+
+    @cached_property
+    def architecture(self) -> Hashable:
+        """Equal for models that compute the same of the same vectors, if no parameter is constant."""
+        return repr(self._module), tuple(self.parameter_slots)
 
     @property
     def num_parameters(self) -> int:

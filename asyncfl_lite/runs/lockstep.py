@@ -1,21 +1,27 @@
-"""Several runs at once: each goes on until it needs jobs trained, and all these jobs share cohorts.
+"""Several runs at once: each goes on until it needs something computed, and what is of a kind is computed together.
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
-little longer than one run's. Every run has its own clock, server and random streams, so its schedule is exactly
-that of the run alone. So are its numbers where a product of matrices has the same bits in any company, as tests demand;
-where a library computes it otherwise, they differ as between two machines (:func:`asyncfl_lite.runs.run.run`).
+little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
+streams, so its schedule is exactly that of the run alone. So are its numbers where a product of matrices has the same
+bits in any company, as tests demand; where a library computes it otherwise, they differ as between two machines
+(:func:`asyncfl_lite.runs.run.run`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
+
+import torch
+from greenlet import getcurrent, greenlet
 
 from asyncfl_lite.base.devices import torch_threads
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.clients.trainer import train_together
+from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
@@ -27,27 +33,56 @@ from asyncfl_lite.tasks import Task
 
 
 class _Course:
-    """One run on its way: its generator, the jobs that it waits for, and what it took so far."""
+    """One run on its way, in a greenlet of its own, which stands still wherever the run needs something computed.
+
+    So a method is written as if it were alone: it asks for a computation in the middle of a line, and goes on there.
+
+    Attributes:
+        jobs: to be trained, for which it waits; None if it does not.
+        request: of its server, for which it waits; None if it does not.
+    """
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.steps = run.simulation.steps()
-        self.jobs: list[Job] | None = None
+        self.jobs: Sequence[Job] | None = None
+        self.request: Request | None = None
         self.server_seconds = 0.0
+        run.compute = self._computed
+        self._greenlet = greenlet(self._go)
+        self._greenlet.gr_context = copy_context()  # it would begin with an empty one
 
-    def advance(self, outcomes: Sequence[Outcome] | None) -> None:
-        """Begin, or go on with these outcomes, until more jobs are needed; ``jobs`` is None at the end."""
+    @property
+    def ended(self) -> bool:
+        """Whether the run is at its end."""
+        return self._greenlet.dead
+
+    def advance(self, answer: Any = None) -> None:
+        """Begin, or go on with what was waited for, until it waits again or is at its end."""
         began = time.process_time()
-        try:
-            if outcomes is None:
-                self.run.begin()
-            self.jobs = next(self.steps) if outcomes is None else self.steps.send(outcomes)
-        except StopIteration:
-            self.jobs = None
-        except StopRun as stop:
-            self.jobs = None
-            self.run.stop(stop)
+        self.jobs = self.request = None
+        self._greenlet.switch(answer)
         self.server_seconds += time.process_time() - began
+
+    def _go(self, _: None) -> None:
+        try:
+            self.run.begin()
+            self.run.simulation.run(self._trained)
+        except StopRun as stop:
+            self.run.stop(stop)
+
+    def _trained(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
+        self.jobs = jobs
+        return self._wait()
+
+    def _computed(self, request: Request) -> Any:
+        if getcurrent() is not self._greenlet:  # somebody looks at the run from outside
+            return fulfilled_now(request)
+        self.request = request
+        return self._wait()
+
+    def _wait(self) -> Any:
+        with torch.enable_grad():  # torch's mode belongs to the thread: others go on in the usual one
+            return self._greenlet.parent.switch()
 
     def result(self, seconds: float) -> Result:
         """Return the result of a run that is at its end, after so many seconds."""
@@ -75,8 +110,8 @@ def run_many(
             that run alone.
 
     Returns:
-        Their results, in order. Timing of a result is the run's own server work and its share, by minibatch
-        steps, of the training that it took part in.
+        Their results, in order. Timing of a result is the run's own work, its share, by minibatch steps, of the
+        training that it took part in, and equal shares of servers' computations.
 
     Raises:
         ConfigError: when there are not as many folders as configurations, all different, or own data too.
@@ -127,16 +162,29 @@ def finish_together(runs: Sequence[Run], ended: Callable[[Run, Result], None] | 
     with saved_when_interrupted(runs) as stops, torch_threads(threads):
         courses = [_Course(run) for run in runs]
         for course in courses:
-            course.advance(None)
+            course.advance()
         while True:
             for place, course in enumerate(courses):
-                if course.jobs is None and place not in results:
+                if course.ended and place not in results:
                     results[place] = course.result(time.perf_counter() - began)
                     if ended is not None:
                         ended(course.run, results[place])
             if len(results) == len(courses):
                 return [results[place] for place in range(len(courses))]
-            _train([course for course in courses if course.jobs is not None], stops)
+            if asking := [course for course in courses if course.request is not None]:
+                _compute(asking)
+            else:  # all wait for clients, where they can be saved
+                _train([course for course in courses if course.jobs is not None], stops)
+
+
+def _compute(asking: Sequence[_Course]) -> None:
+    """Compute what servers ask for, and let each go on."""
+    began = time.process_time()
+    results = fulfilled([course.request for course in asking])
+    spent = time.process_time() - began
+    for course, result in zip(asking, results, strict=True):
+        course.server_seconds += spent / len(asking)
+        course.advance(result)
 
 
 def _train(waiting: Sequence[_Course], stops: Stops) -> None:

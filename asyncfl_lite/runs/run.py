@@ -23,6 +23,7 @@ from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import initial_model
+from asyncfl_lite.models.requests import Request, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, load_task, make_simulation, servers_own
 from asyncfl_lite.runs.checkpoints import (
     check_place,
@@ -171,6 +172,7 @@ class Run:
         identity: what a checkpoint must have in common with it, see :func:`.identity_of`.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
+        compute: returns what the server asks for; replaced where several runs wait for each other.
         curve_rows: the rows of its curve so far.
         stopped: why a callback stopped it, or None.
     """
@@ -204,6 +206,7 @@ class Run:
         places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
         self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None
         self.model, draws, cohort = fit_model(config, self.task, self.parts, self._initial_model())
+        self.compute: Callable[[Request], Any] = fulfilled_now
         self.algorithm = config.make_algorithm()
         self._start_algorithm()
         self.trainer = self._make_trainer(draws, cohort)
@@ -247,6 +250,7 @@ class Run:
             prediction_counts=self.task.prediction_counts,
             answers=self.task.answers,
             class_logits=self.task.class_logits,
+            compute=lambda request: self.compute(request),
         )
         mask = self.model.variance_mask.to(x0.device)
         with written_as(settings=self.config.settings):

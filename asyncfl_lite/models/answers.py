@@ -1,0 +1,81 @@
+"""What models answer to inputs: those of one server, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import torch
+from torch import Tensor
+
+from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.vectors import VectorModel
+
+MODELS_AT_ONCE = 16
+"""Models in one computation: the activations of more leave a processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A request: the outputs of K models in evaluation mode, without gradient.
+
+    Attributes:
+        model: what the models have in common.
+        xs: ``(d,)`` parameters of each.
+        inputs: ``(n, …)`` that all of them get, or ``(K, n, …)``, each model's own.
+        buffers: ``(b,)`` running statistics of each, or None.
+        batch_size: inputs of one model at a time.
+
+    Its result is a list of K tensors ``(n, …)``.
+    """
+
+    model: VectorModel
+    xs: Sequence[Tensor]
+    inputs: Tensor
+    buffers: Sequence[Tensor | None]
+    one_for_all: bool = True
+    batch_size: int = 500
+
+    @property
+    def shared(self) -> Hashable:
+        """Chains of layers on vectors go side by side; other models' bits may depend on their company."""
+        chain = chain_of(self.model)
+        if chain is None or chain.images or any(given is not None for given in self.buffers):
+            return None
+        inputs = self.inputs if self.one_for_all else self.inputs[0]
+        return self.model.architecture, inputs.shape, inputs.dtype, inputs.device, self.batch_size
+
+    @property
+    def _own_inputs(self) -> Sequence[Tensor]:
+        return [self.inputs] * len(self.xs) if self.one_for_all else self.inputs.unbind()
+
+    def alone(self) -> list[Tensor]:
+        """Return the outputs, one model after another, or at once for chains that work on images."""
+        if not self.one_for_all and chain_of(self.model) is not None and all(given is None for given in self.buffers):
+            with torch.no_grad():
+                return list(stacked_forward(self.model)(torch.stack(list(self.xs)), self.inputs))
+        own = zip(self.xs, self._own_inputs, self.buffers, strict=True)
+        return [self.model.outputs(x, inputs, buffers, self.batch_size) for x, inputs, buffers in own]
+
+    @classmethod
+    @torch.no_grad()
+    def together(cls, requests: Sequence[Answers]) -> list[list[Tensor]]:
+        """Return the outputs that each request asks for."""
+        forward, size = stacked_forward(requests[0].model), requests[0].batch_size
+        xs = [x for request in requests for x in request.xs]
+        inputs = [own for request in requests for own in request._own_inputs]
+        found: list[Tensor] = []
+        for first in range(0, len(xs), MODELS_AT_ONCE):
+            rows = slice(first, first + MODELS_AT_ONCE)
+            x, own = torch.stack(xs[rows]), _side_by_side(inputs[rows])
+            found += torch.cat([forward(x, batch) for batch in own.split(size, 1)], 1).unbind()
+        bounds = accumulate((len(request.xs) for request in requests), initial=0)
+        return [found[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _side_by_side(inputs: Sequence[Tensor]) -> Tensor:
+    """Return ``(K, n, …)``, without a copy where all are one."""
+    if all(own is inputs[0] for own in inputs):
+        return inputs[0].expand(len(inputs), *inputs[0].shape)
+    return torch.stack(list(inputs))

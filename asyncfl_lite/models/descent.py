@@ -1,0 +1,194 @@
+"""A model's way down a loss, minibatch by minibatch: of one server's model, or of several servers' side by side.
+
+Every row of a ``(G, d)`` matrix is one server's model; all take a step at a time, as clients' models do in a cohort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
+from asyncfl_lite.models.vectors import VectorModel
+
+AdamState = tuple[Tensor, Tensor, int]
+"""``(d,)`` both running averages, and how many steps they are of."""
+
+
+class Optimiser(NamedTuple):
+    """How gradients become steps.
+
+    Attributes:
+        kind: Adam (0.9, 0.999, 1e-8), or plain steps.
+        lr: learning rate.
+        weight_decay: L2 in the gradient.
+        clip: the largest global L2 norm of a gradient, or None.
+    """
+
+    kind: Literal["adam", "sgd"]
+    lr: float
+    weight_decay: float = 0.0
+    clip: float | None = None
+
+
+class Descended(NamedTuple):
+    """Where a descent led.
+
+    Attributes:
+        x: ``(d,)`` the parameters.
+        adam: Adam's state at the end, or None for plain steps.
+    """
+
+    x: Tensor
+    adam: AdamState | None
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """A request: gradient steps of one model, each on its minibatch.
+
+    Attributes:
+        model: what turns parameters into outputs.
+        start: ``(d,)`` the parameters that it begins with; they stay as they are.
+        inputs: ``(n, …)`` all inputs.
+        places: ``(s,)`` int64 into ``inputs``, of all minibatches one after another.
+        sizes: how many of them each minibatch has.
+        given: tensors ``(r, …)``, what the loss compares predictions with: their r rows, of all minibatches.
+        row_sizes: how many rows each minibatch has; None for one per input.
+        loss: ``(predictions (…, b, C), *given (…, b, …)) -> (…,)``: means over minibatches. A function of a module, or
+            a :class:`~functools.partial` of one with plain settings.
+        optimiser: how steps are taken.
+        predictions: ``(outputs, inputs) -> (b, C)`` the rows in a minibatch's outputs.
+        buffers: ``(b,)`` running statistics, or None; training mode writes into them.
+        train: whether BatchNorm and dropout act as in training.
+        adam: the state that Adam goes on from; None to begin anew.
+        skips: called with every step's loss; where it is true, the step's gradient counts as zero.
+
+    Its result is a :class:`Descended`.
+    """
+
+    model: VectorModel
+    start: Tensor
+    inputs: Tensor
+    places: Tensor
+    sizes: Sequence[int]
+    given: Sequence[Tensor]
+    loss: Callable[..., Tensor]
+    optimiser: Optimiser
+    row_sizes: Sequence[int] | None = None
+    predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
+    buffers: Tensor | None = None
+    train: bool = False
+    adam: AdamState | None = None
+    skips: Callable[[float], bool] | None = None
+
+    @property
+    def shared(self) -> Hashable:
+        """Chains of layers on vectors go side by side; other models' bits may depend on their company."""
+        chain = chain_of(self.model)
+        if chain is None or chain.images or self.buffers is not None or self.skips is not None:
+            return None
+        if self.train and any(type(layer) is nn.Dropout for layer in chain.vectors):
+            return None
+        loss, kind = self.loss, self.optimiser
+        named = (loss.func, tuple(sorted(loss.keywords.items()))) if isinstance(loss, partial) else loss
+        return (
+            self.model.architecture,
+            (self.start.dtype, self.start.device, self.inputs.shape[1:]),
+            named,
+            kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps take a column of rates
+            (tuple(self.sizes), self.row_sizes and tuple(self.row_sizes)),
+            tuple((given.shape, given.dtype) for given in self.given),
+            self.adam and self.adam[2],
+        )
+
+    def alone(self) -> Descended:
+        """Take the steps by the model's own forward pass."""
+        x, step = self.start.clone(), _Stepping([self])
+        parts = (self.places.split(self.sizes), *(rows.split(self.row_sizes or self.sizes) for rows in self.given))
+        for places, *given in zip(*parts, strict=True):
+            inputs = self.inputs[places]
+            loss, gradient = self.model.gradient(
+                x,
+                inputs,
+                lambda outputs, inputs=inputs, given=given: self.loss(self.predictions(outputs, inputs), *given),
+                self.buffers,
+                train=self.train,
+            )
+            if self.skips is not None and self.skips(float(loss)):
+                gradient = torch.zeros_like(gradient)
+            step(x[None], gradient[None])
+        return step.descended(x[None])[0]
+
+    @classmethod
+    def together(cls, requests: Sequence[Descent]) -> list[Descended]:
+        """Take all requests' steps side by side."""
+        first = requests[0]
+        forward, x, step = (
+            stacked_forward(first.model),
+            torch.stack([one.start for one in requests]),
+            _Stepping(requests),
+        )
+        pool, places = _pooled(requests)
+        together = [torch.stack(same) for same in zip(*(one.given for one in requests), strict=True)]
+        rows = [same.split(first.row_sizes or first.sizes, 1) for same in together]
+        for chosen, *given in zip(places.split(first.sizes, 1), *rows, strict=True):
+            inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
+            point = x.detach().requires_grad_()
+            predictions = _predictions(requests, forward(point, inputs), inputs)
+            losses = first.loss(predictions, *given)
+            (gradient,) = torch.autograd.grad(losses.sum(), point)
+            step(x, gradient)
+        return step.descended(x)
+
+
+def _pooled(requests: Sequence[Descent]) -> tuple[Tensor, Tensor]:
+    """Return the inputs that requests have between them, and ``(G, s)`` the places of theirs in it."""
+    pools = {id(one.inputs): one.inputs for one in requests}
+    places = torch.stack([one.places for one in requests])
+    if len(pools) == 1:
+        return requests[0].inputs, places
+    begins, total = {}, 0
+    for name, inputs in pools.items():
+        begins[name], total = total, total + len(inputs)
+    shift = torch.tensor([begins[id(one.inputs)] for one in requests], device=places.device)
+    return torch.cat(list(pools.values())), places + shift[:, None]
+
+
+def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:
+    """Return the ``(G, b, C)`` predictions in a minibatch's outputs, as each request has them."""
+    own = outputs.unbind()
+    found = [one.predictions(*pair) for one, *pair in zip(requests, own, inputs.unbind(), strict=True)]
+    return outputs if all(rows is out for rows, out in zip(found, own, strict=True)) else torch.stack(found)
+
+
+class _Stepping:
+    """The steps of several requests whose optimisers are of a kind, on a matrix with a row for each."""
+
+    def __init__(self, requests: Sequence[Descent]) -> None:
+        kind, like = requests[0].optimiser, torch.stack([one.start for one in requests])
+        self.clip, self.adam = kind.clip, None
+        if kind.kind == "sgd":
+            self.step: Step = sgd(like.new_tensor([one.optimiser.lr for one in requests])[:, None], kind.weight_decay)
+            return
+        self.step = self.adam = Adam(like, kind.lr, kind.weight_decay)
+        if requests[0].adam is not None:
+            mean, square, counts = zip(*(one.adam for one in requests), strict=True)
+            self.adam.restore((torch.stack(mean), torch.stack(square), counts[0]))
+
+    def __call__(self, x: Tensor, gradient: Tensor) -> None:
+        """Step ``(G, d)`` in place."""
+        self.step(x, gradient if self.clip is None else clipped_to(gradient, self.clip))
+
+    def descended(self, x: Tensor) -> list[Descended]:
+        """Return the results, given the last ``(G, d)``; each is a copy, which begins where vectors begin."""
+        if self.adam is None:
+            return [Descended(row.clone(), None) for row in x]
+        mean, square, count = self.adam.state()
+        return [Descended(row.clone(), (m, s, count)) for row, m, s in zip(x, mean, square, strict=True)]

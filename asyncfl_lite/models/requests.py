@@ -1,0 +1,45 @@
+"""What servers ask to be computed with models, for several of them at once where they ask for the same kind of thing.
+
+A method says what it needs, as in ``context.compute(Descent(…))``, and goes on with the result. Whether that is
+computed at once or waits for other runs' requests is not its business, and makes no difference to the result's bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol, Self
+
+
+class Request(Protocol):
+    """Something to be computed."""
+
+    @property
+    def shared(self) -> Hashable:
+        """What requests must have in common to be computed together; None for those computed by themselves."""
+
+    def alone(self) -> Any:
+        """Return the result of a request that shares nothing."""
+
+    @classmethod
+    def together(cls, requests: Sequence[Self]) -> list[Any]:
+        """Return the results, in order, of requests that share; it may be one alone."""
+
+
+def fulfilled(requests: Sequence[Request]) -> list[Any]:
+    """Return the results of ``requests``, in order; those of a kind are computed together."""
+    results: list[Any] = [None] * len(requests)
+    groups: dict[Hashable, list[int]] = {}
+    for place, request in enumerate(requests):
+        if (shared := request.shared) is None:
+            results[place] = request.alone()
+        else:
+            groups.setdefault((type(request), shared), []).append(place)
+    for (kind, _), places in groups.items():
+        for place, result in zip(places, kind.together([requests[place] for place in places]), strict=True):
+            results[place] = result
+    return results
+
+
+def fulfilled_now(request: Request) -> Any:
+    """Return the result of one request, without waiting for others."""
+    return fulfilled([request])[0]
