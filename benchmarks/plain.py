@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from asyncfl_lite import Config
-from asyncfl_lite.algorithms.synthesis import VectorGenerator
+from asyncfl_lite.algorithms.synthesis import ImageGenerator
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
@@ -136,7 +136,7 @@ def fedadt(config: Config) -> Callable[[], None]:
 
 
 def fedrevive(config: Config) -> Callable[[], None]:
-    """FedRevive, §2, with a generator of vectors; warm-up is left out, so a run should have none."""
+    """FedRevive, §2, with a generator of images; warm-up is left out, so a run should have none."""
     script = Script(config)
     chosen = script.settings
     spec = script.task.input_spec
@@ -179,7 +179,7 @@ def fedrevive(config: Config) -> Callable[[], None]:
 
     def go() -> None:
         versions = [parameters_to_vector(script.initial.parameters()).detach()]
-        generator, teachers = VectorGenerator(spec.shape, chosen.nz, chosen.ngf), deque(maxlen=chosen.num_teachers)
+        generator, teachers = ImageGenerator(spec.shape, chosen.nz, chosen.ngf), deque(maxlen=chosen.num_teachers)
         proxies: dict[int, Tensor] = {}
         pool, classes = torch.zeros(0, *spec.shape), torch.zeros(0, dtype=torch.int64)
         for number, (client, start, staleness) in enumerate(script.arrivals):

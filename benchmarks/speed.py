@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from bare import bare_loop, ratio
+from plain import SCRIPTS
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.runs.results import versions
@@ -92,6 +93,42 @@ def server() -> Iterator[Figure]:
         yield {"name": f"server's share of a run of {method}", "share": share, "seconds": result.timing["cpu_seconds"]}
 
 
+DISTILLING = {
+    "fedecho": {"rounds": 60},
+    "fedadt": {"rounds": 300},
+    "fedrevive": {"rounds": 200, "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1}},
+}
+"""Runs of the methods whose servers distil, the synthesis of FedRevive's from its first update on."""
+
+
+def plain() -> Iterator[Figure]:
+    """Methods whose servers distil, alone and ten seeds at once, over a user's plain script of one run."""
+    for method, settings in DISTILLING.items():
+        config = Config(algorithm=method, **{**FEDECHO, **settings})
+        seeds = [config.with_seed(seed) for seed in range(10)]
+        script = SCRIPTS[method](config)
+        for name, target, ours, count in (
+            ("alone", {"fedecho": 0.9}.get(method), partial(run, config), 1),
+            ("10 seeds", {"fedecho": 0.25, "fedadt": 0.3, "fedrevive": 0.35}[method], partial(run_many, seeds), 10),
+        ):
+            found = ratio(ours, script, pairs=3)
+            found["ratio"] /= count
+            yield {"name": f"{method}, {name}, over its plain script", "target": target, **found}
+    four = [
+        Config(algorithm=method, **{**FEDECHO, "rounds": 100, **settings}, seed=seed)
+        for method, settings in {**DISTILLING, "kuiper": {}}.items()
+        for seed in range(3)
+    ]
+    scripts = [SCRIPTS.get(config.algorithm, bare_loop)(config) for config in four]
+    found = ratio(lambda: run_many(four), lambda: [script() for script in scripts], pairs=3)
+    yield {"name": "4 proposed methods × 3 seeds, over their plain scripts", "target": 0.35, **found}
+    cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=20)
+    seeds = [cnn.with_seed(seed) for seed in range(10)]
+    found = ratio(partial(run_many, seeds), bare_loop(cnn, evaluate=True), pairs=3)
+    found["ratio"] /= len(seeds)
+    yield {"name": "8-16 CNN on 14×14, 10 seeds of FedBuff", "target": 0.35, **found}
+
+
 def clock() -> Iterator[Figure]:
     """Events a second without training; an event is an arrival and the dispatch that follows it."""
     for in_flight in (100, 1_000, 10_000, 100_000, 1_000_000):
@@ -152,6 +189,7 @@ SECTIONS = {
     "middle": middle,
     "large": large,
     "server": server,
+    "plain": plain,
     "clock": clock,
     "memory": memory,
 }

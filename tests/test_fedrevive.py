@@ -349,7 +349,7 @@ def test_the_adversarial_term_waits_for_syntheses_and_not_for_versions(monkeypat
         weights.append(alphas["alpha_adv"])
         return synthesis_loss(*arguments, **alphas)
 
-    monkeypatch.setattr("asyncfl_lite.algorithms.fedrevive.synthesis_loss", noted)
+    monkeypatch.setattr("asyncfl_lite.algorithms.synthesis.request.synthesis_loss", noted)
     server = phased(adversarial_from=3, k_synth=1, freeze_rounds=0, synthesis_only_rounds=0)
     for version in range(9):
         server.receive(update((0.1, 0.2), start_version=version))

@@ -143,22 +143,42 @@ def test_temperature_divides_logits_and_squares_the_loss():
 
 def test_features_count_by_layer_and_by_mean_weight():
     weights = teacher_weights(PROXIES)
-    stored = [torch.zeros(2, 3, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)]
+    stored = torch.zeros(2, 2, 3, dtype=torch.float64)
     layers = [torch.stack([vector(3, 4), vector(0, 5)]), torch.stack([vector(1), vector(-2)])]
-    nothing = [torch.zeros_like(layer) for layer in layers]
+    layers = [torch.stack([layer, torch.zeros_like(layer)]) for layer in layers]  # teacher 2 has nothing
     share = (0.875 + 0.4) / 2  # of teacher 1 in labels 0 and 1
-    l2 = feature_loss([layers, nothing], stored, LABELS, weights)
+    l2 = feature_loss(layers, stored, LABELS, weights)
     assert l2.item() == pytest.approx(share * (5 + 5 + 1 + 2))
-    l2sq = feature_loss([layers, nothing], stored, LABELS, weights, "l2sq")
+    l2sq = feature_loss(layers, stored, LABELS, weights, "l2sq")
     assert l2sq.item() == pytest.approx(share * (25 + 25 + 1 + 4))
-    total = synthesis_loss(TeacherAnswers(TEACHERS, [layers, nothing], stored), None, LABELS, weights, alpha_feat=0.5)
+    total = synthesis_loss(TeacherAnswers(TEACHERS, layers, stored), None, LABELS, weights, alpha_feat=0.5)
     assert total.item() == pytest.approx(0.7900015384 + 0.5 * share * 13)
 
 
+def test_losses_of_several_servers_side_by_side_are_those_of_each():
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(*shape):
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    logits, student, stored = drawn(3, 4, 5, 6), drawn(3, 5, 6), drawn(3, 4, 2, 9)
+    layers = [drawn(3, 4, 2, 7), drawn(3, 4, 2, 2)]
+    labels, weights = torch.randint(6, (3, 5), generator=generator), drawn(3, 4, 6).softmax(1)
+    alphas = {"alpha_feat": 0.3, "alpha_adv": 0.7}
+    for norm in ("l2", "l2sq"):
+        found = synthesis_loss(
+            TeacherAnswers(logits, layers, stored), student, labels, weights, **alphas, feat_norm=norm
+        )
+        for row in range(3):
+            own = TeacherAnswers(logits[row], [layer[row] for layer in layers], stored[row])
+            alone = synthesis_loss(own, student[row], labels[row], weights[row], **alphas, feat_norm=norm)
+            torch.testing.assert_close(found[row], alone)
+
+
 def test_matching_features_give_a_finite_gradient():
-    same = torch.ones(2, 3, requires_grad=True)
-    feature_loss([[same]], [torch.ones(2, 3)], LABELS, torch.ones(1, 3)).backward()
-    assert torch.equal(same.grad, torch.zeros(2, 3))
+    same = torch.ones(1, 2, 3, requires_grad=True)
+    feature_loss([same], torch.ones(1, 2, 3), LABELS, torch.ones(1, 3)).backward()
+    assert torch.equal(same.grad, torch.zeros(1, 2, 3))
 
 
 # Pool

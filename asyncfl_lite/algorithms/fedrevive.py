@@ -8,8 +8,6 @@ of its authors' code, mostly those for CIFAR-10, as defaults. The made-up data i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Literal
 
 import torch
@@ -24,15 +22,15 @@ from asyncfl_lite.algorithms.synthesis import (
     InputMaker,
     Pool,
     SoftPrompts,
+    Synthesis,
     Synthesiser,
-    TeacherAnswers,
+    Terms,
     probe_inputs,
     probed_proportions,
-    synthesis_loss,
     teacher_weights,
 )
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.features import keeps_statistics, outputs_and_statistics, stored_statistics
+from asyncfl_lite.models.features import keeps_statistics, stored_statistics
 from asyncfl_lite.simulator.update import Update
 
 
@@ -176,9 +174,28 @@ class FedRevive(MultiTeacher):
             return
         proportions = self.proportions()
         labels, weights = self._labels(proportions).to(self.x.device), teacher_weights(proportions).to(self.x)
-        latents = self.synthesiser.maker.latents(labels, self.x, self.context.rng)
-        loss = partial(self._loss, labels=labels, weights=weights, seen=self.seen_as("synthesis"))
-        made = self.synthesiser.synthesise(loss, latents, labels)
+        chosen, teachers, context = self.settings, self.teachers, self.context
+        begun = self.synthesiser.syntheses + 1
+        made = context.compute(
+            Synthesis(
+                self.synthesiser,
+                labels,
+                self.synthesiser.maker.latents(labels, self.x, context.rng),
+                context.model,
+                xs=[*(teacher.x for teacher in teachers), self.x],
+                buffers=[*(teacher.buffers for teacher in teachers), self.buffers],
+                stored=[teacher.features for teacher in teachers],
+                weights=weights,
+                terms=Terms(
+                    chosen.alpha_target,
+                    chosen.alpha_feat,
+                    chosen.alpha_adv if begun >= chosen.adversarial_from else 0.0,
+                    chosen.feat_norm,
+                ),
+                class_logits=context.class_logits,
+                seen=self.seen_as("synthesis") if chosen.augment else None,
+            )
+        )
         if made is not None:
             self.pool.add(made, labels)
 
@@ -188,25 +205,6 @@ class FedRevive(MultiTeacher):
         shares = None if uniform else (proportions.mean(0) / proportions.mean(0).sum()).numpy()
         return torch.from_numpy(
             self.context.rng.choice(self.spec.num_classes, size=self.settings.synth_batch_size, p=shares)
-        )
-
-    def _loss(self, inputs: Tensor, labels: Tensor, weights: Tensor, seen: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return L_synth of made-up inputs (Eq. 4), after augmentation; the student is the global model."""
-        chosen, model, by_class = self.settings, self.context.model, self.context.class_logits
-        inputs = seen(inputs)
-        answers = [outputs_and_statistics(model, teacher.x, inputs, teacher.buffers) for teacher in self.teachers]
-        logits, statistics = zip(*answers, strict=True)
-        stored = [teacher.features for teacher in self.teachers]
-        adversarial = chosen.alpha_adv if self.synthesiser.syntheses >= chosen.adversarial_from else 0.0
-        return synthesis_loss(
-            TeacherAnswers(torch.stack([by_class(rows) for rows in logits]), list(statistics), stored),
-            by_class(model(self.x, inputs, self.buffers)) if adversarial else None,
-            labels,
-            weights,
-            alpha_target=chosen.alpha_target,
-            alpha_feat=chosen.alpha_feat,
-            alpha_adv=adversarial,
-            feat_norm=chosen.feat_norm,
         )
 
     def distilled_update(self) -> Tensor | None:

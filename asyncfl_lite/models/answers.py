@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.stacked import chain_of, shared_chain, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS_AT_ONCE = 16
@@ -39,9 +39,8 @@ class Answers:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors go side by side; other models' bits may depend on their company."""
-        chain = chain_of(self.model)
-        if chain is None or chain.images or any(given is not None for given in self.buffers):
+        """Chains of layers on vectors go side by side."""
+        if shared_chain(self.model, *self.buffers) is None:
             return None
         inputs = self.inputs if self.one_for_all else self.inputs[0]
         return self.model.architecture, inputs.shape, inputs.dtype, inputs.device, self.batch_size

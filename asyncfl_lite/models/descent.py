@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.stacked import shared_chain, stacked_forward
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -90,9 +90,9 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors go side by side; other models' bits may depend on their company."""
-        chain = chain_of(self.model)
-        if chain is None or chain.images or self.buffers is not None or self.skips is not None:
+        """Chains of layers on vectors go side by side."""
+        chain = shared_chain(self.model, self.buffers)
+        if chain is None or self.skips is not None:
             return None
         if self.train and any(type(layer) is nn.Dropout for layer in chain.vectors):
             return None

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from asyncfl_lite.models.stacked import hidden_and_outputs
 from asyncfl_lite.models.vectors import VectorModel
 
 NORMALISATIONS = (_BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
@@ -118,6 +119,21 @@ def outputs_and_statistics(
     if seen and look is _of_output:
         seen.popitem()  # the layer that was called last gives the logits
     return outputs, [seen[layer] for layer in layers if layer in seen]
+
+
+def stacked_outputs_and_statistics(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Return what :func:`outputs_and_statistics` does, of several models side by side.
+
+    Args:
+        model: a chain of layers on vectors, see :func:`.shared_chain`.
+        x: ``(G, d)`` parameters.
+        inputs: ``(G, n, …)`` a batch for each.
+
+    Returns:
+        ``(G, n, C)`` outputs, and ``(G, 2, channels)`` means and variances for each layer.
+    """
+    hidden, outputs = hidden_and_outputs(model, x, inputs)
+    return outputs, [torch.stack(torch.var_mean(h, dim=1, correction=0)[::-1], 1) for h in hidden[:-1]]
 
 
 def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:

@@ -78,6 +78,16 @@ def chain_of(model: VectorModel) -> Chain | None:
     return chain if fits else None
 
 
+def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
+    """Return a chain of layers on vectors alone, without running statistics; None for any other model.
+
+    What several such models compute side by side has the bits that each has by itself; of other models that may depend
+    on their company.
+    """
+    chain = chain_of(model)
+    return None if chain is None or chain.images or any(given is not None for given in buffers) else chain
+
+
 def _is_of_images(layer: nn.Module) -> bool:
     """Whether a layer on ``(n, channels, height, width)`` can keep several models' channels apart."""
     if type(layer) is nn.Conv2d:
@@ -138,6 +148,26 @@ class _SideBySide:
             elif draws is not None:
                 h = draws.dropped(h, layer.p)
         return h
+
+
+def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Return what the linear layers of several models give, each ``(G, B, features)``, and the models' ``(G, B, C)``.
+
+    Args:
+        model: a chain of layers on vectors.
+        x: ``(G, d)`` parameters.
+        inputs: ``(G, B, …)``.
+
+    Differentiable in ``x`` and ``inputs``; dropout has no effect.
+    """
+    chain, h, hidden = _SideBySide(model, chain_of(model)), inputs.flatten(2), []
+    parts = iter(chain.parts(x))
+    for layer in chain.chain.vectors:
+        if type(layer) is not nn.Dropout:
+            h = _side_by_side(layer, h, _own(layer, parts), len(x))
+        if type(layer) is nn.Linear:
+            hidden.append(h)
+    return hidden, h
 
 
 def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tensor | None]:
@@ -214,9 +244,10 @@ class _StackedLinear(torch.autograd.Function):
         return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
 
     @staticmethod
-    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Return the gradients in all three, given ``(G, B, out)`` that of the outputs."""
         h, weight = ctx.saved_tensors
-        wants_h, _, wants_bias = ctx.needs_input_grad
+        wants_h, wants_weight, wants_bias = ctx.needs_input_grad
         of_h = torch.bmm(gradient, weight) if wants_h else None
-        return of_h, torch.bmm(gradient.transpose(1, 2), h), gradient.sum(1) if wants_bias else None
+        of_weight = torch.bmm(gradient.transpose(1, 2), h) if wants_weight else None
+        return of_h, of_weight, gradient.sum(1) if wants_bias else None

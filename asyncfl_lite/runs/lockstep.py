@@ -171,10 +171,29 @@ def finish_together(runs: Sequence[Run], ended: Callable[[Run, Result], None] | 
                         ended(course.run, results[place])
             if len(results) == len(courses):
                 return [results[place] for place in range(len(courses))]
-            if asking := [course for course in courses if course.request is not None]:
-                _compute(asking)
-            else:  # all wait for clients, where they can be saved
-                _train([course for course in courses if course.jobs is not None], stops)
+            waiting = _most_wanted([course for course in courses if not course.ended])
+            if waiting[0].request is not None:
+                _compute(waiting)
+                continue
+            try:
+                _train(waiting, stops)
+            except KeyboardInterrupt:
+                _settle(courses)
+                raise
+
+
+def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
+    """Return the courses that wait for what most of them wait for: the others may come to want it too meanwhile."""
+    kinds: dict[type, list[_Course]] = {}
+    for course in courses:
+        kinds.setdefault(type(course.request), []).append(course)  # of None for those that wait for clients
+    return max(kinds.values(), key=len)
+
+
+def _settle(courses: Sequence[_Course]) -> None:
+    """Let servers finish what they are at: a run can be saved only where it waits for clients."""
+    while asking := [course for course in courses if course.request is not None]:
+        _compute(asking)
 
 
 def _compute(asking: Sequence[_Course]) -> None:

@@ -12,6 +12,7 @@ from asyncfl_lite.algorithms.synthesis.losses import (
 from asyncfl_lite.algorithms.synthesis.pool import Pool
 from asyncfl_lite.algorithms.synthesis.prompts import SoftPrompts
 from asyncfl_lite.algorithms.synthesis.proxies import ClassProxies, probe_inputs, probed_proportions, teacher_weights
+from asyncfl_lite.algorithms.synthesis.request import Synthesis, Terms
 from asyncfl_lite.algorithms.synthesis.synthesiser import InputMaker, Synthesiser
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "InputMaker",
     "Pool",
     "SoftPrompts",
+    "Synthesis",
     "Synthesiser",
     "TeacherAnswers",
+    "Terms",
     "VectorGenerator",
     "adversarial_loss",
     "cropped_and_mirrored",

@@ -1,7 +1,7 @@
 """The synthesis loss and its three terms (FedRevive Eq. 4).
 
 K teachers answer B made-up inputs. Every term is a mean over the inputs of a sum over the teachers, each
-weighted by ω̂ of the input's label.
+weighted by ω̂ of the input's label. All of it may be of several servers side by side, in leading dimensions ``…``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from asyncfl_lite.algorithms.losses import kl_divergence
+from asyncfl_lite.algorithms.losses import cross_entropy, kl_divergence
 
 FeatureNorm = Literal["l2", "l2sq"]
 
@@ -23,44 +22,50 @@ class TeacherAnswers:
     """What K teachers say to B inputs.
 
     Attributes:
-        logits: ``(K, B, C)``.
-        statistics: a teacher's φ on the batch, ``(2, channels)`` for each of its layers; empty if not wanted.
-        stored: a teacher's ``(2, F)`` statistics φ̄ on real data.
+        logits: ``(…, K, B, C)``.
+        statistics: for each layer of φ the teachers' ``(…, K, 2, channels)`` on the batch; empty if not wanted.
+        stored: the teachers' ``(…, K, 2, F)`` φ̄ on real data; None if not wanted.
     """
 
     logits: Tensor
-    statistics: list[list[Tensor]]
-    stored: list[Tensor]
+    statistics: list[Tensor]
+    stored: Tensor | None
+
+
+def weights_of(labels: Tensor, weights: Tensor) -> Tensor:
+    """Return ``(…, K, B)`` ω̂ of each input's label, for ``(…, B)`` labels and ``(…, K, C)`` ω̂."""
+    return weights.gather(-1, labels.unsqueeze(-2).expand(*weights.shape[:-1], -1))
 
 
 def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
     """Return L_target: the teachers' weighted cross-entropies with the labels that were asked for.
 
     Args:
-        logits: ``(K, B, C)`` the teachers'.
-        labels: ``(B,)``.
-        weights: ``(K, C)`` ω̂.
+        logits: ``(…, K, B, C)`` the teachers'.
+        labels: ``(…, B)``.
+        weights: ``(…, K, C)`` ω̂.
     """
-    losses = functional.cross_entropy(logits.movedim(-1, 1), labels.expand(len(logits), -1), reduction="none")
-    return (weights[:, labels] * losses).sum(0).mean()
+    losses = cross_entropy(logits, labels.unsqueeze(-2).expand(logits.shape[:-1]))
+    return (weights_of(labels, weights) * losses).sum(-2).mean(-1)
 
 
 def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
     """Return L_adv: less the divergence from teacher to student where both name the same class.
 
     Args:
-        logits: ``(K, B, C)`` the teachers'.
-        student: ``(B, C)`` the global model's.
-        labels: ``(B,)``.
-        weights: ``(K, C)`` ω̂.
+        logits: ``(…, K, B, C)`` the teachers'.
+        student: ``(…, B, C)`` the global model's.
+        labels: ``(…, B)``.
+        weights: ``(…, K, C)`` ω̂.
     """
+    student = student.unsqueeze(-3)
     agree = logits.argmax(-1) == student.argmax(-1)
     divergence = kl_divergence(logits.softmax(-1), student)
-    return -(weights[:, labels] * agree * divergence).sum(0).mean()
+    return -(weights_of(labels, weights) * agree * divergence).sum(-2).mean(-1)
 
 
 def feature_loss(
-    statistics: list[list[Tensor]], stored: list[Tensor], labels: Tensor, weights: Tensor, norm: FeatureNorm = "l2"
+    statistics: list[Tensor], stored: Tensor, labels: Tensor, weights: Tensor, norm: FeatureNorm = "l2"
 ) -> Tensor:
     """Return L_feat: how far the batch's features lie from those of real data.
 
@@ -68,28 +73,22 @@ def feature_loss(
     mean weight over the batch.
 
     Args:
-        statistics: for each of K teachers, ``(2, channels)`` for each of its layers.
-        stored: for each teacher ``(2, F)``.
-        labels: ``(B,)``.
-        weights: ``(K, C)`` ω̂.
+        statistics: for each layer, K teachers' ``(…, K, 2, channels)``.
+        stored: ``(…, K, 2, F)``.
+        labels: ``(…, B)``.
+        weights: ``(…, K, C)`` ω̂.
         norm: ``l2``, the sum over layers of the norms of the means' and of the variances' differences (the
             authors' code), or ``l2sq``, the square of the norm of everything (the paper).
     """
-    shares = weights[:, labels].mean(-1)
-    return sum(
-        share * _distance(layers, target, norm)
-        for share, layers, target in zip(shares, statistics, stored, strict=True)
-    )
-
-
-def _distance(layers: list[Tensor], target: Tensor, norm: FeatureNorm) -> Tensor:
-    if not layers:
-        return target.new_zeros(())
-    targets = target.split([layer.shape[-1] for layer in layers], dim=-1)
-    differences = [layer - wanted for layer, wanted in zip(layers, targets, strict=True)]
-    if norm == "l2sq":
-        return torch.stack([difference.square().sum() for difference in differences]).sum()
-    return torch.stack([torch.linalg.vector_norm(difference, dim=-1).sum() for difference in differences]).sum()
+    targets = stored.split([layer.shape[-1] for layer in statistics], dim=-1) if statistics else ()
+    distance = stored.new_zeros(stored.shape[:-2])
+    for layer, target in zip(statistics, targets, strict=True):
+        difference = layer - target
+        if norm == "l2sq":
+            distance = distance + difference.square().sum((-2, -1))
+        else:
+            distance = distance + torch.linalg.vector_norm(difference, dim=-1).sum(-1)
+    return (weights_of(labels, weights).mean(-1) * distance).sum(-1)
 
 
 def synthesis_loss(
@@ -107,9 +106,9 @@ def synthesis_loss(
 
     Args:
         teachers: what the teachers say.
-        student: ``(B, C)`` the global model's logits; may be None if ``alpha_adv`` is 0.
-        labels: ``(B,)`` the classes that were asked for.
-        weights: ``(K, C)`` ω̂.
+        student: ``(…, B, C)`` the global model's logits; may be None if ``alpha_adv`` is 0.
+        labels: ``(…, B)`` the classes that were asked for.
+        weights: ``(…, K, C)`` ω̂.
         alpha_target, alpha_feat, alpha_adv: weights of the terms; a term of weight 0 is left out.
         feat_norm: the norm of the feature term.
     """

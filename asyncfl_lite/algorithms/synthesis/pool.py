@@ -22,6 +22,7 @@ class Pool:
         self.capacity = capacity
         self.inputs: Tensor | None = None
         self.labels = torch.zeros(0, dtype=torch.int64)
+        self._by_label: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # made when it is needed
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -33,6 +34,7 @@ class Pool:
         inputs, labels = inputs[-self.capacity :], labels[-self.capacity :]
         self.inputs = inputs.clone() if self.inputs is None else torch.cat([self.inputs[first:], inputs])
         self.labels = torch.cat([self.labels[first:], labels.cpu()])
+        self._by_label = None
 
     def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
         """Draw each teacher's minibatches: a label by its proportions, then any input of that label.
@@ -48,9 +50,8 @@ class Pool:
         Returns:
             ``(K, count)`` int64 places in the pool.
         """
-        labels, num_classes = self.labels.numpy(), proportions.shape[-1]
-        held = np.bincount(labels, minlength=num_classes)
-        by_label, first = np.argsort(labels, kind="stable"), np.cumsum(held) - held
+        num_classes = proportions.shape[-1]
+        by_label, held, first = self._sorted(num_classes)
         places = np.empty((len(proportions), count), dtype=np.int64)
         for row, shares in zip(places, proportions.double().cpu().numpy(), strict=True):
             possible = np.where(held > 0, shares, 0.0)
@@ -59,6 +60,14 @@ class Pool:
             row[:] = by_label[first[drawn] + rng.integers(held[drawn])]
         return torch.from_numpy(places)
 
+    def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the places by label, how many each label has, and where each label's begin."""
+        if self._by_label is None:
+            labels = self.labels.numpy()
+            held = np.bincount(labels, minlength=num_classes)
+            self._by_label = np.argsort(labels, kind="stable"), held, np.cumsum(held) - held
+        return self._by_label
+
     def state(self) -> dict[str, Tensor | None]:
         """Return what :meth:`restore` needs."""
         return {"inputs": self.inputs, "labels": self.labels}
@@ -66,3 +75,4 @@ class Pool:
     def restore(self, state: dict[str, Tensor | None]) -> None:
         """Take up a saved state."""
         self.inputs, self.labels = state["inputs"], state["labels"].cpu()
+        self._by_label = None

@@ -7,7 +7,8 @@ Nichol et al. 2018, as Fang et al., "Up to 100x Faster Data-Free Knowledge Disti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -87,23 +88,7 @@ class Synthesiser:
             The inputs, without gradient, or None where even the first loss was not finite; a synthesis ends
             early at a loss that is not.
         """
-        self.syntheses += 1
-        theta = self.theta.clone().requires_grad_()
-        latents = [latent.clone().requires_grad_() for latent in latents]
-        groups = [{"params": [theta]}, {"params": latents, "lr": self.latent_lr}]
-        optimiser = torch.optim.Adam(groups, lr=self.generator_lr, betas=BETAS)
-        best, lowest = None, float("inf")
-        for _ in range(self.steps):
-            inputs = self.maker(theta, latents, labels)
-            value = loss(inputs)
-            if not torch.isfinite(value):
-                break
-            if value.item() < lowest:
-                best, lowest = inputs.detach(), value.item()
-            optimiser.zero_grad()
-            value.backward()
-            optimiser.step()
-        self.meta_update(theta.detach())
+        (best,) = synthesised([self], lambda _, inputs: loss(*inputs)[None], [latents], [labels])
         return best
 
     def meta_update(self, adapted: Tensor) -> None:
@@ -127,3 +112,46 @@ class Synthesiser:
     def restore(self, state: dict[str, Any]) -> None:
         """Take up a saved state."""
         self.theta, self._adam, self.syntheses = state["theta"], state["adam"], state["syntheses"]
+
+
+Losses = Callable[[Sequence[int], Sequence[Tensor]], Tensor]
+"""``(places of synthesisers, each one's (B, …) inputs) -> (len(places),)`` losses."""
+
+
+def synthesised(
+    synthesisers: Sequence[Synthesiser],
+    losses: Losses,
+    latents: Sequence[Sequence[Tensor]],
+    labels: Sequence[Tensor],
+) -> list[Tensor | None]:
+    """Let several synthesisers, of as many steps, take their steps side by side; see :meth:`Synthesiser.synthesise`."""
+    thetas = [one.theta.clone().requires_grad_() for one in synthesisers]
+    own = [[latent.clone().requires_grad_() for latent in given] for given in latents]
+    groups: list[dict[str, Any]] = []
+    for one, theta, given in zip(synthesisers, thetas, own, strict=True):
+        one.syntheses += 1
+        groups += [{"params": [theta], "lr": one.generator_lr}, {"params": given, "lr": one.latent_lr}]
+    optimiser = torch.optim.Adam(groups, betas=BETAS)
+    best: list[Tensor | None] = [None] * len(synthesisers)
+    lowest = [float("inf")] * len(synthesisers)
+    going = list(range(len(synthesisers)))
+    for _ in range(synthesisers[0].steps):
+        inputs = [synthesisers[place].maker(thetas[place], own[place], labels[place]) for place in going]
+        values = losses(going, inputs)
+        numbers = values.tolist()
+        for place, value, made in zip(going, numbers, inputs, strict=True):
+            if value < lowest[place]:
+                best[place], lowest[place] = made.detach(), value
+        finite = [math.isfinite(value) for value in numbers]
+        optimiser.zero_grad()
+        if not any(finite):
+            break
+        values.masked_fill(~torch.tensor(finite, device=values.device), 0.0).sum().backward()
+        for place in (place for place, sound in zip(going, finite, strict=True) if not sound):
+            for parameter in (thetas[place], *own[place]):
+                parameter.grad = None  # it stays where it is
+        optimiser.step()
+        going = [place for place, sound in zip(going, finite, strict=True) if sound]
+    for one, theta in zip(synthesisers, thetas, strict=True):
+        one.meta_update(theta.detach())
+    return best
