@@ -150,6 +150,27 @@ def test_runs_in_lockstep_save_themselves_and_keep_what_is_finished(three, tmp_p
     assert not list(tmp_path.rglob("*.pt"))
 
 
+def test_servers_that_stand_still_in_the_middle_finish_before_runs_are_saved(tmp_path, monkeypatch):
+    """Clients of most runs are trained while the servers of others wait for a distillation; then Ctrl-C comes."""
+    small = {**SMALL, "algorithm": "fedadt", "buffer_size": 1, "rounds": 30}
+    configs = [Config(**{**small, "seed": seed}) for seed in range(5)]
+    folders, asked, settle = [tmp_path / str(config.seed) for config in configs], [], lockstep._settle
+
+    def noted(courses):
+        asked.append([course.run.algorithm.version for course in courses if course.request is not None])
+        settle(courses)
+        assert all(course.request is None for course in courses)
+
+    monkeypatch.setattr(lockstep, "_settle", noted)
+    for calls in (2, 3, 4):
+        with monkeypatch.context() as patch, pytest.raises(Interrupted):
+            signalled(patch, lockstep, "train_together", calls)
+            run_many(configs, folders=folders)
+    assert any(asked)  # some stood in the middle of a line of theirs
+    for result, config in zip(run_many(configs, folders=folders), configs, strict=True):
+        equal(result, run(config))
+
+
 def test_runs_in_lockstep_save_themselves_by_the_clock(three, monkeypatch):
     """A kill that cannot be noticed: what was saved last is there."""
     configs, folders = three
