@@ -23,6 +23,8 @@ SIDE_BY_SIDE = -n $(CORES) --dist loadfile --no-loadscope-reorder
 export OMP_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
+# What one process has compiled, the many that grids and tests start need not compile again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup reproduce report test test-fast test-long lab notebooks bench lint clean

@@ -10,6 +10,7 @@ from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
 IMPORTED_BY_LESSONS = (
     *("asyncfl_lite", "asyncfl_lite.explore", "asyncfl_lite.reproduction.report"),
     *("matplotlib.pyplot", "pandas", "scipy.stats", "seaborn", "torch", "torch._dynamo"),
+    *("sklearn.datasets", "sklearn.model_selection"),
 )
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")

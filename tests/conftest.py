@@ -1,16 +1,21 @@
-"""What several test files use."""
+"""What several test files use.
+
+torch is imported where it is needed, not here: pytest reads this file before it starts the processes that run tests.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
+
 import pytest
 import slow_tests
-import torch
 
-from asyncfl_lite.algorithms import ServerContext, Update
-from asyncfl_lite.models.vectors import VectorModel
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
 
-torch.set_num_threads(1)
+    from asyncfl_lite.algorithms import Update
+    from asyncfl_lite.models.vectors import VectorModel
 
 
 def pytest_collection_modifyitems(items):
@@ -19,6 +24,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if f"{item.path.stem}::{getattr(item, 'originalname', '')}" in slow:
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Models as small as the tests' run fastest on one."""
+    import torch
+
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,11 +44,15 @@ def own_cache(tmp_path_factory):
 
 def vector(*values: float) -> torch.Tensor:
     """A float64 vector."""
+    import torch
+
     return torch.tensor(values, dtype=torch.float64)
 
 
 def update(delta, start_version=0, client=0, num_samples=1, **more) -> Update:
     """An update of the given values."""
+    from asyncfl_lite.algorithms import Update
+
     return Update(client=client, delta=vector(*delta), start_version=start_version, num_samples=num_samples, **more)
 
 
@@ -51,6 +68,10 @@ class Fixed:
 
 def linear_model(inputs: int, outputs: int) -> VectorModel:
     """A linear softmax student with zero weights, in float64."""
+    import torch
+
+    from asyncfl_lite.models.vectors import VectorModel
+
     layer = torch.nn.Linear(inputs, outputs, bias=False, dtype=torch.float64)
     torch.nn.init.zeros_(layer.weight)
     return VectorModel(layer)
@@ -59,6 +80,9 @@ def linear_model(inputs: int, outputs: int) -> VectorModel:
 @pytest.fixture
 def context():
     """A server context around a linear model and a given unlabelled set."""
+    import numpy as np
+
+    from asyncfl_lite.algorithms import ServerContext
 
     def make(model: VectorModel, unlabelled: torch.Tensor, seed: int = 0) -> ServerContext:
         return ServerContext(

@@ -15,11 +15,29 @@ from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.models.probe import check_conduct
+from asyncfl_lite.runs import assembly
 from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm
 from asyncfl_lite.testing.candidate import RuleBroken, registered, simulate
 from asyncfl_lite.testing.values import Kept, copied, difference
 
 NAMES = [check.__name__.removeprefix("check_") for check in CHECKS]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def models_tried_once():
+    """The checks train few models in thousands of runs: how a model conducts itself is tried in the first of them."""
+    tried: dict[tuple, bool] = {}
+
+    def once(name, model, inputs, output_shape):
+        kind = (name, str(model.module), inputs.shape, output_shape)
+        if kind not in tried:
+            tried[kind] = check_conduct(name, model, inputs, output_shape)
+        return tried[kind]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembly, "check_conduct", once)
+        yield
 
 
 def failures(algorithm) -> dict[str, str]:

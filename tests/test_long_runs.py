@@ -1,8 +1,7 @@
-"""Long runs and hard luck: memory over 20,000 updates, a grid whose workers die, a disk that is really full."""
+"""Hard luck: a grid of 200 cells whose workers die, a disk that is really full."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -13,6 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from asyncfl_lite import Config
@@ -22,56 +22,18 @@ from asyncfl_lite.reproduction.grid.run import run_grid
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parent.parent
-UPDATES = 20_000
-A_ROW = 640
-"""Bytes that an update may add to memory: its row in the table of updates, which is part of the result."""
+EXPERIMENT = ROOT / "notebooks/experiment.ipynb"
 DEATHS = 10
-LIGHT = {
-    "clients": 20,
-    "concurrency": 10,
-    "batch_size": 32,
-    "local_epochs": None,
-    "local_steps": 1,
-    "eval_every": 10_000,
-}
-RUNS = {
-    "fedbuff": {"buffer_size": 5, "rounds": UPDATES // 5},
-    "fedecho": {"buffer_size": 5, "rounds": UPDATES // 5, "settings": {"distill_samples": 20, "distill_q": 1}},
-    "fedadt": {"rounds": UPDATES},
-    "fedrevive": {
-        "rounds": UPDATES,
-        "settings": {"freeze_rounds": 10, "synthesis_only_rounds": 10, "num_teachers": 2, "k_kd": 1, "k_synth": 1},
-    },
-}
-MEASURE = """
-import json, resource
-from asyncfl_lite import Config
-from asyncfl_lite.runs.run import Run
-
-page, seen = resource.getpagesize(), {}
-one = Run(Config(**json.loads(CONFIG)))
-
-def measure(simulation, arrival):
-    count = len(simulation.arrivals)
-    if count % 2000 == 0:
-        seen[count] = int(open("/proc/self/statm").read().split()[1]) * page
-
-one.simulation.observers.append(measure)
-one.finish()
-print(json.dumps(seen))
-"""
+BETWEEN = (4, 16)
+"""How many cells end between two deaths, at least and at most: after ten deaths some have not been begun."""
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell a process its memory")
-@pytest.mark.parametrize("algorithm", RUNS)
-def test_memory_grows_by_no_more_than_the_table_of_updates(algorithm):
-    config = Config(**LIGHT, algorithm=algorithm, **RUNS[algorithm])
-    code = MEASURE.replace("CONFIG", repr(json.dumps(config.as_dict())))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seen = {int(count): size for count, size in json.loads(done.stdout).items()}
-    print(algorithm, {count: round(size / 2**20, 1) for count, size in seen.items()}, "MiB")
-    assert max(seen) == UPDATES
-    assert seen[UPDATES] - seen[4000] < A_ROW * (UPDATES - 4000)
+def without_pictures(folder: Path) -> Path:
+    """Write the grid's template but for the cells that draw, which take as long as all others together."""
+    book = nbformat.read(EXPERIMENT, as_version=4)
+    book.cells = [cell for cell in book.cells if "plots.plot_" not in cell.source]
+    nbformat.write(book, folder / "template.ipynb")
+    return folder / "template.ipynb"
 
 
 def workers_of(process: int) -> list[int]:
@@ -103,24 +65,26 @@ def test_a_grid_of_200_cells_whose_workers_die_ends_complete(tmp_path):
     rng, over, killed = random.Random(1), threading.Event(), []
 
     def reap() -> None:
-        last = 0.0
-        while len(killed) < DEATHS and not over.wait(rng.uniform(6, 18)):
-            workers = workers_of(os.getpid())
-            if workers and begun_since(tmp_path, last):  # a busy machine may need longer to start a process
+        last, at = 0.0, 0
+        while len(killed) < DEATHS and not over.wait(rng.uniform(0.2, 1.2)):
+            ended, workers = len(list(tmp_path.glob("smoke/luck/*/result.json"))), workers_of(os.getpid())
+            if ended >= at and workers and begun_since(tmp_path, last):  # those that start are not killed
                 killed.append(rng.choice(workers))
                 os.kill(killed[-1], signal.SIGKILL)
-                last = time.time()
+                last, at = time.time(), ended + rng.randint(*BETWEEN)
 
     reaper = threading.Thread(target=reap)
     reaper.start()
     began = time.monotonic()
     try:
-        report = run_grid(cells, tmp_path, workers=2, notebook=ROOT / "notebooks/experiment.ipynb")
+        report = run_grid(cells, tmp_path, workers=2, notebook=without_pictures(tmp_path))
     finally:
         over.set()
         reaper.join()
     print(f"200 cells in {time.monotonic() - began:.0f} s, {len(killed)} workers killed")
-    assert len(killed) == DEATHS and not report.failed and len(report.done) == 200
+    assert len(killed) == DEATHS and not report.failed and not report.elsewhere
+    # a cell may have been complete when its worker was killed, who had not said so yet: it is skipped
+    assert sorted(report.done + report.skipped) == [cell.name for cell in cells] and len(report.skipped) <= 2 * DEATHS
     assert all(cell.is_complete(tmp_path) for cell in cells)
     assert not list(tmp_path.rglob("*.part*"))
 

@@ -35,7 +35,10 @@ from asyncfl_lite.runs.run import Run, run_at
 
 EXPERIMENT = "experiment.ipynb"
 FAILED = "failed.ipynb"
-PRELOADED = ("pandas", "sklearn.datasets", "asyncfl_lite.plots")
+PRELOADED = (
+    *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_lite.reproduction.grid.run"),
+    "torch.fx.experimental.symbolic_shapes",  # which torch imports, for half a second, at a process's first gradient
+)
 """What the kernels of cells have imported when they start."""
 
 
