@@ -12,7 +12,13 @@ from asyncfl_lite import Config
 from asyncfl_lite.clients.local_training import LocalTraining
 from asyncfl_lite.models import CNN, MLP, ResNet
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.features import feature_statistics, keeps_statistics, outputs_and_statistics, stored_statistics
+from asyncfl_lite.models.features import (
+    feature_statistics,
+    keeps_statistics,
+    outputs_and_statistics,
+    stacked_outputs_and_statistics,
+    stored_statistics,
+)
 from asyncfl_lite.models.text import TextTransformer
 from asyncfl_lite.models.transformers import T5, Bert
 from asyncfl_lite.models.vectors import VectorModel
@@ -174,3 +180,17 @@ def test_clients_report_them():
     expected = feature_statistics(run.model, job.start + outcome.delta, inputs)
     torch.testing.assert_close(outcome.features, expected, rtol=0, atol=0)
     assert outcome.features.shape == (2, 64)
+
+
+def test_several_models_side_by_side_have_the_features_of_each():
+    layers = nn.Flatten(), nn.Linear(12, 7), nn.Tanh(), nn.Dropout(), nn.Linear(7, 6, bias=False), nn.Linear(6, 4)
+    model = VectorModel(nn.Sequential(*layers).double())
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, model.num_parameters, generator=generator, dtype=torch.float64)
+    inputs = torch.randn(3, 9, 3, 4, generator=generator, dtype=torch.float64)
+    outputs, statistics = stacked_outputs_and_statistics(model, x, inputs)
+    assert [tuple(layer.shape) for layer in statistics] == [(3, 2, 7), (3, 2, 6)]
+    for row in range(3):
+        alone, features = outputs_and_statistics(model, x[row], inputs[row])
+        torch.testing.assert_close(outputs[row], alone)
+        torch.testing.assert_close([layer[row] for layer in statistics], features)

@@ -1,0 +1,171 @@
+"""What servers ask for: the same bits alone and in company, and the steps that torch's own optimisers take."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss, multi_teacher_loss, uncertainty_aware_loss
+from asyncfl_lite.models.answers import MODELS_AT_ONCE, Answers
+from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.requests import fulfilled, fulfilled_now
+from asyncfl_lite.models.vectors import VectorModel
+
+
+def mlp() -> nn.Sequential:  # where matrices of odd sizes lie in memory may decide how a library rounds their products
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 5))
+
+
+def cnn() -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(24, 5))
+
+
+def drawn(*shape: int, seed: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def answers(model: VectorModel, seed: int, count: int = 3, **more) -> Answers:
+    inputs = drawn(32, 1, 3, 4, seed=seed)
+    if not more.get("one_for_all", True):
+        inputs = torch.stack([inputs + place for place in range(count)])
+    return Answers(model, drawn(count, model.num_parameters, seed=-seed - 1).unbind(), inputs, [None] * count, **more)
+
+
+@pytest.mark.parametrize("build", [mlp, cnn])
+@pytest.mark.parametrize("more", [{}, {"one_for_all": False}, {"batch_size": 7}], ids=str)
+def test_answers_are_those_of_each_model(build, more):
+    model = VectorModel(build())
+    requests = [answers(model, seed, count=2 + seed, **more) for seed in range(MODELS_AT_ONCE // 3)]
+    assert (requests[0].shared is None) == (build is cnn)
+    for request, found in zip(requests, fulfilled(requests), strict=True):
+        assert len(found) == len(request.xs)
+        for place, (x, outputs) in enumerate(zip(request.xs, found, strict=True)):
+            inputs = request.inputs if request.one_for_all else request.inputs[place]
+            torch.testing.assert_close(outputs, model.outputs(x, inputs), rtol=1e-4, atol=1e-4)
+        assert all(torch.equal(*pair) for pair in zip(found, fulfilled_now(request), strict=True))
+
+
+def descent(model: VectorModel, seed: int, kind: str = "adam", **more) -> Descent:
+    """A descent of FedEcho's kind: three minibatches of 8 and one of 3, of 20 inputs."""
+    generator = torch.Generator().manual_seed(seed)
+    places = torch.randint(20, (27,), generator=generator)
+    given = {
+        "start": 0.3 * drawn(model.num_parameters, seed=seed),
+        "inputs": drawn(20, 1, 3, 4, seed=seed + 50),
+        "places": places,
+        "sizes": [8, 8, 8, 3],
+        "given": (drawn(27, 5, seed=seed + 60).softmax(-1), torch.rand(27, generator=generator)),
+        "loss": uncertainty_aware_loss,
+        "optimiser": Optimiser(kind, 0.05, clip=0.4),
+    }
+    return Descent(model, **{**given, **more})
+
+
+def by_torch(request: Descent, build) -> torch.Tensor:
+    """Where torch's own optimiser leads the module."""
+    module = build()
+    request.model.load(module, request.start)
+    lr, decay, clip = request.optimiser.lr, request.optimiser.weight_decay, request.optimiser.clip
+    kind = torch.optim.Adam if request.optimiser.kind == "adam" else torch.optim.SGD
+    optimiser = kind(module.parameters(), lr=lr, weight_decay=decay)
+    for places, *given in zip(*(part.split(request.sizes) for part in (request.places, *request.given)), strict=True):
+        optimiser.zero_grad()
+        request.loss(module(request.inputs[places]), *given).backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(module.parameters(), clip)
+        optimiser.step()
+    return request.model.flatten(module)[0]
+
+
+LABELLED = {
+    "loss": partial(labelled_distillation_loss, temperature=3.0),
+    "given": (drawn(27, 5, seed=1), torch.arange(27) % 5, torch.linspace(0.1, 0.9, 27, dtype=torch.float64)),
+}
+SEVERAL = {"loss": partial(multi_teacher_loss, temperature=2.0), "given": (drawn(27, 5, seed=2),)}
+
+
+@pytest.mark.parametrize("build", [mlp, cnn])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"kind": "sgd"},
+        {"optimiser": Optimiser("adam", 0.01, weight_decay=0.1)},
+        {"kind": "sgd", **LABELLED},
+        SEVERAL,
+    ],
+    ids=["adam", "sgd", "decay", "labelled", "several"],
+)
+def test_descents_take_torchs_steps_and_have_the_same_bits_in_company(build, more):
+    model = VectorModel(build())
+    requests = [descent(model, seed, **more) for seed in range(4)]
+    assert (requests[0].shared is None) == (build is cnn)
+    if build is mlp:
+        assert len({request.shared for request in requests}) == 1
+    for request, found in zip(requests, fulfilled(requests), strict=True):
+        torch.testing.assert_close(found.x, by_torch(request, build), rtol=1e-4, atol=1e-5)
+        assert torch.equal(found.x, fulfilled_now(request).x) and not torch.equal(found.x, request.start)
+
+
+def test_plain_steps_may_have_rates_of_their_own_and_adam_goes_on():
+    model = VectorModel(mlp())
+    slow, fast = (descent(model, 0, optimiser=Optimiser("sgd", lr)) for lr in (0.01, 0.1))
+    assert slow.shared == fast.shared
+    found = [one.x - slow.start for one in fulfilled([slow, fast])]
+    assert found[1].norm() > 3 * found[0].norm()
+    first = fulfilled_now(descent(model, 0))
+    assert first.adam[2] == 4 and fulfilled_now(slow).adam is None
+    again, anew = descent(model, 0, adam=first.adam), descent(model, 0)
+    assert again.shared != anew.shared
+    assert not torch.equal(fulfilled_now(again).x, fulfilled_now(anew).x)
+    together = fulfilled([again, descent(model, 1, adam=first.adam)])[0]
+    assert torch.equal(together.x, fulfilled_now(again).x) and together.adam[2] == 8
+
+
+def test_what_differs_does_not_share():
+    model, other = VectorModel(mlp()), VectorModel(nn.Sequential(*mlp(), nn.Tanh()))
+    drops = VectorModel(nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.Dropout(), nn.Linear(8, 5)))
+    first = descent(model, 0).shared
+    different = [
+        descent(other, 0),
+        descent(model, 0, optimiser=Optimiser("adam", 0.01)),
+        descent(model, 0, sizes=[9, 9, 9]),
+        descent(model, 0, **SEVERAL),
+        descent(VectorModel(mlp().double()), 0, start=torch.zeros(149, dtype=torch.float64)),
+    ]
+    assert all(request.shared != first for request in different)
+    alone = [
+        descent(drops, 0, train=True),
+        descent(model, 0, skips=lambda loss: False),
+        descent(model, 0, buffers=torch.zeros(3)),
+    ]
+    assert all(request.shared is None for request in alone) and descent(drops, 0).shared is not None
+
+
+def test_a_step_that_is_skipped_takes_no_gradient():
+    model, losses = VectorModel(mlp()), []
+    request = descent(model, 0, "sgd", skips=lambda loss: losses.append(loss) or len(losses) > 1)
+    once = descent(model, 0, "sgd", places=request.places[:8], sizes=[8], given=[rows[:8] for rows in request.given])
+    torch.testing.assert_close(fulfilled_now(request).x, fulfilled_now(once).x)
+    assert len(losses) == 4
+
+
+def test_results_come_in_the_order_of_requests():
+    model = VectorModel(mlp())
+    requests = [
+        descent(model, 0),
+        answers(model, 0),
+        descent(VectorModel(cnn()), 1),
+        descent(model, 2),
+        answers(model, 1),
+    ]
+    for request, result in zip(requests, fulfilled(requests), strict=True):
+        alone = fulfilled_now(request)
+        if isinstance(request, Descent):
+            assert torch.equal(result.x, alone.x)
+        else:
+            assert all(torch.equal(*pair) for pair in zip(result, alone, strict=True))
+    assert fulfilled([]) == []
