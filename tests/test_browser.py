@@ -44,6 +44,7 @@ def unrun(path: Path) -> None:
     nbformat.write(book, path)
 
 
+@pytest.mark.long
 def test_start_here_runs_and_its_slider_moves_the_picture(page_and_address, tmp_path):
     page, address = page_and_address
     thrown: list[str] = []

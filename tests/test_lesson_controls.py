@@ -160,7 +160,7 @@ def keep_a_running_sum(patch: pytest.MonkeyPatch) -> None:
     """Make FedEcho as it once was: it keeps up a sum beside the store, and divides that by the store's size."""
 
     def on_receive(self, update):
-        said = self._predictions(self.start_of(update) + update.delta, update.buffers)
+        (said,) = self._predictions([(self.start_of(update) + update.delta, update.buffers)])
         self.total = getattr(self, "total", 0.0) + said - self.logits.get(update.client, 0.0)
         self.logits = {**self.logits, update.client: said}
         return FedBuff.on_receive(self, update)

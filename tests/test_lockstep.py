@@ -35,12 +35,12 @@ MIXED = [
     {"algorithm": "fedecho", "settings": {"distill_samples": 50, "adam_state": "persist", "distill_set": "noise"}},
     {"algorithm": "fedecho", "settings": {"distill_samples": 55, "distill_set": "noise", "alpha_scope": "sample"}},
     {"algorithm": "fedecho", "settings": {"distill_samples": 50, "distill_opt": "sgd"}, "model": "cnn"},
-    {"algorithm": "fedadt", "rounds": 20},
-    {"algorithm": "fedadt", "rounds": 20, "seed": 1, "client_lr": 0.05},
-    {"algorithm": "fedrevive", "rounds": 20, "settings": WARM},
-    {"algorithm": "fedrevive", "rounds": 20, "settings": WARM, "seed": 1},
-    {"algorithm": "fedrevive", "rounds": 20, "settings": {**WARM, "spike_guard": True}},
-    {"algorithm": "dd_fedrevive", "rounds": 20, "seed": 1},
+    {"algorithm": "fedadt", "rounds": 15},
+    {"algorithm": "fedadt", "rounds": 15, "seed": 1, "client_lr": 0.05},
+    {"algorithm": "fedrevive", "rounds": 10, "settings": WARM},
+    {"algorithm": "fedrevive", "rounds": 10, "settings": WARM, "seed": 1},
+    {"algorithm": "fedrevive", "rounds": 10, "settings": {**WARM, "spike_guard": True}},
+    {"algorithm": "dd_fedrevive", "rounds": 10, "seed": 1},
 ]
 
 
@@ -118,7 +118,7 @@ def test_torchs_mode_of_one_run_is_not_the_others():
         return found
 
     quiet.algorithm.context.compute = quietly
-    other = Run(Config(**{**SMALL, "algorithm": "fedrevive", "settings": WARM, "rounds": 20}))
+    other = Run(Config(**{**SMALL, "algorithm": "fedrevive", "settings": WARM, "rounds": 10}))
     results = finish_together([quiet, other])
     assert [result.summary for result in results] == [run(result.config).summary for result in results]
 

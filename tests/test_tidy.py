@@ -94,6 +94,7 @@ def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
     assert main(["record", "--tier", "none"]) == 2
 
 
+@pytest.mark.long
 def test_what_the_project_has_recorded_can_be_read():
     root = Path(__file__).parent.parent
     cells = expand_grid(root / "experiments" / "laptop.yaml")

@@ -41,6 +41,7 @@ def execute(folder, *cells: str) -> list[str]:
     return ["".join(output.get("text", "") for output in cell.outputs).strip() for cell in book.cells]
 
 
+@pytest.mark.long
 def test_a_kernel_is_fresh_and_in_its_own_folder(tmp_path):
     told = "import os, sys; print(os.getcwd(), 'left' in globals(), 'torch' in sys.modules, os.getpid())"
     first, second = (execute(tmp_path, told, "left = 1")[0].split() for _ in range(2))
