@@ -94,9 +94,9 @@ def server() -> Iterator[Figure]:
 
 
 DISTILLING = {
-    "fedecho": {"rounds": 60},
-    "fedadt": {"rounds": 300},
-    "fedrevive": {"rounds": 200, "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1}},
+    "fedecho": {"rounds": 30},
+    "fedadt": {"rounds": 150},
+    "fedrevive": {"rounds": 80, "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1}},
 }
 """Runs of the methods whose servers distil, the synthesis of FedRevive's from its first update on."""
 
@@ -111,20 +111,20 @@ def plain() -> Iterator[Figure]:
             ("alone", {"fedecho": 0.9}.get(method), partial(run, config), 1),
             ("10 seeds", {"fedecho": 0.25, "fedadt": 0.3, "fedrevive": 0.35}[method], partial(run_many, seeds), 10),
         ):
-            found = ratio(ours, script, pairs=3)
+            found = ratio(ours, script, pairs=2)
             found["ratio"] /= count
             yield {"name": f"{method}, {name}, over its plain script", "target": target, **found}
     four = [
-        Config(algorithm=method, **{**FEDECHO, "rounds": 100, **settings}, seed=seed)
+        Config(algorithm=method, **{**FEDECHO, "rounds": 60, **settings}, seed=seed)
         for method, settings in {**DISTILLING, "kuiper": {}}.items()
         for seed in range(3)
     ]
     scripts = [SCRIPTS.get(config.algorithm, bare_loop)(config) for config in four]
-    found = ratio(lambda: run_many(four), lambda: [script() for script in scripts], pairs=3)
+    found = ratio(lambda: run_many(four), lambda: [script() for script in scripts], pairs=2)
     yield {"name": "4 proposed methods × 3 seeds, over their plain scripts", "target": 0.35, **found}
-    cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=20)
+    cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=10)
     seeds = [cnn.with_seed(seed) for seed in range(10)]
-    found = ratio(partial(run_many, seeds), bare_loop(cnn, evaluate=True), pairs=3)
+    found = ratio(partial(run_many, seeds), bare_loop(cnn, evaluate=True), pairs=2)
     found["ratio"] /= len(seeds)
     yield {"name": "8-16 CNN on 14×14, 10 seeds of FedBuff", "target": 0.35, **found}
 
@@ -164,13 +164,17 @@ def memory() -> Iterator[Figure]:
         "200 clients of FedRevive on digits": {**FEDREVIVE, "algorithm": "fedrevive", "clients": 200, "rounds": 200},
         "500 clients of FedADT on digits": {**FEDREVIVE, "algorithm": "fedadt", "clients": 500, "rounds": 200},
     }
+    seeds = {f"10 seeds of {method} on digits at once": method for method in DISTILLING}
+    for name, method in seeds.items():
+        runs[name] = {**FEDECHO, "algorithm": method, **DISTILLING[method]}
     for name, settings in runs.items():
-        peak = _peak_of(settings)
+        peak = _peak_of(settings, 10 if name in seeds else 1)
         yield {"name": f"peak memory, {name}", "MiB": (peak - least) / 1024, "with the libraries, MiB": peak / 1024}
 
 
-def _peak_of(settings: dict[str, object]) -> int:
-    return _peak(f"from asyncfl_lite import Config, run; run(Config(**{settings!r}))")
+def _peak_of(settings: dict[str, object], seeds: int = 1) -> int:
+    made = f"Config(**{settings!r}).with_seed(seed) for seed in range({seeds})"
+    return _peak(f"from asyncfl_lite import Config, run_many; run_many([{made}])")
 
 
 def _peak(code: str) -> int:

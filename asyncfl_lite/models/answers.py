@@ -25,6 +25,7 @@ class Answers:
         xs: ``(d,)`` parameters of each.
         inputs: ``(n, …)`` that all of them get, or ``(K, n, …)``, each model's own.
         buffers: ``(b,)`` running statistics of each, or None.
+        one_for_all: whether all of them get the same inputs.
         batch_size: inputs of one model at a time.
 
     Its result is a list of K tensors ``(n, …)``.

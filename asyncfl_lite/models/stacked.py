@@ -142,12 +142,19 @@ class _SideBySide:
         h = inputs.flatten(2)
         if self.written_out and not (h.requires_grad or torch.is_autocast_enabled(h.device.type)):
             return _WrittenOut.apply(x, h, self)
-        for layer in self.chain.vectors:  # on (G, B, features)
+        return self.of_vectors(h, parts, draws)[-1]
+
+    def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
+        """Return what the linear layers give for ``h (G, B, features)``, each ``(G, B, …)``, then the outputs."""
+        hidden = []
+        for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
-                h = _side_by_side(layer, h, _own(layer, parts), count)
+                h = _side_by_side(layer, h, _own(layer, parts), len(h))
             elif draws is not None:
                 h = draws.dropped(h, layer.p)
-        return h
+            if type(layer) is nn.Linear:
+                hidden.append(h)
+        return [*hidden, h]
 
 
 def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
@@ -160,14 +167,9 @@ def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[l
 
     Differentiable in ``x`` and ``inputs``; dropout has no effect.
     """
-    chain, h, hidden = _SideBySide(model, chain_of(model)), inputs.flatten(2), []
-    parts = iter(chain.parts(x))
-    for layer in chain.chain.vectors:
-        if type(layer) is not nn.Dropout:
-            h = _side_by_side(layer, h, _own(layer, parts), len(x))
-        if type(layer) is nn.Linear:
-            hidden.append(h)
-    return hidden, h
+    chain = _SideBySide(model, chain_of(model))
+    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.parts(x)))
+    return hidden, outputs
 
 
 def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tensor | None]:
