@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run, run_many
+from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.answers import Answers
@@ -42,6 +43,7 @@ MIXED = [
     {"algorithm": "fedrevive", "rounds": 10, "settings": {**WARM, "spike_guard": True}},
     {"algorithm": "dd_fedrevive", "rounds": 10, "seed": 1},
 ]
+MIXED += [{"algorithm": name} for name in ALGORITHMS if name not in {more["algorithm"] for more in MIXED}]
 
 
 @pytest.fixture(scope="module")
