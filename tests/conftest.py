@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 import slow_tests
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from asyncfl_lite.algorithms import Update
     from asyncfl_lite.models.vectors import VectorModel
+
+
+hypothesis.settings.register_profile("here", deadline=None)  # a process's first gradient takes a second
+hypothesis.settings.load_profile("here")
 
 
 def pytest_collection_modifyitems(items):

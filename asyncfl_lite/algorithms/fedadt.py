@@ -107,12 +107,10 @@ class FedADT(MixingMethod):
             inputs,
             places,
             sizes,
-            given=(
-                teacher[rows],
-                right[rows],
-                torch.full(rows.shape, self.kl_weight(self.version), dtype=torch.float64).to(rows.device),
-            ),
+            rows=rows,
             row_sizes=prediction_rows.sizes(places, sizes),
+            tables=(teacher, right),
+            given=(torch.full(rows.shape, self.kl_weight(self.version), dtype=torch.float64).to(rows.device),),
             loss=partial(
                 labelled_distillation_loss,  # Eq. 7
                 temperature=chosen.kd_temperature,

@@ -8,7 +8,7 @@ probabilities, Adam's state) is a switch, whose default is our reading.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -92,11 +92,10 @@ class FedEcho(FedBuff):
     def logits(self) -> dict[int, Tensor]:
         """What every client's latest model predicts; those of models that have come since are computed now."""
         if self._heard:
-            heard, self._heard = self._heard, {}
-            found = dict(zip(heard, self._predictions(list(heard.values())), strict=True))
-            kept = {client: rows for client, rows in self._logits.items() if client not in heard}
+            found = dict(zip(self._heard, self._predictions(list(self._heard.values())), strict=True))
+            kept = {client: rows for client, rows in self._logits.items() if client not in found}
             finite = {client: rows for client, rows in found.items() if torch.isfinite(rows).all()}
-            self._logits = {**kept, **finite}  # a new mapping, so that a saved state stays as it was
+            self.logits = {**kept, **finite}  # a new mapping, so that a saved state stays as it was
         return self._logits
 
     @logits.setter
@@ -115,18 +114,24 @@ class FedEcho(FedBuff):
 
     def _predictions(self, models: Sequence[tuple[Tensor, Tensor | None]]) -> list[Tensor]:
         """Return several models' ``(m, C)`` predictions on the unlabelled set; other outputs are dropped at once."""
-        context, (xs, buffers) = self.context, zip(*models, strict=True)
-        size = len(self._inputs) if self._rows.one_each else self.settings.distill_batch_size
-        found = []
-        for inputs in self._inputs.split(size):
-            outputs = context.compute(Answers(context.model, xs, inputs, buffers))
-            found.append([context.predictions(own, inputs) for own in outputs])
-        rows = [torch.cat(batches) for batches in zip(*found, strict=True)]
-        if any(len(own) != self._rows.total for own in rows):
+        if self._rows.one_each:
+            outputs = self._answers(models, self._inputs)
+            found = [self.context.predictions(own, self._inputs) for own in outputs]
+        else:  # a model and a minibatch at a time: what is dropped of sequences is far more than what is kept
+            found = [torch.cat(list(self._by_minibatch(model))) for model in models]
+        if any(len(rows) != self._rows.total for rows in found):
             raise ConfigError(
-                f"prediction_counts: must count the rows of predictions, {len(rows[0])}, got {self._rows.total} in all"
+                f"prediction_counts: must count the rows of predictions, {len(found[0])}, got {self._rows.total} in all"
             )
-        return rows
+        return found
+
+    def _answers(self, models: Sequence[tuple[Tensor, Tensor | None]], inputs: Tensor) -> list[Tensor]:
+        xs, buffers = zip(*models, strict=True)
+        return self.context.compute(Answers(self.context.model, xs, inputs, buffers))
+
+    def _by_minibatch(self, model: tuple[Tensor, Tensor | None]) -> Iterator[Tensor]:
+        for inputs in self._inputs.split(self.settings.distill_batch_size):
+            yield self.context.predictions(*self._answers([model], inputs), inputs)
 
     def _teacher(self) -> Tensor:
         """Return the ``(m, C)`` probabilities of all clients together (Alg. 1, line 13; see :func:`mean_teacher`).
@@ -155,8 +160,10 @@ class FedEcho(FedBuff):
             self._inputs,
             places,
             sizes,
-            given=(teacher[rows], weight),
+            rows=rows,
             row_sizes=row_sizes,
+            tables=(teacher,),
+            given=(weight,),
             loss=uncertainty_aware_loss,  # Eq. 3
             optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
             predictions=self.context.predictions,

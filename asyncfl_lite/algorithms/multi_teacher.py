@@ -175,7 +175,7 @@ class MultiTeacher(AFLDW):
             inputs,
             by_step,
             [count * size] * chosen.k_kd,
-            given=(answers[by_step],),
+            tables=(answers,),
             loss=partial(multi_teacher_loss, temperature=chosen.kd_temperature),
             optimiser=Optimiser(chosen.kd_opt, chosen.kd_lr, chosen.kd_weight_decay if adam else 0.0),
             predictions=lambda outputs, inputs: context.class_logits(outputs),

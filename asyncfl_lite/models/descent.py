@@ -59,11 +59,13 @@ class Descent:
         inputs: ``(n, …)`` all inputs.
         places: ``(s,)`` int64 into ``inputs``, of all minibatches one after another.
         sizes: how many of them each minibatch has.
-        given: tensors ``(r, …)``, what the loss compares predictions with: their r rows, of all minibatches.
-        row_sizes: how many rows each minibatch has; None for one per input.
-        loss: ``(predictions (…, b, C), *given (…, b, …)) -> (…,)``: means over minibatches. A function of a module, or
-            a :class:`~functools.partial` of one with plain settings.
+        loss: ``(predictions (…, b, C), *compared (…, b, …)) -> (…,)``: means over minibatches' rows. A function of a
+            module, or a :class:`~functools.partial` of one with plain settings.
         optimiser: how steps are taken.
+        tables: ``(m, …)`` tensors, what the loss compares predictions with, for all inputs.
+        rows: ``(r,)`` int64 into ``tables``, of all minibatches one after another; None for ``places``.
+        row_sizes: how many rows each minibatch has; None for one per input.
+        given: ``(r, …)`` tensors, what else the loss compares with, row by row.
         predictions: ``(outputs, inputs) -> (b, C)`` the rows in a minibatch's outputs.
         buffers: ``(b,)`` running statistics, or None; training mode writes into them.
         train: whether BatchNorm and dropout act as in training.
@@ -78,10 +80,12 @@ class Descent:
     inputs: Tensor
     places: Tensor
     sizes: Sequence[int]
-    given: Sequence[Tensor]
     loss: Callable[..., Tensor]
     optimiser: Optimiser
+    tables: Sequence[Tensor] = ()
+    rows: Tensor | None = None
     row_sizes: Sequence[int] | None = None
+    given: Sequence[Tensor] = ()
     predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
     buffers: Tensor | None = None
     train: bool = False
@@ -104,20 +108,30 @@ class Descent:
             named,
             kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps take a column of rates
             (tuple(self.sizes), self.row_sizes and tuple(self.row_sizes)),
-            tuple((given.shape, given.dtype) for given in self.given),
+            tuple((table.shape[1:], table.dtype) for table in (*self.tables, *self.given)),
             self.adam and self.adam[2],
         )
 
+    @property
+    def _rows(self) -> Tensor:
+        return self.places if self.rows is None else self.rows
+
+    def _compared(self) -> list[Tensor]:
+        """Return the ``(r, …)`` tensors that the loss compares with, of all minibatches."""
+        return [*(table[self._rows] for table in self.tables), *self.given]
+
     def alone(self) -> Descended:
-        """Take the steps by the model's own forward pass."""
-        x, step = self.start.clone(), _Stepping([self])
-        parts = (self.places.split(self.sizes), *(rows.split(self.row_sizes or self.sizes) for rows in self.given))
-        for places, *given in zip(*parts, strict=True):
-            inputs = self.inputs[places]
+        """Take the steps by the model's own forward pass; tables, which may be large, are read step by step."""
+        x, step, row_sizes = self.start.clone(), _Stepping([self]), self.row_sizes or self.sizes
+        parts = (self.places.split(self.sizes), *(given.split(row_sizes) for given in (self._rows, *self.given)))
+        for places, rows, *given in zip(*parts, strict=True):
+            inputs, compared = self.inputs[places], [*(table[rows] for table in self.tables), *given]
             loss, gradient = self.model.gradient(
                 x,
                 inputs,
-                lambda outputs, inputs=inputs, given=given: self.loss(self.predictions(outputs, inputs), *given),
+                lambda outputs, inputs=inputs, compared=compared: self.loss(
+                    self.predictions(outputs, inputs), *compared
+                ),
                 self.buffers,
                 train=self.train,
             )
@@ -129,20 +143,16 @@ class Descent:
     @classmethod
     def together(cls, requests: Sequence[Descent]) -> list[Descended]:
         """Take all requests' steps side by side."""
-        first = requests[0]
-        forward, x, step = (
-            stacked_forward(first.model),
-            torch.stack([one.start for one in requests]),
-            _Stepping(requests),
-        )
+        first, step = requests[0], _Stepping(requests)
+        forward, x = stacked_forward(first.model), torch.stack([one.start for one in requests])
         pool, places = _pooled(requests)
-        together = [torch.stack(same) for same in zip(*(one.given for one in requests), strict=True)]
-        rows = [same.split(first.row_sizes or first.sizes, 1) for same in together]
-        for chosen, *given in zip(places.split(first.sizes, 1), *rows, strict=True):
+        together = [torch.stack(same) for same in zip(*(one._compared() for one in requests), strict=True)]
+        parts = (places.split(first.sizes, 1), *(same.split(first.row_sizes or first.sizes, 1) for same in together))
+        for chosen, *compared in zip(*parts, strict=True):
             inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
             point = x.detach().requires_grad_()
             predictions = _predictions(requests, forward(point, inputs), inputs)
-            losses = first.loss(predictions, *given)
+            losses = first.loss(predictions, *compared)
             (gradient,) = torch.autograd.grad(losses.sum(), point)
             step(x, gradient)
         return step.descended(x)
