@@ -33,10 +33,10 @@ help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 14
 
-setup: $(READY)  ## make the environment in .venv (about 2 minutes, 6 GB)
+setup: $(READY)  ## make the environment in .venv (2 to 4 minutes, 6 GB)
 
 $(READY): pyproject.toml setup.py constraints.txt
-	@echo "Making the environment in $(VENV): about 2 minutes and 6 GB, torch being most of it."
+	@echo "Making the environment in $(VENV): 2 to 4 minutes and 6 GB, torch being most of it."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	@$(PYTHON) -m venv $(VENV)
 	@test -z "$(TORCH_INDEX)" || $(BIN)/python -m pip install -qq --index-url "$(TORCH_INDEX)" -c constraints.txt torch torchvision
@@ -51,14 +51,14 @@ reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermil
 report: $(READY)  ## make the report of TIER from what is recorded in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)
 
-test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (about 9 minutes)
+test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (about 8 minutes)
 	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
 
 test-fast: $(READY)  ## the tests that take less than a fifth of a second each, no notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
-test-long: $(READY)  ## runs that are killed, grids whose workers die, memory over 20,000 updates, a full disk (about 16 minutes)
+test-long: $(READY)  ## runs that are killed, grids whose workers die, a browser, memory over 20,000 updates, a full disk (about 12 minutes)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from bare import bare_loop, ratio
+from bare import bare_loop, cpu_seconds, ratio
 from plain import SCRIPTS
 
 from asyncfl_lite import Config, run, run_many
@@ -98,35 +98,37 @@ DISTILLING = {
     "fedadt": {"rounds": 150},
     "fedrevive": {"rounds": 80, "settings": {"freeze_rounds": 0, "synthesis_only_rounds": 0, "adversarial_from": 1}},
 }
-"""Runs of the methods whose servers distil, the synthesis of FedRevive's from its first update on."""
+"""Runs of the methods whose servers distil, FedRevive's with synthesis and distillation from its first update on."""
+ALONE = {"fedecho": 0.9}
+TEN_SEEDS = {"fedecho": 0.25, "fedadt": 0.3, "fedrevive": 0.35}
 
 
 def plain() -> Iterator[Figure]:
     """Methods whose servers distil, alone and ten seeds at once, over a user's plain script of one run."""
+    scripts: dict[str, float] = {}
     for method, settings in DISTILLING.items():
         config = Config(algorithm=method, **{**FEDECHO, **settings})
-        seeds = [config.with_seed(seed) for seed in range(10)]
-        script = SCRIPTS[method](config)
-        for name, target, ours, count in (
-            ("alone", {"fedecho": 0.9}.get(method), partial(run, config), 1),
-            ("10 seeds", {"fedecho": 0.25, "fedadt": 0.3, "fedrevive": 0.35}[method], partial(run_many, seeds), 10),
-        ):
-            found = ratio(ours, script, pairs=2)
-            found["ratio"] /= count
-            yield {"name": f"{method}, {name}, over its plain script", "target": target, **found}
-    four = [
-        Config(algorithm=method, **{**FEDECHO, "rounds": 60, **settings}, seed=seed)
-        for method, settings in {**DISTILLING, "kuiper": {}}.items()
-        for seed in range(3)
-    ]
-    scripts = [SCRIPTS.get(config.algorithm, bare_loop)(config) for config in four]
-    found = ratio(lambda: run_many(four), lambda: [script() for script in scripts], pairs=2)
+        alone = ratio(partial(run, config), SCRIPTS[method](config), pairs=3)
+        scripts[method] = alone["bare_s"]
+        yield {"name": f"{method}, alone, over its plain script", "target": ALONE.get(method), **alone}
+        found = _at_once([config.with_seed(seed) for seed in range(10)], 10 * scripts[method])
+        yield {"name": f"{method}, 10 seeds, over its plain script", "target": TEN_SEEDS[method], **found}
+    kuiper = Config(algorithm="kuiper", rounds=60, **FEDECHO)
+    scripts["kuiper"] = cpu_seconds(bare_loop(kuiper))  # its server does next to nothing
+    others = [Config(algorithm=method, **{**FEDECHO, **settings}) for method, settings in DISTILLING.items()]
+    four = [config.with_seed(seed) for config in (*others, kuiper) for seed in range(3)]
+    found = _at_once(four, 3 * sum(scripts.values()))
     yield {"name": "4 proposed methods × 3 seeds, over their plain scripts", "target": 0.35, **found}
     cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=10)
-    seeds = [cnn.with_seed(seed) for seed in range(10)]
-    found = ratio(partial(run_many, seeds), bare_loop(cnn, evaluate=True), pairs=2)
-    found["ratio"] /= len(seeds)
+    bare = ratio(partial(run, cnn), bare_loop(cnn, evaluate=True), pairs=2)["bare_s"]
+    found = _at_once([cnn.with_seed(seed) for seed in range(10)], 10 * bare)
     yield {"name": "8-16 CNN on 14×14, 10 seeds of FedBuff", "target": 0.35, **found}
+
+
+def _at_once(configs: list[Config], bare: float) -> dict[str, float]:
+    """Return what runs at once take, over the seconds that scripts take for them one after another."""
+    ours = cpu_seconds(partial(run_many, configs))
+    return {"ours_s": ours, "bare_s": bare, "ratio": ours / bare}
 
 
 def clock() -> Iterator[Figure]:

@@ -20,6 +20,9 @@ PICTURE = """async picture => {
 }"""
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def page_and_address(tmp_path_factory):
     """A page of a browser, and the address of a JupyterLab that serves copies with nothing in them run yet."""
@@ -44,7 +47,6 @@ def unrun(path: Path) -> None:
     nbformat.write(book, path)
 
 
-@pytest.mark.long
 def test_start_here_runs_and_its_slider_moves_the_picture(page_and_address, tmp_path):
     page, address = page_and_address
     thrown: list[str] = []

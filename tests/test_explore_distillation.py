@@ -116,6 +116,7 @@ def explorer():
     return controls, box.children[2]
 
 
+@pytest.mark.long
 def test_controls_draw_the_figure_anew(explorer):
     controls, picture = explorer
     assert picture.value == as_image(distillation_figure())

@@ -103,6 +103,7 @@ def test_every_method_that_is_named_can_be_drawn():
     assert len(labels) == len(WEIGHT_MEANINGS) and labels[0] == "FedRevive: β" and "AFL-DW: 1 - β" in labels
 
 
+@pytest.mark.long
 def test_the_explorer_draws_anew_and_greys_out():
     box = explore_schedules()
     controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]

@@ -98,6 +98,7 @@ def test_laws_with_settings_and_impossible_ones():
         staleness_figure("fedreviv")
 
 
+@pytest.mark.long
 def test_the_laboratory_draws_anew():
     box = explore_staleness()
     controls, picture = {control.description: control for control in box.children[:7]}, box.children[8]

@@ -547,6 +547,7 @@ def test_every_method_trains_on_text(method, task, model, partition):
     assert result.curve["loss"].iloc[-1] != result.curve["loss"].iloc[0]
 
 
+@pytest.mark.long
 def test_next_characters_are_learned():
     config = Config(task="pydoc_chars", model="lstm", model_settings={"width": 32}, partition="natural", clients=10,
                     concurrency=5, buffer_size=3, local_epochs=1, batch_size=10, client_optimizer="adam",
@@ -556,6 +557,7 @@ def test_next_characters_are_learned():
     assert result.summary["final_perplexity"] == pytest.approx(math.exp(result.summary["final_loss"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["pydoc_topics", "topics20", "pairs", "pydoc_chars"])
 def test_the_stand_ins_run_with_their_defaults(task):
     result = run(Config(task=task, rounds=1, eval_every=1))
