@@ -195,6 +195,12 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
     return layer(h)
 
 
+def _linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
+    turned = weight.transpose(1, 2)
+    return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
+
+
 class _WrittenOut(torch.autograd.Function):
     """A chain of linear layers and what stands between them, side by side, its backward pass written out.
 
@@ -209,8 +215,7 @@ class _WrittenOut(torch.autograd.Function):
             if type(layer) is nn.Linear:
                 weight, bias = _own(layer, parts)
                 kept += [h, weight]
-                turned = weight.transpose(1, 2)
-                h = torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
+                h = _linear(h, weight, bias)
             else:
                 h = layer(h)
                 kept.append(h)
@@ -242,8 +247,7 @@ class _StackedLinear(torch.autograd.Function):
     def forward(ctx: FunctionCtx, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
         ctx.save_for_backward(h, weight)
-        turned = weight.transpose(1, 2)
-        return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
+        return _linear(h, weight, bias)
 
     @staticmethod
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
