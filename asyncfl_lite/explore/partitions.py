@@ -44,7 +44,7 @@ def partition_figure(
         ConfigError: if there is no such law or setting, or the samples cannot be split so.
     """
     partition = PARTITIONS.get(law)(**settings)
-    labels = task.labels.cpu().numpy() if task.kinds is None else task.kinds
+    labels = task.samples[1].cpu().numpy() if task.kinds is None else task.kinds
     parts = partition.split(labels, clients, stream(seed, "partition"), owners=task.owners)
     counts = label_counts(labels, parts, int(labels.max()) + 1)
     given = ", ".join(f"{name} {value}" for name, value in partition.model_dump(exclude_none=True).items())

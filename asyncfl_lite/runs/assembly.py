@@ -59,8 +59,9 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
     """Return the ``(k,)`` places of the labelled samples that the server keeps, none of which a client gets."""
     if config.held_out == 0:
         return np.zeros(0, dtype=np.int64)
-    count = max(1, round(config.held_out * len(task.labels)))
-    return np.sort(stream(config.seed, "labelled set").permutation(len(task.labels))[:count])
+    places = task.own_places
+    count = max(1, round(config.held_out * len(places)))
+    return np.sort(places[stream(config.seed, "labelled set").permutation(len(places))[:count]])
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
@@ -74,8 +75,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
             f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
             f"{config.partition!r} with clients={config.clients}"
         )
-    rng, theirs = stream(config.seed, "partition"), np.arange(len(task.labels))
-    theirs = np.setdiff1d(theirs, servers_own(config, task))
+    rng, theirs = stream(config.seed, "partition"), np.setdiff1d(task.own_places, servers_own(config, task))
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
     partition = config.partition_settings
@@ -111,8 +111,8 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
     Raises:
         ConfigError: in one line that says what does not fit.
     """
-    model = VectorModel(module)
-    draws = check_conduct(config.model, model, task.inputs, (*task.labels.shape[1:], task.num_classes))
+    model, (inputs, _) = VectorModel(module), task.samples
+    draws = check_conduct(config.model, model, inputs, (*task.labels.shape[1:], task.num_classes))
     _allow_for_single_samples(config, task, parts, model)
     return Fitted(model, draws, _trains_together(config, task, model, draws))
 
@@ -125,11 +125,11 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
     """
     size = config.batch_size
     having = [client for client, part in enumerate(parts) if len(part) and (size == 1 or len(part) % size == 1)]
-    if not having or takes_one(model, task.inputs):
+    if not having or takes_one(model, task.samples[0]):
         return
     which = f"a minibatch of one sample, such as client {having[0]}'s last"
     model.steady_on_one()
-    if not takes_one(model, task.inputs):
+    if not takes_one(model, task.samples[0]):
         raise ConfigError(
             f"model: {config.model!r} cannot be trained on {which}; take a normalisation that keeps running statistics "
             "or goes by single samples, such as GroupNorm"
@@ -148,7 +148,7 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
         return False
     if config.cohort == "auto" and forward_flop(model, task.input_spec) > COHORT_UP_TO_FLOP:
         return False
-    alone = why_alone(model, task.inputs, draws)
+    alone = why_alone(model, task.samples[0], draws)
     if alone and config.cohort == "on":
         raise ConfigError(f"cohort: {config.model!r} trains one by one ({alone}), got 'on'")
     if alone:
@@ -208,7 +208,7 @@ def schedule(config: Config | Mapping[str, Any]) -> Schedule:
     4
     """
     config = as_config(config)
-    parts = deal_out(config, load_task(config.task_settings))
+    parts = deal_out(config, load_task(config.task_settings).of_run(config.seed))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
     simulation.run_alone([Outcome(None, num_samples=len(part)) for part in parts])
     return who_did_what(simulation, parts)

@@ -74,6 +74,21 @@ TASKS: dict[str, dict[str, Any]] = {
     "digits": {**_SMALL, "model": "mlp", "client_lr": 0.1, "rounds": 100},
     "mnist5k": {**_SMALL, "model": "cnn", "client_lr": 0.05, "rounds": 300},
     "pairdigits100": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (128,)}, "client_lr": 0.1, "rounds": 300},
+    "glyphs": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.01, "rounds": 200},
+    "glyphs50": {
+        **_SMALL,
+        "model": "mlp",
+        "model_settings": {"hidden": (64,)},
+        "clients": 12,
+        "concurrency": 12,
+        "buffer_size": 4,
+        "delay": "kuiper_hmdb51",
+        "partition": "noniid_bias",
+        "local_epochs": 3,
+        "batch_size": 16,
+        "client_lr": 0.2,
+        "rounds": 150,
+    },
     "writers": {**_SMALL, "model": "cnn", "partition": "natural", "clients": 200, "client_lr": 0.1, "rounds": 200},
     "fashion_mnist": {
         **_SMALL,
@@ -172,7 +187,7 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
 
 # Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
 # of a hundred updates.
-_UNTUNED = ("pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath")
+_UNTUNED = ("glyphs", "glyphs50", "pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath")
 _UNTUNED += ("pydoc_topics", "topics20", "pairs", "pydoc_chars")
 _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
     "fedecho": {"settings": {"distill_samples": 100, "distill_lr": 1e-4}},

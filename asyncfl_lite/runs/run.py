@@ -201,7 +201,7 @@ class Run:
         if self.checkpoint is not None:
             check_place(self.checkpoint, self.identity)
         self.own_task = None if task is None else task.name
-        self.task = (task or load_task(config.task_settings)).to(config.device)
+        self.task = (task or load_task(config.task_settings)).of_run(config.seed).to(config.device)
         self.parts = deal_out(config, self.task)
         places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
         self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None

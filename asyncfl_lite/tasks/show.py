@@ -45,6 +45,8 @@ class Shown(Protocol):
     metric: str
     augment: Any
     input_shape: tuple[int, ...]
+    own_places: np.ndarray
+    samples: tuple[Tensor, Tensor]
 
 
 def title(task: Shown) -> str:
@@ -62,12 +64,12 @@ def describe(task: Shown, parts: Parts | None = None) -> str:
     """
     shape = " × ".join(str(length) for length in task.input_shape)
     kind = str(task.inputs.dtype).removeprefix("torch.")
-    low, high = task.inputs.aminmax()
+    low, high = task.samples[0].aminmax()
     span = f"{low:.3g} to {high:.3g}" if task.inputs.is_floating_point() else f"{int(low)} to {int(high)}"
     facts = {
         "name": task.name,
         "metric": task.metric,
-        "training": f"{len(task.inputs):,} samples of {shape} {kind}, {span}",
+        "training": f"{len(task.own_places):,} samples of {shape} {kind}, {span}",
         "testing": f"{len(task.test_inputs):,} samples",
         "labels": _labels_in_words(task),
         "tokens": f"{task.vocabulary:,} in the vocabulary" if task.vocabulary else "",
@@ -156,12 +158,12 @@ def _draw_examples(task: Shown, figure: Figure | SubFigure) -> None:
 
 def _examples(task: Shown, count: int) -> list[int]:
     """Return the places of samples of as many classes as can be, class by class."""
-    count = min(count, len(task.labels))
-    if task.labels.dim() > 1:
-        return list(range(0, len(task.labels), max(1, len(task.labels) // count)))[:count]
-    labels = task.labels.cpu().numpy()
+    own, labels = task.own_places, task.samples[1].cpu().numpy()
+    count = min(count, len(own))
+    if labels.ndim > 1:
+        return own[:: max(1, len(own) // count)][:count].tolist()
     chosen = balanced(labels, count)
-    return chosen[np.argsort(labels[chosen], kind="stable")].tolist()
+    return own[chosen[np.argsort(labels[chosen], kind="stable")]].tolist()
 
 
 def _named(task: Shown, place: int) -> str:

@@ -47,6 +47,8 @@ class Task:
         clients: names of the clients that the data came with, see :meth:`from_clients`: client i is owner i. Empty
             where a partition deals samples out.
         test_owners: ``(m,)`` int64 the client of each test sample, or None.
+        places: ``(k,)`` int64 the training samples that are dealt out, where ``inputs`` hold other runs' too, see
+            :meth:`of_run`; None for all.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Task:
     augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
     clients: tuple[str, ...] = ()
     test_owners: np.ndarray | None = None
+    places: np.ndarray | None = None
 
     @classmethod
     def from_tensors(
@@ -225,6 +228,23 @@ class Task:
 
         return show(self, parts)
 
+    def of_run(self, seed: int) -> Task:
+        """Return the task as the run with this seed has it: the same for all, unless the seed draws the data."""
+        return self
+
+    @property
+    def own_places(self) -> np.ndarray:
+        """``(k,)`` int64 places of the training samples that are dealt out; all, unless :attr:`places` says which."""
+        return np.arange(len(self.labels)) if self.places is None else self.places
+
+    @property
+    def samples(self) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of :attr:`own_places`."""
+        if self.places is None:
+            return self.inputs, self.labels
+        own = torch.from_numpy(self.places).to(self.labels.device)
+        return self.inputs[own], self.labels[own]
+
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input."""
@@ -234,9 +254,9 @@ class Task:
     def input_spec(self) -> InputSpec:
         """Shape, range and classes, for methods that make inputs up."""
         if not self.inputs.is_floating_point():
-            vocabulary = self.vocabulary or int(self.inputs.max()) + 1
+            vocabulary = self.vocabulary or int(self.samples[0].max()) + 1
             return InputSpec(self.input_shape, self.num_classes, vocabulary=vocabulary)
-        low, high = (float(value) for value in self.inputs.aminmax())
+        low, high = (float(value) for value in self.samples[0].aminmax())
         return InputSpec(self.input_shape, self.num_classes, low, high)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
@@ -317,9 +337,10 @@ class Task:
 
     def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
         """Return ``(count, …)`` inputs of independent normal numbers with the training inputs' mean and spread."""
-        spread, mean = torch.std_mean(self.inputs)
+        own, _ = self.samples
+        spread, mean = torch.std_mean(own)
         drawn = torch.from_numpy(rng.standard_normal((count, *self.input_shape), dtype=np.float32))
-        low, high = (float(value) for value in self.inputs.aminmax())
+        low, high = (float(value) for value in own.aminmax())
         return (drawn.to(self.inputs) * spread + mean).clamp(low, high)
 
     def to(self, device: str | torch.device) -> Task:

@@ -121,7 +121,7 @@ class TeacherChain(Initialiser):
         """
         own = self._servers_task(task)
         if own is not task:
-            labelled = own.inputs, own.labels
+            labelled = own.samples
         if labelled is None:
             raise ConfigError("fraction: a chain of teachers needs labelled samples of the server's own, got none")
         inputs, _ = labelled

@@ -1,0 +1,196 @@
+"""Shapes that a generator draws: as many classes, and as hard to tell apart, as one asks for."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.images.image_task import Labelled, image_task
+from asyncfl_lite.tasks.images.unlabelled import moved, resize, strokes, turns
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.worlds import Worlds
+
+GRAIN = 6
+"""Independent values a side of a random field: how fine shapes are."""
+OWN_PART = 0.6
+"""How much of a look is its own, against 1 for what the looks of a class share."""
+STRANGERS = 200
+"""Shapes of no class in a world."""
+
+
+def soft_shapes(fields: Tensor, side: int) -> Tensor:
+    """Return shapes ``(n, 1, side, side)`` in [0, 1]: where smooth fields are high, with soft edges, inside a disc.
+
+    Args:
+        fields: ``(n, GRAIN, GRAIN)`` of independent normal numbers, which are joined smoothly.
+        side: of the images.
+    """
+    smooth = functional.interpolate(fields[:, None], size=(side, side), mode="bicubic", align_corners=True)
+    axis = torch.linspace(-1, 1, side)
+    inside = torch.exp(-(((axis**2 + axis[:, None] ** 2) / 0.6) ** 4))
+    level = smooth.flatten(1).median(1).values[:, None, None, None]
+    return torch.sigmoid(4 * (smooth - level)) * inside
+
+
+class Warp(NamedTuple):
+    """How far images are moved: the largest turn in radians, stretch and shear, and shift in halves of the side."""
+
+    angle: float
+    scale: float
+    shear: float
+    shift: float
+
+    def __call__(self, images: Tensor, rng: np.random.Generator) -> Tensor:
+        """Return ``(n, 1, side, side)`` images, each moved by amounts of its own."""
+        count = len(images)
+        angle, shear = rng.uniform(-self.angle, self.angle, count), rng.uniform(-self.shear, self.shear, count)
+        scale = rng.uniform(1 - self.scale, 1 + self.scale, (2, count))
+        return moved(images, angle, scale, shear, rng.uniform(-self.shift, self.shift, (2, count)))
+
+
+USUAL = Warp(angle=0.35, scale=0.15, shear=0.15, shift=0.15)
+FAR = Warp(angle=0.6, scale=0.2, shear=0.2, shift=0.2)
+ANYWHERE = Warp(angle=np.pi, scale=0.3, shear=0.3, shift=0.8)
+
+
+class Scene(NamedTuple):
+    """What surrounds shapes in a world.
+
+    Attributes:
+        strangers: ``(STRANGERS, 1, 2 side, 2 side)`` shapes of no class.
+        clutter: how strong one of them is that is laid over each image.
+        noise: standard deviation of the noise on every pixel.
+    """
+
+    strangers: Tensor
+    clutter: float
+    noise: float
+
+    def spoiled(self, images: Tensor, rng: np.random.Generator) -> Tensor:
+        """Return ``(n, 1, side, side)`` of ``(n, 1, 2 side, 2 side)`` images in the scene: cluttered, small, noisy."""
+        chosen = torch.from_numpy(rng.integers(len(self.strangers), size=len(images)))
+        whole = resize(images + self.clutter * ANYWHERE(self.strangers[chosen], rng), images.shape[-1] // 2)
+        return whole + self.noise * torch.from_numpy(rng.standard_normal(whole.shape, dtype=np.float32))
+
+
+@TASKS.register("glyphs")
+class Glyphs(TaskSource):
+    """Ten shapes of a generator, cluttered and noisy, another world per seed; stand-in for CIFAR-10.
+
+    A class is a smooth random shape, of which there are several looks. An image is one look, moved and turned, with a
+    shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test
+    images. So an interval over seeds is an interval over data sets of this kind. They are no photographs: there is
+    nothing in them to be learned that a small perceptron could not.
+    """
+
+    name: ClassVar[str] = "glyphs"
+    title: ClassVar[str] = "glyphs"
+    stands_in_for: ClassVar[str] = "CIFAR-10"
+
+    classes: int = Field(10, ge=2, le=500)
+    """How many."""
+    looks: int = Field(6, ge=1)
+    """Shapes of a class, which are alike but not the same."""
+    clutter: float = Field(0.5, ge=0)
+    """Strength of the shape of no class that is laid over each image; the image's own has 1."""
+    noise: float = Field(0.1, ge=0)
+    """Standard deviation of the noise on every pixel; shapes go from 0 to 1."""
+    side: Literal[8, 10, 12] = 12
+    """Pixels per side."""
+    samples: int = Field(8000, ge=2)
+    """Training images, as many of each class as of the others."""
+    test_samples: int = Field(1000, ge=2)
+    worlds: int = Field(64, ge=1, le=1024)
+    """How many there are; the run with seed s is in world s modulo this."""
+
+    def load(self) -> Task:
+        """Return the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's.
+
+        Raises:
+            ConfigError: when there are more classes than samples.
+        """
+        for name in ("samples", "test_samples"):
+            if (given := getattr(self, name)) < self.classes:
+                raise ConfigError(f"{name}: must be at least the {self.classes} classes, got {given}")
+        return Worlds(self.draw, self.worlds).of_run(0)
+
+    def draw(self, world: int) -> Task:
+        """Return a world's task, by itself."""
+        rng = stream(world, "glyphs", "shapes")
+        centres = rng.standard_normal((self.classes, 1, GRAIN, GRAIN))
+        known, fresh = (self._looks(centres, rng) for _ in range(2))
+        others = self._looks(rng.standard_normal(centres.shape), rng)
+        strangers = soft_shapes(_normal((STRANGERS, GRAIN, GRAIN), rng), 2 * self.side)
+        scene = Scene(strangers, self.clutter, self.noise)
+        train, test = (
+            self._images(known, scene, count, stream(world, "glyphs", part))
+            for part, count in (("training", self.samples), ("test", self.test_samples))
+        )
+
+        def of(looks: Tensor, warp: Warp) -> UnlabelledSet:
+            shapes = looks.flatten(0, 1)
+            return lambda count, rng: scene.spoiled(warp(shapes[turns(len(shapes), count, rng)], rng), rng)
+
+        sets: dict[str, UnlabelledSet] = {
+            "cross": of(others, USUAL),
+            "natural": of(torch.cat([known, fresh], dim=1), FAR),
+            "synthetic": lambda count, rng: scene.spoiled(strokes(2 * self.side, count, rng), rng),
+        }
+        return image_task(
+            self.name,
+            train,
+            test,
+            sets,
+            num_classes=self.classes,
+            source=f"drawn by a generator; world {world} of {self.worlds}",
+            licence="MIT, as this package",
+            class_names=tuple(f"{label:0{len(str(self.classes - 1))}d}" for label in range(self.classes)),
+            stands_in_for=self.stands_in_for,
+        )
+
+    def _looks(self, centres: np.ndarray, rng: np.random.Generator) -> Tensor:
+        """Return ``(classes, looks, 1, 2 side, 2 side)`` shapes, from fields around ``(classes, 1, GRAIN, GRAIN)``."""
+        own = rng.standard_normal((self.classes, self.looks, GRAIN, GRAIN))
+        fields = torch.from_numpy((centres + OWN_PART * own).astype(np.float32))
+        return soft_shapes(fields.flatten(0, 1), 2 * self.side).unflatten(0, (self.classes, self.looks))
+
+    def _images(self, looks: Tensor, scene: Scene, count: int, rng: np.random.Generator) -> Labelled:
+        """Return labelled images, as many of each class as can be."""
+        labels = turns(self.classes, count, rng)
+        chosen = looks[torch.from_numpy(labels), torch.from_numpy(rng.integers(self.looks, size=count))]
+        return scene.spoiled(USUAL(chosen, rng), rng), torch.from_numpy(labels)
+
+
+@TASKS.register("glyphs50")
+class Glyphs50(Glyphs):
+    """Fifty shapes of a generator, of which 12 clients can have four or five each; stand-in for HMDB51's labels.
+
+    They are in the place of HMDB51 and UCF101 where a claim is about labels: about clients that know a few of very many
+    classes. Nothing moves, so nothing is said about clips.
+    """
+
+    name: ClassVar[str] = "glyphs50"
+    title: ClassVar[str] = "glyphs, 50 classes"
+    stands_in_for: ClassVar[str] = "HMDB51 and UCF101"
+
+    classes: int = Field(50, ge=2, le=500)
+    """How many."""
+    looks: int = Field(2, ge=1)
+    """Shapes of a class, which are alike but not the same."""
+    clutter: float = Field(0.3, ge=0)
+    """Strength of the shape of no class that is laid over each image; the image's own has 1."""
+    samples: int = Field(4000, ge=2)
+    """Training images, as many of each class as of the others."""
+
+
+def _normal(shape: tuple[int, ...], rng: np.random.Generator) -> Tensor:
+    return torch.from_numpy(rng.standard_normal(shape, dtype=np.float32))

@@ -1,0 +1,70 @@
+"""Tasks whose data are drawn by the run's seed: an interval over seeds is then an interval over worlds.
+
+Runs of several seeds in lockstep share cohorts only where their samples lie in the same tensors. So all worlds have
+their places in one tensor, and a run is told which of them are its own. A world is drawn when a run first asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from asyncfl_lite.tasks.task import Task
+
+
+class Worlds:
+    """As many versions of a task as there are worlds, whose training samples lie in tensors that all of them share.
+
+    Args:
+        draw: from the number of a world to its task; sizes, shapes and classes of all are the same.
+        count: how many worlds there are; the run with seed s is in world s modulo ``count``.
+    """
+
+    def __init__(self, draw: Callable[[int], Task], count: int) -> None:
+        self.draw, self.count = draw, count
+        first = draw(0)
+        self.size = len(first.labels)
+        # pages of memory are taken when they are written to: a world that no run asks for costs nothing
+        self.inputs = torch.zeros(count * self.size, *first.input_shape, dtype=first.inputs.dtype)
+        self.labels = torch.zeros(count * self.size, *first.labels.shape[1:], dtype=first.labels.dtype)
+        self.known = {0: self._placed(0, first)}
+
+    def of_run(self, seed: int) -> TaskInWorld:
+        """Return the task as the run with this seed has it."""
+        world = seed % self.count
+        if world not in self.known:
+            self.known[world] = self._placed(world, self.draw(world))
+        return self.known[world]
+
+    def _placed(self, world: int, task: Task) -> TaskInWorld:
+        """Return a world's task with its training samples in their places among all worlds'."""
+        places = np.arange(world * self.size, (world + 1) * self.size)
+        own = slice(world * self.size, (world + 1) * self.size)
+        self.inputs[own], self.labels[own] = task.inputs, task.labels
+        fields = {**task.__dict__, "inputs": self.inputs, "labels": self.labels, "places": places}
+        return TaskInWorld(**fields, worlds=self)
+
+
+@dataclass(frozen=True)
+class TaskInWorld(Task):
+    """A task as one world has it: its test set and unlabelled sets are its own, ``places`` says which samples are.
+
+    Attributes:
+        worlds: all of them; None where the data are on another device, to which one world's alone were taken.
+    """
+
+    worlds: Worlds | None = None
+
+    def of_run(self, seed: int) -> Task:
+        """Return the task in the world of the run with this seed."""
+        return self if self.worlds is None else self.worlds.of_run(seed)
+
+    def to(self, device: str | torch.device) -> Task:
+        """Return the task with its tensors on ``device``; beyond the processor, the world's own samples alone."""
+        if torch.device(device) == self.inputs.device:
+            return self
+        inputs, labels = self.samples
+        return Task.to(replace(self, inputs=inputs, labels=labels, places=None, worlds=None), device)
