@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from asyncfl_lite.base import home
 from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
+from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction import places
-from asyncfl_lite.reproduction.places import home_of, tier_file
+from asyncfl_lite.reproduction.places import tier_file
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,7 +29,7 @@ def test_the_clone_s_own_folders_are_read_in_it():
 
 
 def test_an_installed_package_reads_what_it_carries(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "SHIPPED", tmp_path)
+    monkeypatch.setattr(home, "SHIPPED", tmp_path)
     assert home_of("papers") == tmp_path / "papers"
 
 
