@@ -11,6 +11,7 @@ import torch
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks import Digits, MNIST5k
 from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.images.overlaid import OverlaidMNIST, OverlaidPairs100
 from asyncfl_lite.tasks.images.packaged import PairDigits100, Writers, digits_images, mnist_images, thickened
 from asyncfl_lite.tasks.subsets import balanced
 
@@ -115,3 +116,25 @@ def test_strokes_get_thicker_and_thinner():
     ink = [float(thickened(images, np.full(50, by)).mean()) for by in (-1.0, -0.5, 0.0, 0.5, 1.0)]
     assert ink == sorted(ink) and ink[0] < 0.5 * ink[2] < ink[2] < 0.6 * ink[4]
     assert torch.equal(thickened(images, np.zeros(50)), images)
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "sizes"),
+    [
+        (OverlaidMNIST(), (1, 10, 10), (8000, 2000)),
+        (OverlaidMNIST(copies=3, side=14), (1, 14, 14), (12000, 3000)),
+        (OverlaidPairs100(samples=1000, test_samples=300), (1, 8, 16), (1000, 300)),
+        (Writers(writers=30, side=10, overlay=0.35, noise=0.3), (1, 10, 10), (1200, 1000)),
+    ],
+    ids=str,
+)
+def test_overlaid_images_are_standardised_and_always_the_same(source, shape, sizes):
+    task, again = source.load(), source.load()
+    assert task.input_shape == shape and (len(task.inputs), len(task.test_inputs)) == sizes
+    assert (len(task.labels), len(task.test_labels)) == sizes and task.inputs.dtype == torch.float32
+    assert abs(float(task.inputs.mean())) < 1e-5 and abs(float(task.inputs.std()) - 1) < 1e-5
+    assert abs(float(task.test_inputs.mean())) < 0.05 and abs(float(task.test_inputs.std()) - 1) < 0.05
+    for part in ("inputs", "labels", "test_inputs", "test_labels"):
+        assert torch.equal(getattr(task, part), getattr(again, part))
+    shares = task.labels.bincount(minlength=task.num_classes) / len(task.labels) * task.num_classes
+    assert shares.min() > 0.7 and shares.max() < 1.3

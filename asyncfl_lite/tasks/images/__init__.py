@@ -1,3 +1,9 @@
 """Images: data that ships with packages, files in their official formats, stand-ins."""
 
-from asyncfl_lite.tasks.images import cifar10_jpeg, femnist, packaged, torchvision_images  # noqa: F401 - they register
+from asyncfl_lite.tasks.images import (  # noqa: F401 - they register
+    cifar10_jpeg,
+    femnist,
+    overlaid,
+    packaged,
+    torchvision_images,
+)
