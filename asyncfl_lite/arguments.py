@@ -207,13 +207,9 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     tune = commands.add_parser(
         "tune", help="search for methods' settings, each with as many runs", formatter_class=_Defaults
     )
-    tune.add_argument(
-        "file", nargs="?", help="a file of studies; by default the package's own, experiments/tuning.yaml"
-    )
+    tune.add_argument("file", nargs="?", help="of studies; by default the package's own, experiments/tuning.yaml")
     tune.add_argument("--only", default="*", help="only searches whose name matches, such as '*/fedecho-*'")
-    tune.add_argument(
-        "--results", type=_folder, metavar="FOLDER", help="of the outcomes, which cells and defaults read"
-    )
+    tune.add_argument("--results", type=_folder, metavar="FOLDER", help="of outcomes; else where cells read them")
     _takes_own(tune)
     tune.set_defaults(command="tune")
 

@@ -1,4 +1,4 @@
-"""The command line: ``asyncfl-lite run | grid | tune | report | record | list``, or ``python -m asyncfl_lite`` with the same.
+"""The command line: ``asyncfl-lite run | grid | tune | report | record | list``, or ``python -m asyncfl_lite …``.
 
 The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so a new setting is an option at
 once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.

@@ -20,7 +20,7 @@ from asyncfl_lite.base.home import home_of
 METRIC = "last5_accuracy"
 """What is best: its mean over seeds."""
 FIELDS = ("point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
-"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.distill_lr": 1e-4}``."""
+"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.kd_lr": 1e-3}``."""
 
 
 def file_of(study: str, method: str, column: str, folder: Path | None = None) -> Path:
@@ -52,7 +52,7 @@ def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
     Args:
         study: such as ``fedecho-overlaid_mnist``.
         method: as the study calls it.
-        column: ``tuned``, or ``printed`` for the best clients' rate beside a server's settings as its paper prints them.
+        column: ``tuned``, or ``printed``: the best clients' rate beside a server's settings as its paper prints them.
 
     Raises:
         ConfigError: when there are no outcomes of such a search.
@@ -74,7 +74,7 @@ def _best_in(path: Path, stamp: int) -> dict[str, Any]:
 
 
 def nested(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``{"settings": {"distill_lr": 1e-4}}`` for ``{"settings.distill_lr": 1e-4}``."""
+    """Return ``{"settings": {"distill_lr": 1e-4}}`` for ``{"settings.kd_lr": 1e-3}``."""
     settings: dict[str, Any] = {}
     for name, value in point.items():
         group, dot, own = name.partition(".")

@@ -1,4 +1,4 @@
-"""Carrying out searches: all combinations of a grid with all seeds in lockstep, the grid extended while its edge is best.
+"""Carrying out searches: all of a grid with all seeds in lockstep, the grid extended while its edge is best.
 
 What was tried is in the outcomes' file, written whole after each round, so that a search that was stopped goes on.
 """
