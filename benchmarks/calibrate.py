@@ -60,7 +60,7 @@ def _fedecho(versions: int, alphas: tuple[float, ...], hidden: int) -> dict[str,
 
 
 def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of FedRevive's federation of FEMNIST: 1,000 writers, 100 in flight, Adam, Table 4's server rate."""
+    """Return settings of FedRevive on FEMNIST: 1,000 writers, 100 in flight, Adam, the server rate of Table 4."""
     common = {"clients": 1000, "concurrency": 100, "delay": "fedrevive", "batch_size": 32, "local_steps": 25}
     common |= {"client_optimizer": "adam", "weight_decay": 0.0, "model": "mlp", "model_settings": {"hidden": (32,)}}
     common["task_settings"] = task_settings
