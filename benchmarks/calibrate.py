@@ -65,7 +65,6 @@ def _fedecho(versions: int, hidden: int) -> dict[str, Any]:
         "controls": {
             "FedBuff, α = 0.03": {**fedbuff, "alpha": 0.03},
             "FedBuff, IID": {**fedbuff, "partition": "iid"},
-            "FedAvg, α = 0.1": {**iid, "partition": "dirichlet_class", "alpha": 0.1},
         },
         "client_lrs": SGD_RATES,
     }
