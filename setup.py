@@ -1,6 +1,6 @@
 """What pyproject.toml cannot say: folders of the repository that an installed package carries in its own.
 
-``asyncfl_lite/reproduction/places.py`` finds them there, or in the clone.
+``asyncfl_lite/base/home.py`` finds them there, or in the clone.
 """
 
 from setuptools import find_packages, setup
@@ -10,10 +10,12 @@ FILES = {
     "experiments": ["*.yaml"],
     "notebooks": ["experiment.ipynb", "report.ipynb"],
     "papers": ["*.csv"],
+    "tuning": ["*/*.csv"],
 }
+IN_CLONE = {"tuning": "results/tuning"}
 
 setup(
     packages=[*find_packages(include=["asyncfl_lite*"]), *(f"{SHIPPED}.{folder}" for folder in FILES)],
-    package_dir={f"{SHIPPED}.{folder}": folder for folder in FILES},
+    package_dir={f"{SHIPPED}.{folder}": IN_CLONE.get(folder, folder) for folder in FILES},
     package_data={f"{SHIPPED}.{folder}": patterns for folder, patterns in FILES.items()},
 )

@@ -160,7 +160,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     parser.add_argument("--version", action="version", version=f"asyncfl-lite {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="run|grid|report|record|list")
+    commands = parser.add_subparsers(required=True, metavar="run|grid|tune|report|record|list")
     parser.commands = commands.choices
 
     asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
@@ -203,6 +203,15 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
     _takes_own(grid)
     grid.set_defaults(command="grid")
+
+    tune = commands.add_parser(
+        "tune", help="search for methods' settings, each with as many runs", formatter_class=_Defaults
+    )
+    tune.add_argument("file", nargs="?", help="of studies; by default the package's own, experiments/tuning.yaml")
+    tune.add_argument("--only", default="*", help="only searches whose name matches, such as '*/fedecho-*'")
+    tune.add_argument("--results", type=_folder, metavar="FOLDER", help="of outcomes; else where cells read them")
+    _takes_own(tune)
+    tune.set_defaults(command="tune")
 
     report = commands.add_parser("report", help="make the report from recorded results", formatter_class=_Defaults)
     report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another; or a file of cells")

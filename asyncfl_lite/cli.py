@@ -1,4 +1,4 @@
-"""The command line: ``asyncfl-lite run | grid | report | record | list``, or ``python -m asyncfl_lite`` with the same.
+"""The command line: ``asyncfl-lite run | grid | tune | report | record | list``, or ``python -m asyncfl_lite …``.
 
 The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so a new setting is an option at
 once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
@@ -214,6 +214,19 @@ def _grid(options: argparse.Namespace) -> int:
     return 1 if report.failed else 0
 
 
+def _tune(options: argparse.Namespace) -> int:
+    from asyncfl_lite.base.home import home_of
+    from asyncfl_lite.reproduction.tuning.search import tune
+    from asyncfl_lite.reproduction.tuning.studies import read_searches
+
+    searches = read_searches(options.file or home_of("experiments") / "tuning.yaml", options.only)
+    folder = None if options.results is None else Path(options.results)
+    with ends_when_interrupted():
+        for search in searches:
+            tune(search, folder, say=lambda line: print(line, flush=True))
+    return 0
+
+
 def _report(options: argparse.Namespace) -> int:
     import pandas as pd
 
@@ -302,7 +315,7 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
     )
 
 
-COMMANDS = {"run": _run, "grid": _grid, "report": _report, "record": _record, "list": _list}
+COMMANDS = {"run": _run, "grid": _grid, "tune": _tune, "report": _report, "record": _record, "list": _list}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from asyncfl_lite.base import home
 from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
+from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction import places
-from asyncfl_lite.reproduction.places import home_of, tier_file
+from asyncfl_lite.reproduction.places import tier_file
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,7 +29,7 @@ def test_the_clone_s_own_folders_are_read_in_it():
 
 
 def test_an_installed_package_reads_what_it_carries(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "SHIPPED", tmp_path)
+    monkeypatch.setattr(home, "SHIPPED", tmp_path)
     assert home_of("papers") == tmp_path / "papers"
 
 
@@ -79,7 +80,7 @@ def test_a_model_without_its_library_is_one_line(monkeypatch, capsys):
 def wheel(tmp_path_factory) -> Path:
     """The package as pip makes it, from a copy, as that leaves files beside it."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("asyncfl_lite", "experiments", "notebooks", "papers"):
+    for name in ("asyncfl_lite", "experiments", "notebooks", "papers", "results/tuning"):
         shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "clone" / name)
@@ -96,6 +97,7 @@ def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     shipped = {f"experiments/{path.name}" for path in (ROOT / "experiments").glob("*.yaml")}
     shipped |= {f"papers/{path.name}" for path in (ROOT / "papers").glob("*.csv")}
     shipped |= {"notebooks/experiment.ipynb", "notebooks/report.ipynb"}
+    shipped |= {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results/tuning").rglob("*.csv")}
     metadata = {name for name in carried if ".dist-info/" in name}
     assert carried - metadata == modules | {f"asyncfl_lite/reproduction/shipped/{name}" for name in shipped}
 

@@ -1,24 +1,12 @@
-"""Where experiments, the papers' tables and the notebooks' templates lie: in the clone, or in the installed package.
-
-An installed package carries the repository's folders in its own folder ``shipped/`` (``setup.py``); a package that runs
-from the clone, installed with ``pip install -e`` or not at all, has none, and reads the clone's.
-"""
+"""Where experiments lie: in the user's own folder, or among those that belong to the package."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
 
 from asyncfl_lite.base.errors import ConfigError, unknown_name
-
-CLONE = Path(__file__).parents[2]
-SHIPPED = Path(__file__).parent / "shipped"
-
-
-def home_of(name: Literal["experiments", "notebooks", "papers"]) -> Path:
-    """Return one of the repository's folders, as it belongs to this package."""
-    return (SHIPPED if SHIPPED.exists() else CLONE) / name
+from asyncfl_lite.base.home import home_of
 
 
 def tier_file(tier: str | Path, own: str | Path = "experiments") -> Path:

@@ -7,7 +7,7 @@ from functools import lru_cache
 import pandas as pd
 
 from asyncfl_lite.base.errors import DataError
-from asyncfl_lite.reproduction.places import home_of
+from asyncfl_lite.base.home import home_of
 
 FOLDER = home_of("papers")
 

@@ -89,6 +89,14 @@ TASKS: dict[str, dict[str, Any]] = {
         "client_lr": 0.2,
         "rounds": 150,
     },
+    "overlaid_mnist": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.05, "rounds": 200},
+    "overlaid_pairs100": {
+        **_SMALL,
+        "model": "mlp",
+        "model_settings": {"hidden": (64,)},
+        "client_lr": 0.05,
+        "rounds": 300,
+    },
     "writers": {**_SMALL, "model": "cnn", "partition": "natural", "clients": 200, "client_lr": 0.1, "rounds": 200},
     "fashion_mnist": {
         **_SMALL,
@@ -187,8 +195,8 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
 
 # Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
 # of a hundred updates.
-_UNTUNED = ("glyphs", "glyphs50", "pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath")
-_UNTUNED += ("pydoc_topics", "topics20", "pairs", "pydoc_chars")
+_UNTUNED = ("pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath", "glyphs", "glyphs50")
+_UNTUNED += ("overlaid_mnist", "overlaid_pairs100", "pydoc_topics", "topics20", "pairs", "pydoc_chars")
 _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
     "fedecho": {"settings": {"distill_samples": 100, "distill_lr": 1e-4}},
     "fedadt": {"settings": {"kd_fraction": 0.05}},

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -23,11 +23,18 @@ from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, reason, 
 from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import PaperCell, Seeds, members, merged
+from asyncfl_lite.runs import tuned
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, Standing, load_complete, read_record, standing
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """What a tier, and each part of a cell's name, may be: they name folders."""
+PRINTED = "@printed"
+"""What the name of a cell ends with that has the server's settings as its paper prints them, and clients' best rate
+beside these. It stands beside the cell without the ending, whose method was tuned as all others were."""
+TUNED = "tuned"
+"""Among a cell's settings: the study (:mod:`asyncfl_lite.runs.tuned`) whose choice for its method it takes, as
+``study`` or, where the study calls the method otherwise, ``study/method``."""
 FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
 
 
@@ -53,6 +60,8 @@ class TierFile(Settings):
     only: list[str] = ["*"]
     """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
     imports: Imports = []
+    columns: list[Literal["tuned", "printed"]] = Field(["tuned"], min_length=1)
+    """In which columns its cells are run; see :data:`PRINTED`."""
 
 
 class PaperTier(Settings):
@@ -110,6 +119,11 @@ class Cell:
         self.__dict__.update(state, config=Config(**state["config"]))
 
     @property
+    def column(self) -> Literal["tuned", "printed"]:
+        """See :data:`PRINTED`."""
+        return "printed" if self.name.endswith(PRINTED) else "tuned"
+
+    @property
     def artefacts(self) -> list[str]:
         """Tables and figures that it serves."""
         return [row["artefact"] for row in self.published]
@@ -165,7 +179,7 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", import
     """
     path = Path(path)
     own = _imported(imports, Path.cwd())
-    tier = _read(path, TierFile)
+    tier = read_yaml(path, TierFile)
     own += _imported(tier.imports, path)
     cells = _cells_of_papers(path, tier, paper, own)
     for pattern in tier.only if paper == "all" else ():
@@ -187,12 +201,12 @@ def _imported(places: Iterable[str], whose: Path) -> list[str]:
 
 def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str]) -> list[Cell]:
     """Return the cells of one paper's file, or of all that a tier names."""
-    files = [(path.parent / name, _read(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
+    files = [(path.parent / name, read_yaml(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
     papers = {file.paper for _, file in files}
     if paper not in ("all", *papers):
         raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
     chosen = [one for one in files if paper in ("all", one[1].paper)]
-    cells = [cell for place, file in chosen for cell in _cells(place, file, tier.tier, own)]
+    cells = [cell for place, file in chosen for cell in _cells(place, file, tier, own)]
     if twice := [name for name, count in Counter(cell.name for cell in cells).items() if count > 1]:
         raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
     return cells
@@ -222,7 +236,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _read(path: Path, kind: type[Settings]) -> Any:
+def read_yaml(path: Path, kind: type[Settings]) -> Any:
     """Read and check a YAML file."""
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
@@ -239,8 +253,9 @@ def _read(path: Path, kind: type[Settings]) -> Any:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _cells(path: Path, file: PaperFile, tier: str, own: Sequence[str]) -> Iterator[Cell]:
+def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Iterator[Cell]:
     """Merge a paper's settings for one tier."""
+    tier = of.tier
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
     names, own = set[str](), tuple(dict.fromkeys([*own, *_imported(file.imports, path)]))
@@ -253,18 +268,32 @@ def _cells(path: Path, file: PaperFile, tier: str, own: Sequence[str]) -> Iterat
                 raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
             names.add(name)
             if cell.tiers is None or tier in cell.tiers:
-                yield replace(_cell(path, name, cell, tier, file.tiers[tier]), imports=own)
+                for column in of.columns:
+                    if (made := _cell(path, name, cell, tier, file.tiers[tier], column)) is not None:
+                        yield replace(made, imports=own)
 
 
-def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier) -> Cell:
-    """Return a cell with what its tier adds."""
+def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
+    """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
     seeds = cell.seeds.get(tier, common.seeds)
-    settings = merged(common.settings, cell.settings, (cell.tiers or {}).get(tier, {}))
+    layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
+    ours, published = {**common.ours, **cell.ours}, tuple(cell.published)
     try:
+        if (study := merged(*layers).get(TUNED)) is not None:
+            study, _, method = study.partition("/")
+            method = method or str(merged(*layers).get("algorithm"))
+            if column == "printed" and not tuned.has_outcomes(study, method, column):
+                return None
+            layers.insert(1, tuned.chosen(study, method, column))
+        elif column == "printed":
+            return None
+        settings = {key: value for key, value in merged(*layers).items() if key != TUNED}
         config = Config.from_mapping({**settings, "seed": seeds[0]})
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
-    return Cell(name, tier, config, tuple(seeds), tuple(cell.published), common.about, {**common.ours, **cell.ours})
+    if column == "printed":
+        name, published = name + PRINTED, ()
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours)
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:

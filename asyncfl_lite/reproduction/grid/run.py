@@ -22,12 +22,12 @@ from tqdm import tqdm
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
 from asyncfl_lite.reproduction.grid.sharing import FINISHED, Elsewhere
 from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
-from asyncfl_lite.reproduction.places import home_of
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions, write_record

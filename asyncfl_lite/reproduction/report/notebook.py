@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
-from asyncfl_lite.reproduction.places import home_of, tier_file
+from asyncfl_lite.reproduction.places import tier_file
 
 TEMPLATE = """
 {%- extends "lab/index.html.j2" -%}

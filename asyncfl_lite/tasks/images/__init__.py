@@ -4,6 +4,7 @@ from asyncfl_lite.tasks.images import (  # noqa: F401 - they register
     cifar10_jpeg,
     femnist,
     glyphs,
+    overlaid,
     packaged,
     torchvision_images,
 )

@@ -13,6 +13,7 @@ from torch.nn import functional
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
+from asyncfl_lite.tasks.images.spoiling import Spoiling
 from asyncfl_lite.tasks.images.unlabelled import moved, resize, strokes, turns
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import UnlabelledSet
@@ -67,19 +68,17 @@ class Scene(NamedTuple):
 
     Attributes:
         strangers: ``(STRANGERS, 1, 2 side, 2 side)`` shapes of no class.
-        clutter: how strong one of them is that is laid over each image.
-        noise: standard deviation of the noise on every pixel.
+        spoiling: how strong one of them is that is laid over each image, and the noise.
     """
 
     strangers: Tensor
-    clutter: float
-    noise: float
+    spoiling: Spoiling
 
-    def spoiled(self, images: Tensor, rng: np.random.Generator) -> Tensor:
-        """Return ``(n, 1, side, side)`` of ``(n, 1, 2 side, 2 side)`` images in the scene: cluttered, small, noisy."""
-        chosen = torch.from_numpy(rng.integers(len(self.strangers), size=len(images)))
-        whole = resize(images + self.clutter * ANYWHERE(self.strangers[chosen], rng), images.shape[-1] // 2)
-        return whole + self.noise * torch.from_numpy(rng.standard_normal(whole.shape, dtype=np.float32))
+    def around(self, shapes: Tensor, rng: np.random.Generator) -> Tensor:
+        """Return ``(n, 1, side, side)`` images of ``(n, 1, 2 side, 2 side)`` shapes: cluttered, small, noisy."""
+        chosen = torch.from_numpy(rng.integers(len(self.strangers), size=len(shapes)))
+        clutter = ANYWHERE(self.strangers[chosen], rng)
+        return self.spoiling.spoiled(*(resize(drawn, drawn.shape[-1] // 2) for drawn in (shapes, clutter)), rng)
 
 
 @TASKS.register("glyphs")
@@ -130,7 +129,7 @@ class Glyphs(TaskSource):
         known, fresh = (self._looks(centres, rng) for _ in range(2))
         others = self._looks(rng.standard_normal(centres.shape), rng)
         strangers = soft_shapes(_normal((STRANGERS, GRAIN, GRAIN), rng), 2 * self.side)
-        scene = Scene(strangers, self.clutter, self.noise)
+        scene = Scene(strangers, Spoiling(self.clutter, self.noise))
         train, test = (
             self._images(known, scene, count, stream(world, "glyphs", part))
             for part, count in (("training", self.samples), ("test", self.test_samples))
@@ -138,12 +137,12 @@ class Glyphs(TaskSource):
 
         def of(looks: Tensor, warp: Warp) -> UnlabelledSet:
             shapes = looks.flatten(0, 1)
-            return lambda count, rng: scene.spoiled(warp(shapes[turns(len(shapes), count, rng)], rng), rng)
+            return lambda count, rng: scene.around(warp(shapes[turns(len(shapes), count, rng)], rng), rng)
 
         sets: dict[str, UnlabelledSet] = {
             "cross": of(others, USUAL),
             "natural": of(torch.cat([known, fresh], dim=1), FAR),
-            "synthetic": lambda count, rng: scene.spoiled(strokes(2 * self.side, count, rng), rng),
+            "synthetic": lambda count, rng: scene.around(strokes(2 * self.side, count, rng), rng),
         }
         return image_task(
             self.name,
@@ -167,7 +166,7 @@ class Glyphs(TaskSource):
         """Return labelled images, as many of each class as can be."""
         labels = turns(self.classes, count, rng)
         chosen = looks[torch.from_numpy(labels), torch.from_numpy(rng.integers(self.looks, size=count))]
-        return scene.spoiled(USUAL(chosen, rng), rng), torch.from_numpy(labels)
+        return scene.around(USUAL(chosen, rng), rng), torch.from_numpy(labels)
 
 
 @TASKS.register("glyphs50")

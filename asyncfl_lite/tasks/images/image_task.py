@@ -27,6 +27,11 @@ def channel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(means)[:, None, None], torch.stack(deviations)[:, None, None]
 
 
+def number_names(classes: int) -> tuple[str, ...]:
+    """Return names for classes that are numbers from 0, all of the same width."""
+    return tuple(f"{label:0{len(str(classes - 1))}d}" for label in range(classes))
+
+
 def image_task(
     name: str,
     train: Labelled,
@@ -41,7 +46,7 @@ def image_task(
     Args:
         name: as configurations call it.
         train, test: labelled images.
-        sets: the server's unlabelled sets by name; each gives images in [0, 1] of the task's shape.
+        sets: the server's unlabelled sets by name; each gives images like the training images.
         augment: from the values of a black pixel, one per colour, to the task's augmentation; None for none.
         about: the task's other fields, such as ``source``, ``licence``, ``num_classes``.
     """

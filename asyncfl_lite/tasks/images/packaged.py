@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -16,10 +15,10 @@ from torch.nn import functional
 
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images import unlabelled
-from asyncfl_lite.tasks.images.image_task import Labelled, image_task
-from asyncfl_lite.tasks.images.unlabelled import moved, resize
+from asyncfl_lite.tasks.images.image_task import Labelled, image_task, number_names
+from asyncfl_lite.tasks.images.spoiling import Spoiling
+from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, side_by_side
 from asyncfl_lite.tasks.registry import TASKS
-from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
 
 DIGITS = "UCI optical recognition of handwritten digits, shipped by scikit-learn"
@@ -58,21 +57,6 @@ def split(images: Tensor, labels: Tensor, test_size: int) -> tuple[Labelled, Lab
     return (images[train], labels[train]), (images[test], labels[test])
 
 
-def _sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
-    """Return FedEcho's three kinds of set for grey images: another data set, warped images, drawn strokes."""
-    side = train.shape[-1]
-    return {
-        "cross": lambda count, rng: resize(unlabelled.sample(other(), count, rng), side),
-        "natural": lambda count, rng: unlabelled.warped(train, count, rng),
-        "synthetic": lambda count, rng: unlabelled.strokes(side, count, rng),
-    }
-
-
-def _names(classes: int) -> tuple[str, ...]:
-    """Return the classes' names: their numbers, all of the same width."""
-    return tuple(f"{label:0{len(str(classes - 1))}d}" for label in range(classes))
-
-
 @TASKS.register("digits")
 class Digits(TaskSource):
     """scikit-learn's 1,797 real 8×8 handwritten digits, 10 classes; 1,437 train, 360 test."""
@@ -82,8 +66,8 @@ class Digits(TaskSource):
     def load(self) -> Task:
         """Return the task."""
         train, test = split(*digits_images(), 360)
-        sets = _sets(train[0], lambda: mnist_images()[0])
-        about = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": _names(10)}
+        sets = grey_sets(train[0], lambda: mnist_images()[0])
+        about = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": number_names(10)}
         return image_task("digits", train, test, sets, num_classes=10, **about)
 
 
@@ -98,13 +82,13 @@ class MNIST5k(TaskSource):
         """Return the task."""
         images, labels = mnist_images()
         train, test = split(resize(images, self.side), labels, 1000)
-        sets = _sets(train[0], lambda: digits_images()[0])
-        about = {"source": MNIST, "licence": MNIST_LICENCE, "class_names": _names(10)}
+        sets = grey_sets(train[0], lambda: digits_images()[0])
+        about = {"source": MNIST, "licence": MNIST_LICENCE, "class_names": number_names(10)}
         about["stands_in_for"] = "CIFAR-10, MNIST, Fashion-MNIST"
         return image_task("mnist5k", train, test, sets, num_classes=10, **about)
 
 
-def _pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelled:
+def digit_pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelled:
     """Return ``(count, 1, 8, 16)`` pairs of digits and their two-digit numbers, all 100 about as often."""
     images, labels = pool
     numbers = unlabelled.turns(100, count, rng)
@@ -116,16 +100,6 @@ def _pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelled:
             places[pairs] = drawings[unlabelled.turns(len(drawings), len(pairs), rng)]
         sides.append(images[torch.from_numpy(places)])
     return torch.cat(sides, dim=-1), torch.from_numpy(numbers)
-
-
-def _side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
-    """Return a set that puts two images of ``draw`` beside each other."""
-
-    def drawn(count: int, rng: np.random.Generator) -> Tensor:
-        images = draw(2 * count, rng)
-        return torch.cat([images[:count], images[count:]], dim=-1)
-
-    return drawn
 
 
 @TASKS.register("pairdigits100")
@@ -142,9 +116,9 @@ class PairDigits100(TaskSource):
         """Return the task."""
         left, right = split(*digits_images(), 360)
         rng = np.random.default_rng(0)
-        train, test = _pairs(left, self.samples, rng), _pairs(right, self.test_samples, rng)
-        sets = {name: _side_by_side(draw) for name, draw in _sets(left[0], lambda: mnist_images()[0]).items()}
-        about = {"source": f"pairs made of {DIGITS}", "licence": DIGITS_LICENCE, "class_names": _names(100)}
+        train, test = digit_pairs(left, self.samples, rng), digit_pairs(right, self.test_samples, rng)
+        sets = {name: side_by_side(draw) for name, draw in grey_sets(left[0], lambda: mnist_images()[0]).items()}
+        about = {"source": f"pairs made of {DIGITS}", "licence": DIGITS_LICENCE, "class_names": number_names(100)}
         return image_task("pairdigits100", train, test, sets, num_classes=100, stands_in_for="CIFAR-100", **about)
 
 
@@ -170,7 +144,11 @@ class Writers(TaskSource):
     """How many; a client of the partition ``natural`` is one of them."""
     samples: int = Field(40, ge=1)
     """Training images per writer; when all 4,000 images were used, they are used again in another hand."""
-    side: Literal[14, 28] = 14
+    side: Literal[10, 14, 28] = 14
+    overlay: float = Field(0.0, ge=0, lt=1)
+    """What another writer's digit, laid over each, counts for, where the digit itself counts for 1."""
+    noise: float = Field(0.0, ge=0)
+    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
 
     def load(self) -> Task:
         """Return the task; test images are written by the same writers."""
@@ -187,11 +165,13 @@ class Writers(TaskSource):
         places = torch.from_numpy(unlabelled.turns(len(train[1]), len(owners), rng))
         own = self._written(train[0][places], owners, hands), train[1][places]
         tests = self._written(test[0], rng.integers(self.writers, size=len(test[1])), hands), test[1]
-        sets = _sets(own[0], lambda: digits_images()[0])
+        spoiling = Spoiling.of(own[0], self.overlay, self.noise)
+        sets = spoiling.sets(grey_sets(own[0], lambda: digits_images()[0]))
+        own, tests = ((spoiling.among(part[0], rng), part[1]) for part in (own, tests))
         about = {
             "source": f"{MNIST}, rewritten in {self.writers} made-up hands",
             "licence": MNIST_LICENCE,
-            "class_names": _names(10),
+            "class_names": number_names(10),
             "stands_in_for": "FEMNIST",
             "owners": owners,
         }

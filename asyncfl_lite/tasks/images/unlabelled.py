@@ -7,6 +7,7 @@ They are, or stand in for, FedEcho's cross-dataset, natural and synthetic sets (
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
 """What counts as an image in a folder."""
@@ -214,3 +216,28 @@ def _middle_square(image: Tensor) -> Tensor:
     size = min(height, width)
     top, left = (height - size) // 2, (width - size) // 2
     return image[:, top : top + size, left : left + size]
+
+
+def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
+    """Return FedEcho's three kinds of set for grey images: another data set, warped images, drawn strokes.
+
+    Args:
+        train: ``(n, 1, side, side)`` the training images, to be warped.
+        other: gives the other data set's images, when they are first asked for.
+    """
+    side = train.shape[-1]
+    return {
+        "cross": lambda count, rng: resize(sample(other(), count, rng), side),
+        "natural": lambda count, rng: warped(train, count, rng),
+        "synthetic": lambda count, rng: strokes(side, count, rng),
+    }
+
+
+def side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
+    """Return a set that puts two images of ``draw`` beside each other."""
+
+    def drawn(count: int, rng: np.random.Generator) -> Tensor:
+        images = draw(2 * count, rng)
+        return torch.cat([images[:count], images[count:]], dim=-1)
+
+    return drawn

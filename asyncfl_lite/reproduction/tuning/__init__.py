@@ -1,0 +1,1 @@
+"""Searches for methods' settings: the same number of runs for each, every outcome kept."""

@@ -1,0 +1,135 @@
+"""Carrying out searches: all of a grid with all seeds in lockstep, the grid extended while its edge is best.
+
+What was tried is in the outcomes' file, written whole after each round, so that a search that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.reproduction.tuning.studies import Grid, Search, points_of
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import finish_together
+from asyncfl_lite.runs.results import Result, meaning, revised
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.tuned import FIELDS, METRIC, best_of, file_of
+
+EXTENSIONS = 2
+"""How often a grid may grow by a row where the best lies on its edge."""
+AT_ONCE = 32
+"""Runs in lockstep; what a round has beyond them waits, so that memory stays small and a stop loses little."""
+
+
+def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Carry out a search, or what is left of it, and return the best point.
+
+    Args:
+        search: what is tried.
+        folder: of outcomes; the package's own if None.
+        say: called with a line on each round.
+    """
+    path = file_of(search.study, search.method, search.column, folder)
+    rows, grid = _known(path, search), dict(search.grid)
+    for round_ in range(EXTENSIONS + 1):
+        rows = _completed(search, grid, rows, path)
+        best = best_of(rows)
+        tried = len({row["point"] for row in rows})
+        mean = sum(float(row[METRIC]) for row in rows if json.loads(row["point"]) == best) / len(search.seeds)
+        say(f"{search.name}: {tried} combinations, best {_words(best)}: {100 * mean:.1f}%")
+        wider = _extended(search, grid, best) if round_ < EXTENSIONS else grid
+        if wider == grid:
+            break
+        grid = wider
+    return best
+
+
+def _words(point: dict[str, Any]) -> str:
+    return ", ".join(f"{knob} {value:g}" if isinstance(value, float) else f"{knob} {value}" for knob, value in
+                     point.items())  # fmt: skip
+
+
+def _known(path: Path, search: Search) -> list[dict[str, Any]]:
+    """Return the outcomes that are recorded and still mean the same; others are dropped."""
+    if not path.exists():
+        return []
+    known = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            try:
+                config = search.config(json.loads(row["point"]), int(row["seed"]))
+            except AsyncFLError:
+                continue
+            if config.hash == row["config_hash"] and not revised(json.loads(row["meaning"]), meaning(config)):
+                known.append(row)
+    return known
+
+
+def _completed(search: Search, grid: Grid, rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """Run what is missing of a grid, and return all outcomes, in the order of the grid."""
+    wanted = [(point, seed) for point in points_of(grid) for seed in search.seeds]
+    names = [(json.dumps(point), str(seed)) for point, seed in wanted]
+    found = {(row["point"], row["seed"]): row for row in rows}
+    missing = [place for place, name in zip(wanted, names, strict=True) if name not in found]
+    for part in _parts(missing):
+        configs = [search.config(*place) for place in part]
+        for (point, seed), result in zip(part, _results(configs), strict=True):
+            found[json.dumps(point), str(seed)] = _row(point, seed, result)
+        _write(path, [found[name] for name in names if name in found])
+    return [found[name] for name in names]
+
+
+def _parts(missing: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for begin in range(0, len(missing), AT_ONCE):
+        yield missing[begin : begin + AT_ONCE]
+
+
+def _results(configs: Sequence[Config]) -> list[Result]:
+    """Run configurations: small models' in lockstep, large ones' one after another."""
+    first = Run(configs[0])
+    if first.trainer.cohort:
+        return finish_together([first, *map(Run, configs[1:])])
+    return [*finish_together([first]), *(finish_together([Run(config)])[0] for config in configs[1:])]
+
+
+def _row(point: dict[str, Any], seed: int, result: Result) -> dict[str, Any]:
+    config = result.config
+    values = [json.dumps(point), str(seed), *(f"{result.summary[name]:.6g}" for name in (METRIC, "final_accuracy"))]
+    values += [config.hash, json.dumps(meaning(config)), f"{result.timing['cpu_seconds']:.2f}"]
+    return dict(zip(FIELDS, values, strict=True))
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue())
+
+
+def _extended(search: Search, grid: Grid, best: dict[str, Any]) -> Grid:
+    """Return the grid with one more value of each knob whose best value is its smallest or largest.
+
+    The new value is as far from the edge as the edge is from its neighbour, as a ratio. A value that a configuration
+    cannot have is left out.
+    """
+    wider = {}
+    for knob, values in grid.items():
+        wider[knob] = list(values)
+        if len(values) < 2 or best[knob] not in (values[0], values[-1]):
+            continue
+        first = best[knob] == values[0]
+        edge, neighbour = (values[0], values[1]) if first else (values[-1], values[-2])
+        new = float(f"{edge * edge / neighbour:.2g}")
+        try:
+            search.config({**best, knob: new}, search.seeds[0])
+        except ConfigError:
+            continue
+        wider[knob] = [new, *values] if first else [*values, new]
+    return wider

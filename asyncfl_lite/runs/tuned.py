@@ -1,0 +1,85 @@
+"""What searches for settings found: every outcome, and the best.
+
+``asyncfl-lite tune`` writes ``results/tuning/<study>/<method>-<column>.csv``, one row per setting that was tried and
+seed. The choice is never written down: it is read from these outcomes, by cells and by defaults.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.home import home_of
+
+METRIC = "last5_accuracy"
+"""What is best: its mean over seeds."""
+FIELDS = ("point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
+"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.kd_lr": 1e-3}``."""
+
+
+def file_of(study: str, method: str, column: str, folder: Path | None = None) -> Path:
+    """Return where a search's outcomes are."""
+    return (home_of("tuning") if folder is None else folder) / study / f"{method}-{column}.csv"
+
+
+def has_outcomes(study: str, method: str, column: str) -> bool:
+    """Whether such a search was made."""
+    return file_of(study, method, column).exists()
+
+
+def best_of(outcomes: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the point whose mean accuracy over its seeds is highest, the first of equal ones.
+
+    Args:
+        outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one.
+    """
+    by_point: dict[str, list[float]] = {}
+    for row in outcomes:
+        point = row["point"] if isinstance(row["point"], str) else json.dumps(row["point"])
+        by_point.setdefault(point, []).append(float(row[METRIC]))
+    return json.loads(max(by_point, key=lambda point: fmean(by_point[point])))
+
+
+def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
+    """Return the settings that a study chose for a method, as a configuration takes them.
+
+    Args:
+        study: such as ``fedecho-overlaid_mnist``.
+        method: as the study calls it.
+        column: ``tuned``, or ``printed``: the best clients' rate beside a server's settings as its paper prints them.
+
+    Raises:
+        ConfigError: when there are no outcomes of such a search.
+    """
+    path = file_of(study, method, column)
+    try:
+        stamp = path.stat().st_mtime_ns
+    except OSError:
+        raise ConfigError(
+            f"tuned: {study!r} has no outcomes of {method!r} ({column}); asyncfl-lite tune makes them"
+        ) from None
+    return nested(_best_in(path, stamp))
+
+
+@lru_cache(maxsize=1024)
+def _best_in(path: Path, stamp: int) -> dict[str, Any]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return best_of(list(csv.DictReader(file)))
+
+
+def nested(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``{"settings": {"distill_lr": 1e-4}}`` for ``{"settings.kd_lr": 1e-3}``."""
+    settings: dict[str, Any] = {}
+    for name, value in point.items():
+        group, dot, own = name.partition(".")
+        if dot:
+            settings.setdefault(group, {})[own] = value
+        else:
+            settings[name] = value
+    return settings

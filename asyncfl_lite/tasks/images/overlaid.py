@@ -1,0 +1,90 @@
+"""Digits under other digits: small images, quickly trained on, on which methods have room to differ.
+
+On plain digits every method ends above 92 %: classes lie so far apart that a model that swings between clients stays
+right. Here another digit lies faintly over each, with noise, and a swing costs accuracy.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from asyncfl_lite.tasks.images.image_task import image_task, number_names
+from asyncfl_lite.tasks.images.packaged import (
+    DIGITS,
+    DIGITS_LICENCE,
+    MNIST,
+    MNIST_LICENCE,
+    digit_pairs,
+    digits_images,
+    mnist_images,
+    split,
+)
+from asyncfl_lite.tasks.images.spoiling import Spoiling
+from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.task import Task, TaskSource
+
+
+@TASKS.register("overlaid_mnist")
+class OverlaidMNIST(TaskSource):
+    """5,000 real MNIST digits at 10×10, each under another digit and noise, stand-in for CIFAR-10; 1,000 test.
+
+    The class is that of the digit that counts for 1; the other counts for ``overlay``. Overlays of training digits are
+    training digits, those of test digits test digits.
+    """
+
+    title: ClassVar[str] = "overlaid MNIST"
+    overlay: float = Field(0.35, ge=0, lt=1)
+    """What the other digit counts for, where the digit itself counts for 1."""
+    noise: float = Field(0.3, ge=0)
+    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
+    copies: int = Field(2, ge=1)
+    """How often each digit comes, each time under another one and with other noise: 4,000 times as many samples to
+    train on, 1,000 times as many to test on. Copies of a digit may go to different clients."""
+    side: Literal[10, 14, 28] = 10
+
+    def load(self) -> Task:
+        """Return the task."""
+        images, labels = mnist_images()
+        train, test = split(resize(images, self.side), labels, 1000)
+        spoiling, rng = Spoiling.of(train[0], self.overlay, self.noise), np.random.default_rng(0)
+        parts = [(spoiling.among(part[0], rng, self.copies), part[1].repeat(self.copies)) for part in (train, test)]
+        sets = spoiling.sets(grey_sets(train[0], lambda: digits_images()[0]))
+        about = {"source": f"{MNIST}, each under another", "licence": MNIST_LICENCE, "class_names": number_names(10)}
+        about["stands_in_for"] = "CIFAR-10, MNIST, Fashion-MNIST"
+        return image_task("overlaid_mnist", *parts, sets, num_classes=10, **about)
+
+
+@TASKS.register("overlaid_pairs100")
+class OverlaidPairs100(TaskSource):
+    """Two digits side by side under two others and noise, 8×16, 100 classes, stand-in for CIFAR-100.
+
+    The class is the two-digit number of the pair that counts for 1. Pairs are those of ``pairdigits100``; training and
+    test pairs share no digit, neither as themselves nor as overlays.
+    """
+
+    title: ClassVar[str] = "overlaid pairs"
+    overlay: float = Field(0.35, ge=0, lt=1)
+    """What the other pair counts for, where the pair itself counts for 1."""
+    noise: float = Field(0.3, ge=0)
+    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
+    samples: int = Field(10_000, ge=100)
+    """Training pairs, of 1,437 digits."""
+    test_samples: int = Field(2_000, ge=100)
+    """Test pairs, of 360 other digits."""
+
+    def load(self) -> Task:
+        """Return the task."""
+        left, right = split(*digits_images(), 360)
+        rng = np.random.default_rng(0)
+        train, test = digit_pairs(left, self.samples, rng), digit_pairs(right, self.test_samples, rng)
+        spoiling = Spoiling.of(train[0], self.overlay, self.noise)
+        parts = [(spoiling.among(part[0], rng), part[1]) for part in (train, test)]
+        plain = grey_sets(left[0], lambda: mnist_images()[0])
+        sets = spoiling.sets({name: side_by_side(draw) for name, draw in plain.items()})
+        about = {"source": f"pairs made of {DIGITS}, each under another", "licence": DIGITS_LICENCE}
+        about |= {"class_names": number_names(100), "stands_in_for": "CIFAR-100"}
+        return image_task("overlaid_pairs100", *parts, sets, num_classes=100, **about)

@@ -1,0 +1,77 @@
+"""Images made hard to tell apart, so that a class's margin is small: another image laid over each, and noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+
+
+@dataclass(frozen=True)
+class Spoiling:
+    """Lay a fainter image over each image, and add noise.
+
+    Attributes:
+        overlay: what the image laid over counts for, where the image itself counts for 1.
+        noise: standard deviation of the normal noise of each pixel, in the images' own unit.
+    """
+
+    overlay: float
+    noise: float
+
+    @classmethod
+    def of(cls, images: Tensor, overlay: float, noise: float) -> Spoiling:
+        """Return the spoiling whose ``noise`` is given in standard deviations of ``images``' pixels.
+
+        It is the same as standardising images, laying standardised ones over them and adding ``noise`` times standard
+        normal numbers, up to the scale that a task gives its images anyway.
+        """
+        return cls(overlay, noise * float(images.std()))
+
+    def spoiled(self, images: Tensor, others: Tensor, rng: np.random.Generator) -> Tensor:
+        """Return ``images`` with ``others`` laid over them, both ``(n, C, height, width)``, and noise."""
+        drawn = rng.standard_normal(images.shape, dtype=np.float32)
+        return images + self.overlay * others + self.noise * torch.from_numpy(drawn)
+
+    def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
+        """Return ``(copies · n, C, height, width)``: all ``images``, as often as asked, each under another one of them.
+
+        Args:
+            images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
+            rng: where overlays and noise come from.
+            copies: how often each image comes, under others and other noise; all once, then all again.
+
+        Returns:
+            ``images`` themselves, that often, where there is neither overlay nor noise; nothing is drawn then.
+
+        Raises:
+            ConfigError: when there is no other image to lay over the only one.
+        """
+        repeated = images.repeat(copies, 1, 1, 1)
+        if not (self.overlay or self.noise):
+            return repeated
+        if self.overlay and len(images) < 2:
+            raise ConfigError(f"overlay: must be 0 where there is one image and no other, got {self.overlay}")
+        steps = rng.integers(1, max(len(images), 2), len(repeated))
+        return self.spoiled(repeated, images[(np.arange(len(repeated)) + steps) % len(images)], rng)
+
+    def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
+        """Return unlabelled sets, each of whose images is one of ``plain``'s under another one of the same set."""
+        return {name: self._set(draw) for name, draw in plain.items()}
+
+    def _set(self, draw: UnlabelledSet) -> UnlabelledSet:
+        """Return one such set; ``draw`` itself where there is neither overlay nor noise."""
+        if not (self.overlay or self.noise):
+            return draw
+
+        def drawn(count: int, rng: np.random.Generator) -> Tensor:
+            images = draw(2 * count, rng)
+            return self.spoiled(images[:count], images[count:], rng)
+
+        return drawn
