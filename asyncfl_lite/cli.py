@@ -196,6 +196,8 @@ def _grid(options: argparse.Namespace) -> int:
         raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
     own = getattr(options, "import")
     cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
+    if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
+        print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; asyncfl-lite tune")
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept="results", workers=workers)
     print(cost, flush=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from asyncfl_lite.runs import tuned
 from asyncfl_lite.runs.setups import setup_of
 
 # FedEcho §5.1: 50 clients, 25 in flight, buffer 5, 2 local epochs, batch 50, SGD with weight decay 1e-4,
@@ -162,6 +163,7 @@ _QUICK_SYNTHESIS = {
     "nz": 32,
     "ngf": 16,
 }
+_OVERLAID = ("overlaid_mnist", "overlaid_pairs100")
 _OURS: dict[tuple[str, str], dict[str, Any]] = {
     ("fedavg", "digits"): {"client_lr": 0.5},
     ("fedavgm", "digits"): {"client_lr": 0.2, "server_lr": 0.3},
@@ -191,6 +193,7 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("fedecho", "digits"): {"client_lr": 0.2, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
     ("fedecho", "mnist5k"): {"client_lr": 0.1, "settings": {"distill_lr": 1e-4, "distill_samples": 500}},
+    **{("fedecho", task): {"settings": {"distill_lr": 1e-4, "distill_samples": 500}} for task in _OVERLAID},
 }
 
 # Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
@@ -230,6 +233,15 @@ def without_replaced(weaker: dict[str, Any], stronger: dict[str, Any]) -> dict[s
     return {name: value for name, value in weaker.items() if name not in replaced}
 
 
+STUDIES = {"overlaid_mnist": "fedecho-overlaid_mnist", "overlaid_pairs100": "fedecho-overlaid_pairs100"}
+"""Task -> the search (:mod:`asyncfl_lite.runs.tuned`) whose choice, where it was made, methods take by default."""
+
+
+def _found(task: str, algorithm: str) -> dict[str, Any]:
+    search = (STUDIES.get(task, ""), algorithm, "tuned")
+    return tuned.chosen(*search) if search[0] and tuned.has_outcomes(*search) else {}
+
+
 def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, Any]:
     """Return the defaults of one method on one task; ``settings`` holds the method's own switches.
 
@@ -238,7 +250,7 @@ def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, A
         setup: whose experiments they follow; see :func:`~asyncfl_lite.runs.setups.setup_of`.
     """
     paper = setup_of(task, algorithm, setup)
-    ours = (TASKS.get(task, {}), METHODS_ON_TASKS.get((algorithm, task), {}))
+    ours = (TASKS.get(task, {}), METHODS_ON_TASKS.get((algorithm, task), {}), _found(task, algorithm))
     merged: dict[str, Any] = {"settings": {}}
     for layer in (COMMON, METHODS.get(algorithm, {}), *(ours if paper is None else paper.layers(task, algorithm))):
         switches = {**merged["settings"], **layer.get("settings", {})}

@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.home import home_of
 
 METRIC = "last5_accuracy"
@@ -54,17 +53,10 @@ def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
         method: as the study calls it.
         column: ``tuned``, or ``printed``: the best clients' rate beside a server's settings as its paper prints them.
 
-    Raises:
-        ConfigError: when there are no outcomes of such a search.
+    There must be outcomes, see :func:`has_outcomes`.
     """
     path = file_of(study, method, column)
-    try:
-        stamp = path.stat().st_mtime_ns
-    except OSError:
-        raise ConfigError(
-            f"tuned: {study!r} has no outcomes of {method!r} ({column}); asyncfl-lite tune makes them"
-        ) from None
-    return nested(_best_in(path, stamp))
+    return nested(_best_in(path, path.stat().st_mtime_ns))
 
 
 @lru_cache(maxsize=1024)

@@ -98,6 +98,7 @@ class Cell:
         about: the data and model that the tier's own stand for.
         ours: setting -> what was taken, and why, where the paper prints nothing.
         imports: modules and files of one's own, which are imported before the configuration is made, in any process.
+        waits_for: the search whose choice it takes, where that was not made yet; such a cell is not run.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Cell:
     about: str = ""
     ours: Mapping[str, str] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
+    waits_for: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "config": self.config.as_dict()}
@@ -277,23 +279,32 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
     seeds = cell.seeds.get(tier, common.seeds)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
-    ours, published = {**common.ours, **cell.ours}, tuple(cell.published)
+    ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
+    found = search is not None and tuned.has_outcomes(*search)
+    if column == "printed" and not found:
+        return None
     try:
-        if (study := merged(*layers).get(TUNED)) is not None:
-            study, _, method = study.partition("/")
-            method = method or str(merged(*layers).get("algorithm"))
-            if column == "printed" and not tuned.has_outcomes(study, method, column):
-                return None
-            layers.insert(1, tuned.chosen(study, method, column))
-        elif column == "printed":
-            return None
+        if found:
+            layers.insert(1, tuned.chosen(*search))
         settings = {key: value for key, value in merged(*layers).items() if key != TUNED}
         config = Config.from_mapping({**settings, "seed": seeds[0]})
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
     if column == "printed":
         name, published = name + PRINTED, ()
-    return Cell(name, tier, config, tuple(seeds), published, common.about, ours)
+    waits_for = None if search is None or found else "{}/{}-{}".format(*search)
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for)
+
+
+def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
+    """Return study, method and column of the search whose choice a cell takes; None for one that takes none.
+
+    A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
+    """
+    study, _, method = (settings.get(TUNED) or "").partition("/")
+    by_selection = settings.get("selection", "uniform") != "uniform"
+    usual = settings.get("selection" if by_selection else "algorithm", "fedbuff")
+    return (study, method or usual, column) if study else None
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:

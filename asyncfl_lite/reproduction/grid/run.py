@@ -73,7 +73,8 @@ def run_grid(
     grids in one folder share its cells, whichever machines they are on: what another one runs is left to it.
 
     Args:
-        cells: what to run; results that are stale or of another configuration are replaced.
+        cells: what to run, but for those that wait for a search; results that are stale or of another configuration are
+            replaced.
         runs: folder of results.
         workers: processes, each with one torch thread.
         scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
@@ -82,6 +83,7 @@ def run_grid(
     """
     runs, report = Path(runs), Report()
     check_writable(runs)
+    cells = [cell for cell in cells if cell.waits_for is None]
     waiting = [cell for cell in cells if not cell.is_complete(runs)]
     names = {cell.name for cell in waiting}
     report.skipped = [cell.name for cell in cells if cell.name not in names]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,10 @@ from asyncfl_lite.runs.results import Result, meaning, revised
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.tuned import FIELDS, METRIC, best_of, file_of
 
+Name = tuple[str, str]
+"""A point, as JSON, and a seed."""
+Row = dict[str, str]
+"""One outcome."""
 EXTENSIONS = 2
 """How often a grid may grow by a row where the best lies on its edge."""
 AT_ONCE = 32
@@ -36,9 +40,9 @@ def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] 
         say: called with a line on each round.
     """
     path = file_of(search.study, search.method, search.column, folder)
-    rows, grid = _known(path, search), dict(search.grid)
+    known, grid = _known(path, search), dict(search.grid)
     for round_ in range(EXTENSIONS + 1):
-        rows = _completed(search, grid, rows, path)
+        rows = _completed(search, grid, known, path)
         best = best_of(rows)
         tried = len({row["point"] for row in rows})
         mean = sum(float(row[METRIC]) for row in rows if json.loads(row["point"]) == best) / len(search.seeds)
@@ -47,6 +51,7 @@ def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] 
         if wider == grid:
             break
         grid = wider
+    _write(path, rows)  # without what an earlier grid had besides
     return best
 
 
@@ -55,11 +60,11 @@ def _words(point: dict[str, Any]) -> str:
                      point.items())  # fmt: skip
 
 
-def _known(path: Path, search: Search) -> list[dict[str, Any]]:
+def _known(path: Path, search: Search) -> dict[Name, Row]:
     """Return the outcomes that are recorded and still mean the same; others are dropped."""
+    known: dict[Name, Row] = {}
     if not path.exists():
-        return []
-    known = []
+        return known
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             try:
@@ -67,27 +72,20 @@ def _known(path: Path, search: Search) -> list[dict[str, Any]]:
             except AsyncFLError:
                 continue
             if config.hash == row["config_hash"] and not revised(json.loads(row["meaning"]), meaning(config)):
-                known.append(row)
+                known[row["point"], row["seed"]] = row
     return known
 
 
-def _completed(search: Search, grid: Grid, rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
-    """Run what is missing of a grid, and return all outcomes, in the order of the grid."""
-    wanted = [(point, seed) for point in points_of(grid) for seed in search.seeds]
-    names = [(json.dumps(point), str(seed)) for point, seed in wanted]
-    found = {(row["point"], row["seed"]): row for row in rows}
-    missing = [place for place, name in zip(wanted, names, strict=True) if name not in found]
-    for part in _parts(missing):
-        configs = [search.config(*place) for place in part]
-        for (point, seed), result in zip(part, _results(configs), strict=True):
-            found[json.dumps(point), str(seed)] = _row(point, seed, result)
-        _write(path, [found[name] for name in names if name in found])
-    return [found[name] for name in names]
-
-
-def _parts(missing: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def _completed(search: Search, grid: Grid, known: dict[Name, Row], path: Path) -> list[Row]:
+    """Run what is missing of a grid, add it to what is known, and return the grid's outcomes, in its order."""
+    wanted = {(json.dumps(point), str(seed)): (point, seed) for point in points_of(grid) for seed in search.seeds}
+    missing = [(name, place) for name, place in wanted.items() if name not in known]
     for begin in range(0, len(missing), AT_ONCE):
-        yield missing[begin : begin + AT_ONCE]
+        part = missing[begin : begin + AT_ONCE]
+        results = _results([search.config(*place) for _, place in part])
+        known |= {name: _row(*place, result) for (name, place), result in zip(part, results, strict=True)}
+        _write(path, list(known.values()))
+    return [known[name] for name in wanted]
 
 
 def _results(configs: Sequence[Config]) -> list[Result]:
@@ -98,14 +96,14 @@ def _results(configs: Sequence[Config]) -> list[Result]:
     return [*finish_together([first]), *(finish_together([Run(config)])[0] for config in configs[1:])]
 
 
-def _row(point: dict[str, Any], seed: int, result: Result) -> dict[str, Any]:
+def _row(point: dict[str, Any], seed: int, result: Result) -> Row:
     config = result.config
     values = [json.dumps(point), str(seed), *(f"{result.summary[name]:.6g}" for name in (METRIC, "final_accuracy"))]
     values += [config.hash, json.dumps(meaning(config)), f"{result.timing['cpu_seconds']:.2f}"]
     return dict(zip(FIELDS, values, strict=True))
 
 
-def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def _write(path: Path, rows: Sequence[Row]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()

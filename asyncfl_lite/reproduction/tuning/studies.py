@@ -2,7 +2,8 @@
 
 A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
 column ``printed``, in which the server's settings are the paper's own. Within a column all methods have grids of one
-size.
+size. All grids of an algorithm name the same knobs, some with one value, so that no search depends on defaults that
+another one has chosen.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ def read_searches(path: str | Path, only: str = "*") -> list[Search]:
     file = read_yaml(path, StudyFile)
     try:
         searches = [search for name, entry in file.studies.items() for search in _searches(name, entry, file.seeds)]
+        _check_knobs(searches)
         for search in searches:
             search.config(points_of(search.grid)[0], search.seeds[0])
     except ConfigError as error:
@@ -116,6 +118,15 @@ def read_searches(path: str | Path, only: str = "*") -> list[Search]:
     if not found:
         raise ConfigError(f"{path}: only: no search of {len(searches)} matches {only!r}, such as {searches[0].name!r}")
     return found
+
+
+def _check_knobs(searches: list[Search]) -> None:
+    knobs: dict[str, Search] = {}
+    for search in searches:
+        first = knobs.setdefault(search.settings["algorithm"], search)
+        if set(search.grid) != set(first.grid):
+            named = "; ".join(f"{', '.join(one.grid)} in {one.name}" for one in (first, search))
+            raise ConfigError(f"{search.name}: all grids of an algorithm must name the same knobs, got {named}")
 
 
 def _searches(study: str, entry: StudyEntry, seeds: list[int]) -> Iterator[Search]:
