@@ -198,6 +198,9 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
     )
     grid.add_argument("--runs", type=_folder, default="runs", help="folder of results")
+    grid.add_argument(
+        "--record", type=_folder, metavar="FOLDER", help="keep each cell as soon as it is done, as `record` does"
+    )
     grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
     grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
     grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")

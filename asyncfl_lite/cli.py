@@ -184,9 +184,10 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _grid(options: argparse.Namespace) -> int:
-    from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
     from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED, estimate
     from asyncfl_lite.reproduction.grid.run import run_grid
+    from asyncfl_lite.reproduction.grid.tidy import write_tidy
     from asyncfl_lite.reproduction.grid.workers import count_workers
     from asyncfl_lite.reproduction.places import tier_file
 
@@ -205,8 +206,13 @@ def _grid(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
         )
+
+    def keep(cell: Cell) -> None:
+        write_tidy([cell], options.runs, Path(options.record) / cell.tier)
+
+    finished = None if options.record is None else keep
     with ends_when_interrupted():
-        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler)
+        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler, finished=finished)
     counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
     print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
     for name, where in sorted(report.elsewhere.items()):

@@ -65,12 +65,12 @@ def recorded(tmp_path_factory):
 def test_a_text_in_a_column_of_numbers_is_named_with_its_line(recorded, tmp_path, file, column):
     cells, folder = recorded
     for name in ("runs.csv", "curves.csv"):
-        table = pd.read_csv(folder / "results/smoke" / name)
+        table = pd.read_csv(folder / "results/smoke/toy" / name)
         if name == file:
             table[column] = table[column].astype(object)
             table.loc[0, column] = "fast"
-        (tmp_path / "smoke").mkdir(exist_ok=True)
-        table.to_csv(tmp_path / "smoke" / name, index=False)
+        (tmp_path / "smoke/toy").mkdir(parents=True, exist_ok=True)
+        table.to_csv(tmp_path / "smoke/toy" / name, index=False)
     message = f"{file}: {column}: must be a number in line 2, got 'fast'; record it again"
     with pytest.raises(ResultError, match=message):
         read_tidy(cells, tmp_path / "smoke")

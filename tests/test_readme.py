@@ -72,7 +72,7 @@ def rows_below(heading: str, text: str) -> list[list[str]]:
 
 def recorded(tier: str, prefix: str, number: str = "final_accuracy") -> dict[str, str]:
     """Cell -> its accuracies in percent as mean ± standard deviation, or a single run's alone."""
-    runs = pd.read_csv(ROOT / "results" / tier / "runs.csv")
+    runs = pd.concat(map(pd.read_csv, (ROOT / "results" / tier).glob("*/runs.csv")))
     runs = runs[runs["cell"].str.startswith(prefix)]
     values = 100 * runs.groupby("cell")[number].agg(["mean", "std"])
     spreads = {cell: f" ± {std:.2f}" if std == std else "" for cell, std in values["std"].items()}

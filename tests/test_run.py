@@ -109,6 +109,7 @@ def test_the_schedule_without_training_is_the_runs(algorithm):
     columns = ["client", "dispatched_at", "arrived_at", "start_version", "staleness", "num_samples", "version"]
     assert planned.updates[columns].equals(ran.updates[columns])
     assert planned.in_flight.equals(ran.in_flight) and planned.clients.equals(ran.clients)
+    assert planned.digest == ran.summary["schedule_sha256"] != schedule(config.with_seed(1)).digest
 
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))

@@ -47,9 +47,9 @@ def test_another_configuration_or_meaning_is_left_out(runs, tmp_path):
     assert read_tidy([cell("p/a", client_lr=0.5)], tmp_path) == {}
     assert outdated_tidy([cell("p/a", client_lr=0.5), cell("p/b")], tmp_path) == {"p/a": "changed"}
     assert outdated_tidy([cell("p/a")], tmp_path) == {} == outdated_tidy([cell("p/a")], tmp_path / "nothing")
-    rows = pd.read_csv(tmp_path / RUNS)
+    rows = pd.read_csv(tmp_path / "p" / RUNS)
     rows["meaning"] = rows["meaning"].str.replace("1", "0")
-    rows.to_csv(tmp_path / RUNS, index=False)
+    rows.to_csv(tmp_path / "p" / RUNS, index=False)
     assert read_tidy([cell("p/a")], tmp_path) == {}
     assert outdated_tidy([cell("p/a")], tmp_path) == {"p/a": "stale"}
 
@@ -57,23 +57,23 @@ def test_another_configuration_or_meaning_is_left_out(runs, tmp_path):
 def test_what_is_not_recorded_here_stays(runs, tmp_path):
     both = [cell("p/a"), cell("p/b", algorithm="fedprox")]
     write_tidy(both[:1], runs, tmp_path)
-    before = (tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text()
+    before = (tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text()
     assert write_tidy(both[:1], tmp_path / "nothing", tmp_path) == 0
-    assert before == ((tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text())
+    assert before == ((tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text())
     write_tidy(both[1:], runs, tmp_path)
     assert set(read_tidy(both, tmp_path)) == {"p/a", "p/b"}
     write_tidy(both, runs, tmp_path)
-    assert len(pd.read_csv(tmp_path / RUNS)) == 4
+    assert len(pd.read_csv(tmp_path / "p" / RUNS)) == 4
     for one in both:  # here only the second seed has been run
         shutil.copytree(one.folder(runs) / "seed-1", one.folder(tmp_path / "partly") / "seed-1")
-    before = (tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text()
+    before = (tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text()
     assert write_tidy(both, tmp_path / "partly", tmp_path) == 2
-    assert before == ((tmp_path / RUNS).read_text(), (tmp_path / CURVES).read_text())
+    assert before == ((tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text())
 
 
 def test_damaged_tables_are_one_line(runs, tmp_path):
     write_tidy([cell("p/a")], runs, tmp_path)
-    (tmp_path / CURVES).write_text("nothing\n1\n")
+    (tmp_path / "p" / CURVES).write_text("nothing\n1\n")
     with pytest.raises(ResultError, match="runs.csv and curves.csv cannot be read") as caught:
         read_tidy([cell("p/a")], tmp_path)
     assert "\n" not in str(caught.value)
@@ -90,13 +90,15 @@ def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["record", "--tier", "smoke", "--runs", str(runs)]) == 0
     assert capsys.readouterr().out == "2 runs written to results/smoke\n"
-    assert len(pd.read_csv(tmp_path / "results" / "smoke" / RUNS)) == 2
+    assert len(pd.read_csv(tmp_path / "results" / "smoke" / "p" / RUNS)) == 2
     assert main(["record", "--tier", "none"]) == 2
 
 
 @pytest.mark.long
-def test_what_the_project_has_recorded_can_be_read():
+@pytest.mark.parametrize("tier", ["smoke", "laptop", "real"])
+def test_what_the_project_has_recorded_is_of_todays_cells(tier):
     root = Path(__file__).parent.parent
-    cells = expand_grid(root / "experiments" / "laptop.yaml")
-    found = read_tidy(cells, root / "results" / "laptop")
-    assert len(found["fedecho/table2/large-dir0.1/fedbuff"]) == 3
+    cells = expand_grid(root / "experiments" / f"{tier}.yaml")
+    recorded = pd.concat(map(pd.read_csv, (root / "results" / tier).glob(f"*/{RUNS}")))
+    found = read_tidy(cells, root / "results" / tier)
+    assert sum(map(len, found.values())) == len(recorded) > 0

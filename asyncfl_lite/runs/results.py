@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
+import torch
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
@@ -383,9 +384,13 @@ def meaning(config: Config) -> dict[str, int]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this package, of Python and of the libraries that numbers depend on."""
-    libraries = {name: metadata.version(name) for name in ("torch", "torchvision", "numpy", "pandas")}
-    return {"asyncfl_lite": __version__, "python": platform.python_version(), **libraries}
+    """Return what numbers depend on: versions of this package, Python and libraries, the processor's instructions.
+
+    Torch's is the full one, with its build; its operations round by the instructions that it finds.
+    """
+    libraries = {name: metadata.version(name) for name in ("torchvision", "numpy", "pandas")}
+    machine = {"torch": str(torch.__version__), "instructions": torch.backends.cpu.get_cpu_capability()}
+    return {"asyncfl_lite": __version__, "python": platform.python_version(), **machine, **libraries}
 
 
 def _digest(text: str) -> str:

@@ -387,6 +387,7 @@ class Run:
             "parameters": self.model.num_parameters,
             "training": "cohort" if self.trainer.cohort else "one by one",
             "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
+            "schedule_sha256": who.digest,
             **class_summary(classes),
             **client_summary(who.clients),
             **({} if self.stopped is None else {"stopped": self.stopped}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,6 +28,15 @@ class Schedule(NamedTuple):
     updates: pd.DataFrame
     in_flight: pd.DataFrame
     clients: pd.DataFrame
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits that stand for who was dispatched and arrived when, and from which version.
+
+        Times count to nine digits, so that it is the same on machines that round otherwise, where accuracies are not.
+        """
+        columns = self.updates[["client", "dispatched_at", "arrived_at", "start_version"]]
+        return hashlib.sha256(columns.to_csv(index=False, float_format="%.9g").encode()).hexdigest()
 
 
 def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedule:

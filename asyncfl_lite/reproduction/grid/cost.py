@@ -184,8 +184,8 @@ def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
     rows = []
     kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if cell.config.device == "cpu"}
     for tier in {tier for tier, _ in kinds}:
-        if (kept / tier / RUNS).exists():
-            table = read_table(kept / tier / RUNS).reindex(columns=["cell", "cpu_seconds", "client_updates"]).dropna()
+        for path in sorted((kept / tier).glob(f"*/{RUNS}")):
+            table = read_table(path).reindex(columns=["cell", "cpu_seconds", "client_updates"]).dropna()
             rows += [(kinds[tier, name], *numbers) for name, *numbers in table.to_numpy() if (tier, name) in kinds]
     return _mean_speeds(rows)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -66,6 +66,7 @@ def run_grid(
     workers: int = 1,
     scheduler: str | None = None,
     notebook: str | Path | None = None,
+    finished: Callable[[Cell], None] | None = None,
 ) -> Report:
     """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
 
@@ -80,12 +81,14 @@ def run_grid(
         scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
             threads; they see ``runs`` and ``notebook`` under the same paths.
         notebook: the papermill template; the package's own if None.
+        finished: called with each cell as soon as it is done.
     """
     runs, report = Path(runs), Report()
     check_writable(runs)
     cells = [cell for cell in cells if cell.waits_for is None]
     waiting = [cell for cell in cells if not cell.is_complete(runs)]
-    names = {cell.name for cell in waiting}
+    by_name = {cell.name: cell for cell in waiting}
+    names = set(by_name)
     report.skipped = [cell.name for cell in cells if cell.name not in names]
     if not waiting:
         return report
@@ -98,6 +101,8 @@ def run_grid(
         for name, error in outcomes(work, waiting, runs.resolve(), workers=workers, scheduler=scheduler):
             if error is None:
                 report.done.append(name)
+                if finished is not None:
+                    finished(by_name[name])
             elif error == FINISHED:
                 report.skipped.append(name)
             elif isinstance(error, Elsewhere):

@@ -1,14 +1,14 @@
-"""Recorded results as two tables that are small enough to be kept in the repository: ``results/<tier>/``.
+"""Recorded results as tables that are small enough to be kept in the repository: ``results/<tier>/<paper>/``.
 
 ``runs.csv`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of the
-libraries, processor seconds, and the run's summary. ``curves.csv`` has one row per evaluation. The tables of
-updates are not kept here; ``runs/`` has them, on the machine that ran them.
+libraries, the processor's instructions, its seconds, and the run's summary. ``curves.csv`` has one row per evaluation.
+The tables of updates are not kept here; ``runs/`` has them, on the machine that ran them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,43 @@ from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 
 RUNS, CURVES = "runs.csv", "curves.csv"
-TEXTS = ("cell", "config_hash", "meaning", "torch", "numpy", "training", "weights_sha256")
+TEXTS = (
+    "cell",
+    "config_hash",
+    "meaning",
+    "torch",
+    "numpy",
+    "instructions",
+    "training",
+    "weights_sha256",
+    "schedule_sha256",
+)
 """Columns that hold no numbers."""
 DIGITS = 6
 """Significant digits of a curve's numbers; the summary's are kept whole."""
 
 
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
-    """Write what is recorded in ``runs`` of ``cells`` into a folder's two tables; return how many runs.
+    """Write what is recorded in ``runs`` of ``cells`` into a folder's tables; return how many runs.
 
     What the tables hold already of other cells and seeds stays.
     """
-    found = [(cell.name, result) for cell in cells for result in cell.load(Path(runs))]
-    folder, new = Path(folder), {(name, result.config.seed) for name, result in found}
+    found: dict[str, list[tuple[str, Result]]] = {}
+    for cell in cells:
+        found.setdefault(paper_of(cell.name), []).extend((cell.name, result) for result in cell.load(Path(runs)))
+    for paper, results in found.items():
+        _add(Path(folder) / paper, results)
+    return sum(map(len, found.values()))
+
+
+def paper_of(cell: str) -> str:
+    """Return the folder of a cell's tables: the first part of its name."""
+    return cell.split("/", 1)[0]
+
+
+def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
+    """Write runs, each with its cell's name, into the two tables of a folder."""
+    new = {(name, result.config.seed) for name, result in found}
     rows = pd.DataFrame([_row(name, result) for name, result in found])
     curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
     for file, table in ((RUNS, rows), (CURVES, pd.concat(curves) if curves else pd.DataFrame())):
@@ -48,7 +72,6 @@ def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> i
             table = table.sort_values([*first, "version"] if "version" in table else first, kind="stable")
             digits = f"%.{DIGITS}g" if file == CURVES else None
             write_atomically(folder / file, table.to_csv(index=False, float_format=digits))
-    return len(found)
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -71,7 +94,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _row(name: str, result: Result) -> dict[str, Any]:
-    libraries = {name: value for name, value in versions().items() if name in ("torch", "numpy")}
+    libraries = {name: value for name, value in versions().items() if name in ("torch", "numpy", "instructions")}
     return {
         "cell": name,
         "seed": result.config.seed,
@@ -91,18 +114,27 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
     Raises:
         ResultError: when the tables are not what :func:`write_tidy` writes.
     """
-    folder = Path(folder)
-    if not (folder / RUNS).exists():
-        return {}
-    try:
-        rows, curves = (read_table(folder / file) for file in (RUNS, CURVES))
-        by_run = dict(iter(curves.groupby(["cell", "seed"])))
-        found = {cell.name: _results(cell, rows[rows["cell"] == cell.name], by_run) for cell in cells}
-    except ResultError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResultError(f"{folder}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
+    found: dict[str, list[Result]] = {}
+    for part, own in _by_paper(cells, folder):
+        try:
+            rows, curves = (read_table(part / file) for file in (RUNS, CURVES))
+            recorded, by_run = dict(iter(rows.groupby("cell"))), dict(iter(curves.groupby(["cell", "seed"])))
+            found |= {cell.name: _results(cell, recorded[cell.name], by_run) for cell in own if cell.name in recorded}
+        except ResultError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise ResultError(f"{part}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
     return {name: results for name, results in found.items() if results}
+
+
+def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path, list[Cell]]]:
+    """Yield the folders in which something is recorded, each with its cells."""
+    papers: dict[str, list[Cell]] = {}
+    for cell in cells:
+        papers.setdefault(paper_of(cell.name), []).append(cell)
+    for paper, own in papers.items():
+        if (part := Path(folder) / paper / RUNS).exists():
+            yield part.parent, own
 
 
 def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
@@ -111,17 +143,17 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
     Returns:
         cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).
     """
-    path, found = Path(folder) / RUNS, {}
-    rows = read_table(path) if path.exists() else pd.DataFrame(columns=["cell"])
-    recorded = dict(iter(rows.groupby("cell")))
-    for cell in (cell for cell in cells if cell.name in recorded):
-        configs = {config.seed: config for config in cell.configs}
-        for row in recorded[cell.name].itertuples():
-            config = configs.get(row.seed)
-            if config is None or config.hash != row.config_hash:
-                found[cell.name] = "changed"
-            elif revised(json.loads(row.meaning), meaning(config)):
-                found[cell.name] = "stale"
+    found: dict[str, Standing] = {}
+    for part, own in _by_paper(cells, folder):
+        recorded = dict(iter(read_table(part / RUNS).groupby("cell")))
+        for cell in (cell for cell in own if cell.name in recorded):
+            configs = {config.seed: config for config in cell.configs}
+            for row in recorded[cell.name].itertuples():
+                config = configs.get(row.seed)
+                if config is None or config.hash != row.config_hash:
+                    found[cell.name] = "changed"
+                elif revised(json.loads(row.meaning), meaning(config)):
+                    found[cell.name] = "stale"
     return found
 
 
