@@ -25,7 +25,7 @@ from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.measure import fedrevive
 from asyncfl_lite.reproduction.published import FOLDER, published
 from asyncfl_lite.reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
-from asyncfl_lite.reproduction.report.notebook import as_page, make_report
+from asyncfl_lite.reproduction.report.notebook import as_pages, make_report
 from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
 
@@ -456,6 +456,23 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
         make_report("medium", tmp_path)
 
 
+def test_a_report_has_a_page_per_paper_and_links_that_lead_somewhere(tmp_path):
+    texts = [c for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "markdown"]
+    nbformat.write(nbformat.v4.new_notebook(cells=texts), tmp_path / "report.ipynb")
+    pages = as_pages(tmp_path / "report.ipynb")
+    names = ["report.html", *(f"report-{paper}.html" for paper in ("fedecho", "fedrevive", "kuiper", "fedadt"))]
+    assert list(pages)[:5] == names and len(pages) == 7
+    for file, html in pages.items():
+        elements = Elements(html).found
+        links = [a["href"] for tag, a in elements if tag == "a" and "anchor-link" not in a.get("class", "")]
+        (here,) = [a["href"] for _, a in elements if "aria-current" in a]
+        assert here == file and set(pages) <= set(links)
+        anchors = {a["id"] for _, a in elements if "id" in a}
+        within = [link[1:] for link in links if link.startswith("#")]
+        assert set(within) <= anchors and (within or "## " not in texts[0].source)
+    assert "Table 3" in pages["report-fedecho.html"] and "Table 3" not in pages["report-fedadt.html"]
+
+
 def test_fedrevives_compute_is_counted_by_forwards():
     """A training step is three forwards, one more for each teacher: 0.5 GMAC is what the fixture says of one."""
     table = tables.beside(Recorded(SMOKE, "nowhere"), "FedRevive", "Table 3")
@@ -508,7 +525,7 @@ def test_a_report_runs_and_loads_nothing_whatever_an_experiment_s_file_says(host
     outputs = [nbformat.v4.new_output("display_data", formatter(one)[0]) for one in hostile[1]]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
     nbformat.write(book, tmp_path / "report.ipynb")
-    html = as_page(tmp_path / "report.ipynb")
+    (html,) = as_pages(tmp_path / "report.ipynb").values()
     elements = Elements(html)
     assert elements.text.count(HOSTILE) == 3  # said, as it was written
     assert {"table", "style"} <= {tag for tag, _ in elements.found}
