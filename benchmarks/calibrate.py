@@ -87,9 +87,9 @@ def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]
 SPOILED = {"overlay": (0.25, 0.35, 0.5), "noise": (0.2, 0.3, 0.5)}
 TASKS = {
     "overlaid_mnist": Calibration(SPOILED, **_fedecho(200, 32)),
-    "overlaid_pairs100": Calibration(SPOILED, **_fedecho(300, 64)),
+    "overlaid_pairs100": Calibration({"overlay": (0.35, 0.25, 0.5), "noise": (0.3,)}, **_fedecho(300, 64)),
     "writers": Calibration(
-        {"overlay": (0.0, 0.2, 0.35), "noise": (0.0, 0.3)}, **_fedrevive(2000, {"writers": 1000, "side": 10})
+        {"overlay": (0.0, 0.35), "noise": (0.0, 0.3)}, **_fedrevive(2000, {"writers": 1000, "side": 10})
     ),
 }
 
