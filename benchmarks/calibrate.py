@@ -87,9 +87,9 @@ def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]
 SPOILED = {"overlay": (0.25, 0.35, 0.5), "noise": (0.2, 0.3, 0.5)}
 TASKS = {
     "overlaid_mnist": Calibration(SPOILED, **_fedecho(200, 32)),
-    "overlaid_pairs100": Calibration(SPOILED, **_fedecho(300, 64)),
+    "overlaid_pairs100": Calibration({"overlay": (0.35, 0.25, 0.5), "noise": (0.3,)}, **_fedecho(300, 64)),
     "writers": Calibration(
-        {"overlay": (0.0, 0.2, 0.35), "noise": (0.0, 0.3)}, **_fedrevive(2000, {"writers": 1000, "side": 10})
+        {"overlay": (0.0, 0.35), "noise": (0.0, 0.3)}, **_fedrevive(2000, {"writers": 1000, "side": 10})
     ),
 }
 
@@ -129,7 +129,7 @@ def best(rows: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
     """Return, for knobs and method, the best client rate by mean over seeds: mean, deviation over seeds, swing in %."""
     tried = rows.groupby([*knobs, "method", "client_lr"], sort=False)
     accuracy = 100 * tried["last5_accuracy"].agg(["mean", "std"])
-    means = accuracy.assign(swing=100 * tried["swing"].mean()).reset_index()
+    means = accuracy.assign(swing=100 * tried["swing"].mean()).round(2).reset_index()
     return means.loc[means.groupby([*knobs, "method"], sort=False)["mean"].idxmax()].set_index([*knobs, "method"])
 
 
@@ -147,12 +147,12 @@ def main() -> None:
         for knobs, method in wanted(task):
             if (*knobs.values(), method) not in there:
                 found = pd.DataFrame(runs(task, knobs, method))
-                print(best(found, names).round(2).to_string(header=table.empty), flush=True)
+                print(best(found, names).to_string(header=table.empty), flush=True)
                 table = found if table.empty else pd.concat([table, found])
                 if options.record:
                     RESULTS.mkdir(parents=True, exist_ok=True)
                     table.sort_values(names, kind="stable").to_csv(file, index=False)
-        print(f"\n{task}\n{best(table.sort_values(names, kind='stable'), names).round(2).to_string()}")
+        print(f"\n{task}\n{best(table.sort_values(names, kind='stable'), names).to_string()}")
         print(f"{table['cpu_seconds'].sum():.0f} s of processor time\n")
 
 

@@ -33,7 +33,13 @@ class OverlaidMNIST(TaskSource):
     """5,000 real MNIST digits at 10×10, each under another digit and noise, stand-in for CIFAR-10; 1,000 test.
 
     The class is that of the digit that counts for 1; the other counts for ``overlay``. Overlays of training digits are
-    training digits, those of test digits test digits.
+    training digits, those of test digits test digits. A person reads nine in ten. It is not CIFAR-10: ten familiar
+    shapes, grey, of 100 pixels. What it has in common with it is a small margin between classes, so that a server that
+    swings loses accuracy; levels cannot be compared.
+
+    Calibration (seeds 100 to 102, ``results/calibration/overlaid_mnist.csv``): FedAvg on IID data 85.8 ± 0.5 %; FedBuff
+    at server rate 1, large delay and α = 0.1 67.4 ± 4.4 with its best client rate, on IID data 73.5 ± 2.0: about two
+    thirds of what is lost, staleness takes alone.
     """
 
     title: ClassVar[str] = "overlaid MNIST"
