@@ -84,7 +84,7 @@ def _verdict_in_words(verdict: str) -> str:
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every workload and regime; ≈ joins neighbours that are level, ? those that are undecided."""
+    """Rank the five methods in every workload and regime; ≈ joins neighbours that are level, ? undecided ones."""
     texts, verdicts = [], []
     for workload, regime in _places():
         there = [method for method in FIVE if m.by_seed(_cell(workload, regime, method)) is not None]
