@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -11,15 +12,24 @@ import pytest
 
 import asyncfl_lite.tasks.partitions.part
 import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
-from asyncfl_lite.reproduction.claims.base import FAILS, HOLDS, NOT_RUN, UNDECIDED, Measured
 from asyncfl_lite.reproduction.claims.kuiper import (
     KUIPER,
     METHODS,
     below,
-    no_difference,
     sooner_in_order,
     unimodal,
     unmoved,
+)
+from asyncfl_lite.reproduction.claims.measured import Measured
+from asyncfl_lite.reproduction.claims.verdicts import (
+    FAILS,
+    HOLDS,
+    NO_DIFFERENCE,
+    NOT_RUN,
+    REVERSED,
+    SMALLER,
+    UNDECIDED,
+    WHERE_RUN,
 )
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.published import published
@@ -53,15 +63,23 @@ def grid(tmp_path_factory) -> dict[str, list[Cell]]:
     return tiers
 
 
+SHAKE = np.random.default_rng(7).standard_normal((200, 10)) / 10
+"""What ten seeds of a cell differ by, in points; every cell takes another row."""
+
+
 def world(**cells: float | tuple[float, float]) -> Measured:
-    """Three seeds a cell around an accuracy (0: at it), reached at a time (1 without); names without ``kuiper/``."""
+    """Ten seeds a cell around an accuracy (0: at it), reached at a time (1 without); names without ``kuiper/``."""
     summaries, curves = {}, {}
     for name, value in cells.items():
         points, time = value if isinstance(value, tuple) else (value, 1.0)
-        finals = (points + np.array([-0.1, 0.0, 0.1]) * bool(points)) / 100
-        columns = {"final_accuracy": finals, "final_perplexity": 100 - points, "virtual_time": time, "versions": 1}
+        row = SHAKE[zlib.crc32(name.encode()) % len(SHAKE)]
+        ends, times = (points + (row - row.mean()) * bool(points)) / 100, time * (1 + row / 100)
+        columns = {"final_accuracy": ends, "last5_accuracy": ends, "final_perplexity": 100 * (1 - ends),
+                   "virtual_time": times, "versions": 1}  # fmt: skip
         summaries[f"kuiper/{name}"] = pd.DataFrame(columns)
-        curves[f"kuiper/{name}"] = [pd.DataFrame({"time": [0, time], "accuracy": [0.0, final]}) for final in finals]
+        curves[f"kuiper/{name}"] = [
+            pd.DataFrame({"time": [0, at], "accuracy": [0.0, end]}) for at, end in zip(times, ends, strict=True)
+        ]
     return Measured(summaries, curves)
 
 
@@ -215,22 +233,49 @@ def test_every_claim_of_trained_cells_has_made_up_worlds():
     assert set(WORLDS) == set(CHECKS) - set(NEED_NO_RUN) - {"KU-T4-a"}
 
 
+WHOLE = {"KU-F3-a", "KU-F3-d", "KU-F6-c", "KU-F12-a", "KU-F12-b", "KU-F14b-a", "KU-F14a-a", "KU-F16-a", "KU-F2-c",
+         "KU-F4-d", "KU-F7-c", "KU-F8-b", "KU-F9-a"}  # fmt: skip
+"""Claims all of whose comparisons are in their world."""
+REFUTED = {"KU-F3-a": SMALLER, "KU-F9-b": SMALLER}
+"""How claims come out that are not reversed in their changed world."""
+
+
 @pytest.mark.parametrize("name", WORLDS)
-def test_a_claim_holds_and_fails_with_the_numbers(name):
+def test_a_claim_holds_and_is_refuted_with_the_numbers(name):
     holding, change = WORLDS[name]
-    assert CHECKS[name](world(**holding)).verdict == HOLDS
-    assert CHECKS[name](world(**{**holding, **change})).verdict == FAILS
+    assert CHECKS[name](world(**holding)).verdict == (HOLDS if name in WHOLE else WHERE_RUN)
+    assert CHECKS[name](world(**{**holding, **change})).verdict == REFUTED.get(name, REVERSED)
+
+
+def test_what_was_left_out_of_an_order_is_counted():
+    text = CHECKS["KU-T3-a"](world(**STARTS)).detail
+    assert text.startswith("1 of 3 comparisons run: 1 holds")
+    assert CHECKS["KU-F9-a"](world(**{**F9, "fig9a/bias0.8/no-burst": 50})).verdict == NO_DIFFERENCE
 
 
 def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
-    same = world(**{"a": 50.0, "b": 50.05})
-    assert no_difference(same, "kuiper/a", "kuiper/b").verdict == HOLDS
+    same = world(**{"a": 50.0, "b": 50.05, "c": 49.9})
     two = Measured({name: frame.iloc[:2] for name, frame in same.summaries.items()})
-    assert no_difference(two, "kuiper/a", "kuiper/b").verdict == UNDECIDED
+    assert below(same, "kuiper/a", 0.6).verdict == HOLDS and below(same, "kuiper/a", 0.4).verdict == REVERSED
     assert below(two, "kuiper/a", 0.9).verdict == UNDECIDED
-    assert below(same, "kuiper/a", 0.5005).verdict == UNDECIDED
+    assert below(world(a=50.0), "kuiper/a", 0.5).verdict == NO_DIFFERENCE
     assert unimodal(same, ["kuiper/a", "kuiper/b"]).verdict == NOT_RUN
     assert (unmoved(world(a=0), "kuiper/a").verdict, unmoved(same, "kuiper/a").verdict) == (HOLDS, FAILS)
+
+
+@pytest.mark.parametrize(
+    ("points", "verdict"),
+    [
+        ((30, 40, 45, 35), HOLDS),
+        ((30, 44.8, 45, 35), HOLDS),  # level at the top
+        ((30, 40, 25, 50), REVERSED),  # a valley
+        ((50, 40, 30, 20), HOLDS),  # it falls all the way
+        ((44.98, 45, 44.99, 44.98), NO_DIFFERENCE),
+    ],
+)
+def test_unimodal_is_a_rise_and_a_fall_without_a_valley(points, verdict):
+    cells = {f"beta{place}": value for place, value in enumerate(points)}
+    assert unimodal(world(**cells), [f"kuiper/{name}" for name in cells]).verdict == verdict
 
 
 def test_a_target_is_one_that_all_compared_runs_reach():

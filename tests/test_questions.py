@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -40,16 +41,20 @@ def tiers(tmp_path_factory) -> dict[str, list[Cell]]:
     return found
 
 
+SHAKE = np.random.default_rng(7).standard_normal((200, 10))
+"""What ten seeds of a cell differ by; every cell takes another row."""
+
+
 def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread: float = 0.5) -> Measured:
-    """Cells with three seeds, accuracies in percent; ``times`` to any target, infinite where absent."""
+    """Cells with ten seeds, accuracies in percent; ``times`` to any target, infinite where absent."""
     summaries, curves = {}, {}
     for cell, final in cells.items():
-        accuracies = (final + spread * np.array([-1.0, 0.0, 1.0])) / 100
-        summaries[cell] = pd.DataFrame(
-            {"final_accuracy": accuracies, "parameters": 1000, "most_versions_in_flight": 12}
-        )
-        rows = {"time": [0.0, (times or {}).get(cell, 1.0)], "accuracy": [0.0, 1.0 if cell in (times or {}) else 0.0]}
-        curves[cell] = [pd.DataFrame(rows)] * 3
+        row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+        accuracies = (final + spread * (row - row.mean()) / row.std(ddof=1)) / 100
+        numbers = {"final_accuracy": accuracies, "last5_accuracy": accuracies}
+        summaries[cell] = pd.DataFrame({**numbers, "parameters": 1000, "most_versions_in_flight": 12})
+        at, reached = (times or {}).get(cell, 1.0), float(cell in (times or {}))
+        curves[cell] = [pd.DataFrame({"time": [0.0, at + aside / 100], "accuracy": [0.0, reached]}) for aside in row]
     return Measured(summaries, curves)
 
 
@@ -148,7 +153,9 @@ def test_every_cell_that_an_answer_asks_for_exists(tiers):
 def test_orders_join_what_is_not_clear():
     m = runs({f"{LARGE}/fedadt": 90, f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80})
     assert ask("X-1", m) == (ANSWERED, "digits, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
-    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == UNDECIDED
+    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == ANSWERED  # they are level
+    far = runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}, spread=9)
+    assert ask("X-1", far) == (UNDECIDED, "digits, large: fedecho 80.1 ? fedbuff 80.0")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +185,11 @@ PAIRS = [
 @pytest.mark.parametrize(("name", "first", "second"), PAIRS)
 def test_pairs_are_compared_both_ways(name, first, second):
     for points, said, state in ((90, "the first is better", ANSWERED), (70, "the second is better", ANSWERED),
-                                (80, "no clear difference", UNDECIDED)):  # fmt: skip
+                                (80, "(level)", ANSWERED)):  # fmt: skip
         answered, text = ask(name, runs({first: points, second: 80}))
         assert (answered, text.count(said)) == (state, 1)
+    answered, text = ask(name, runs({first: 80, second: 80}, spread=9))
+    assert (answered, text.count("(undecided)")) == (UNDECIDED, 1)
 
 
 @pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
@@ -194,8 +203,8 @@ def test_server_time_can_make_a_method_late():
     free, charged, buff = f"{LARGE}/fedecho", "head_to_head/x6/fedecho-charged", f"{LARGE}/fedbuff"
     state, text = ask("X-6", runs({free: 80, charged: 80, buff: 80}, {free: 5, charged: 9, buff: 7}))
     assert state == ANSWERED
-    assert "fedecho against digits/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0 (the first is better)" in text
-    assert "9.0 ± 0.0, 7.0 ± 0.0 (the second is better)" in text
+    assert "fedecho against digits/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0, × 1.40 [1.40, 1.40]" in text
+    assert "9.0 ± 0.0, 7.0 ± 0.0, × 0.78 [0.78, 0.78], 10 seeds (the second is better)" in text
 
 
 def test_memory_is_that_of_models_versions_and_logits():
@@ -212,17 +221,21 @@ def test_memory_is_that_of_models_versions_and_logits():
 def test_answers_mark_constant_answers_and_do_not_count_them():
     pair = runs({f"{LARGE}/fedbuff": 10, f"{LARGE}/fedecho": 80})
     pair.summaries[f"{LARGE}/fedbuff"][["largest_prediction_share", "worst_class_accuracy"]] = [1.0, 0.0]
-    assert ask("X-1", pair) == (DID_NOT_TRAIN, "digits, large: fedecho 80.0 ≈ fedbuff 10.0 (constant answer)")
+    assert ask("X-1", pair) == (DID_NOT_TRAIN, "digits, large: fedecho 80.0 ? fedbuff 10.0 (constant answer)")
     assert "10.0%, 2 models" not in ask("X-11", pair)[1] and "10.0% (constant answer), 2" in ask("X-11", pair)[1]
-    assert "+70.0 ± 0.0 (constant answer with 3 of 6 seeds)" in ask("X-12", pair)[1]
+    assert "+70.0 ± 0.6 (constant answer with 10 of 20 seeds)" in ask("X-12", pair)[1]
     three = runs({f"{LARGE}/{method}": at for method, at in (("fedbuff", 10), ("fedecho", 80), ("fedadt", 90))})
     assert ask("X-1", three)[0] == ANSWERED
 
 
 def test_paired_tests_go_by_seed():
-    m = runs({f"{LARGE}/fedbuff": 80, f"{LARGE}/fedadt": 85}, spread=5.0)  # a spread that pairing takes away
-    m.summaries[f"{LARGE}/fedadt"]["final_accuracy"] += [0.0, 0.001, 0.002]
-    assert ask("X-12", m)[0] == ANSWERED
-    assert m.above(f"{LARGE}/fedadt", f"{LARGE}/fedbuff", margin=0.03).verdict == UNDECIDED
-    m.summaries[f"{LARGE}/fedadt"]["final_accuracy"] = [0.9, 0.7, 0.8]
-    assert ask("X-12", m)[0] == UNDECIDED
+    fedbuff, fedadt = f"{LARGE}/fedbuff", f"{LARGE}/fedadt"
+    m = runs({fedbuff: 80}, spread=5.0)  # a spread that pairing takes away
+    shifted = m.summaries[fedbuff].assign(last5_accuracy=m.summaries[fedbuff]["last5_accuracy"] + 0.05 + SHAKE[0] / 1e3)
+    both = Measured(m.summaries | {fedadt: shifted})
+    state, text = ask("X-12", both)
+    assert (
+        state == ANSWERED and text.startswith("1 of 1 differences from FedBuff are clear at 5%") and "; 1 stand" in text
+    )
+    mixed = shifted.assign(last5_accuracy=np.roll(shifted["last5_accuracy"], 3))
+    assert ask("X-12", Measured(m.summaries | {fedadt: mixed}))[0] == UNDECIDED

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.reproduction.claims import CLAIMS
-from asyncfl_lite.reproduction.claims.base import DID_NOT_TRAIN, FAILS, HOLDS, UNDECIDED, VERDICTS
+from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED, VERDICTS
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.measure import fedrevive
@@ -56,11 +56,15 @@ def short(monkeypatch):
     monkeypatch.setattr("asyncfl_lite.reproduction.report.figures_fedrevive.short_run_parts", lambda: parts)
 
 
-def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, version=500, **more):
-    """Record one made-up run per seed, at 95% from ``reached_at`` on until it ends at its final accuracy."""
+def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, apart=0.0, version=500, **more):
+    """Record one made-up run per seed, at 95% from ``reached_at`` on until it ends at its final accuracy.
+
+    Each seed gets there ``apart`` later than the one before.
+    """
     cell = Recorded(tier, runs).cells[name]
-    for config, accuracy in zip(cell.configs, accuracies, strict=True):
-        times = [0.0, reached_at - 1, reached_at, reached_at + 1, 20.0]
+    for place, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=True)):
+        reached = reached_at + apart * place
+        times = [0.0, reached - 1, reached, reached + 1, 20.0]
         curve = pd.DataFrame({"version": [0, 1, 2, 3, version], "time": times, "updates": range(0, 25, 5), "loss": 1.0})
         curve["accuracy"] = [0.1, 0.2, 0.95, 0.95, accuracy]
         numbers = {
@@ -139,7 +143,7 @@ def test_a_measure_of_another_kind_is_refused(monkeypatch, tmp_path):
 
 def test_times_stand_beside_times_and_accuracies_beside_accuracies(tmp_path):
     cell = record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt")
-    record(tmp_path, "fedadt/table1/mnist-dir0.1/fedasync", reached_at=9.0)
+    record(tmp_path, "fedadt/table1/mnist-dir0.1/fedasync", reached_at=9.0, apart=0.1)
     recorded = Recorded(SMOKE, tmp_path)
     times = tables.beside(recorded, "FedADT", "Table I").set_index("cell")
     assert times.loc[cell.name, "ours"] == "7 ± 0" and times.loc[cell.name, "paper"] == "44,136"
@@ -197,13 +201,15 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
 @pytest.mark.parametrize(
     ("printed", "ours", "reference", "verdict"),
     [
-        (60.0, [50.0, 51.0, 52.0], [70.0, 71.0, 72.0], HOLDS),
-        (80.0, [50.0, 51.0, 52.0], [70.0, 71.0, 72.0], FAILS),
-        (60.0, [70.0, 71.0, 72.0], [70.5, 71.5, 72.5], UNDECIDED),
-        (60.0, [50.0, 51.0], [70.0, 71.0], UNDECIDED),
+        (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], HOLDS),
+        (80.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], REVERSED),
+        (60.0, [70.0, 71.0, 72.0], [72.5, 70.5, 71.5], UNDECIDED),
+        (60.0, [50.0, 51.0], [70.0, 71.5], UNDECIDED),
+        (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5, 72.0], UNDECIDED),  # of other seeds
         (np.nan, [np.inf] * 3, [70.0, 71.0, 72.0], HOLDS),
-        (60.0, [np.inf] * 3, [70.0, 71.0, 72.0], FAILS),
+        (60.0, [np.inf] * 3, [70.0, 71.0, 72.0], REVERSED),
         (60.0, [np.inf] * 3, [np.inf] * 3, UNDECIDED),
+        (60.0, [np.inf, 50.0, 51.0], [70.0, 71.0, 72.0], UNDECIDED),
         (70.0, [50.0, 51.0, 52.0], [70.0, 71.0, 72.0], ""),
     ],
 )
@@ -216,20 +222,19 @@ def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, refer
 
 def test_verdicts_have_colours_of_their_own():
     shades = {verdict: tables.background(verdict) for verdict in VERDICTS}
-    assert len(set(shades.values())) == len(VERDICTS) == 5 and all(
-        "background-color" in shade for shade in shades.values()
-    )
-    table = pd.DataFrame({"ours": ["1", "2"], "verdict": [FAILS, ""]})
+    assert len(set(shades.values())) == len(VERDICTS) and all("background-color" in shade for shade in shades.values())
+    table = pd.DataFrame({"ours": ["1", "2"], "verdict": [REVERSED, ""]})
     html = tables.listed(table, "ours", by="verdict").to_html()
-    assert html.count(tables.COLOURS[FAILS]) == 1
+    assert html.count(tables.COLOURS[REVERSED]) == 1
 
 
 def test_colours_reach_the_table_as_printed(tmp_path):
-    for method, accuracy in (("fedecho-cross", 0.5), ("fedbuff", 0.7), ("fedac", 0.3)):
-        record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", [accuracy, accuracy + 0.01, accuracy + 0.02])
+    found = {"fedecho-cross": [0.5, 0.51, 0.52], "fedbuff": [0.72, 0.71, 0.7], "fedac": [0.3, 0.32, 0.31]}
+    for method, accuracies in found.items():
+        record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", accuracies)
     recorded = Recorded(SMOKE, tmp_path)
     html = tables.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2").to_html()
-    assert html.count(tables.COLOURS[FAILS]) == html.count(tables.COLOURS[HOLDS]) == 1
+    assert html.count(tables.COLOURS[REVERSED]) == html.count(tables.COLOURS[HOLDS]) == 1
     assert tables.COLOURS[UNDECIDED] not in html
 
 
@@ -404,7 +409,7 @@ def test_the_heat_map_needs_two_methods(tmp_path):
     assert isinstance(head_to_head.heat_map(recorded), Figure)
     assert isinstance(head_to_head.critical_differences(recorded), Figure)
     (row,) = head_to_head.table(recorded).to_dict("records")
-    assert row == {"workload, regime": "digits, large", "FedBuff": "52.0 ± 2.0", "FedADT": "71.0 ± 1.0 *"}
+    assert row == {"workload, regime": "digits, large", "FedBuff": "42.0 ± 2.0", "FedADT": "61.0 ± 1.0 *"}
 
 
 def test_the_numbers_of_a_table_are_those_of_the_papers():

@@ -1,22 +1,33 @@
 """The papers' claims as predicates over recorded results, one file for each paper."""
 
 from asyncfl_lite.reproduction.claims.base import (
-    DID_NOT_TRAIN,
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    UNDECIDED,
-    VERDICTS,
+    KINDS,
     Claim,
-    Finding,
-    Measured,
+    check_all,
     check_claims,
-    pooled_deviation,
+    table_of_claims,
+    table_of_contrasts,
+    table_of_discoveries,
 )
 from asyncfl_lite.reproduction.claims.fedadt import FEDADT
 from asyncfl_lite.reproduction.claims.fedecho import FEDECHO
 from asyncfl_lite.reproduction.claims.fedrevive import FEDREVIVE
+from asyncfl_lite.reproduction.claims.findings import Finding
 from asyncfl_lite.reproduction.claims.kuiper import KUIPER
+from asyncfl_lite.reproduction.claims.measured import Measured
+from asyncfl_lite.reproduction.claims.statistics import Contrast, simulated_error_rates
+from asyncfl_lite.reproduction.claims.verdicts import (
+    DID_NOT_TRAIN,
+    FAILS,
+    HOLDS,
+    NO_DIFFERENCE,
+    NOT_RUN,
+    REVERSED,
+    SMALLER,
+    UNDECIDED,
+    VERDICTS,
+    WHERE_RUN,
+)
 
 CLAIMS: dict[str, list[Claim]] = {
     "fedecho": FEDECHO,
@@ -30,12 +41,22 @@ __all__ = [
     "DID_NOT_TRAIN",
     "FAILS",
     "HOLDS",
+    "KINDS",
     "NOT_RUN",
+    "NO_DIFFERENCE",
+    "REVERSED",
+    "SMALLER",
     "UNDECIDED",
     "VERDICTS",
+    "WHERE_RUN",
     "Claim",
+    "Contrast",
     "Finding",
     "Measured",
+    "check_all",
     "check_claims",
-    "pooled_deviation",
+    "simulated_error_rates",
+    "table_of_claims",
+    "table_of_contrasts",
+    "table_of_discoveries",
 ]

@@ -1,9 +1,9 @@
 """Questions that none of the four papers answers, X-1 to X-12, with the answers that recorded cells give.
 
-The cells are those of ``experiments/head_to_head.yaml``. A difference counts as in ``claims/base.py``: beyond one
-pooled standard deviation over at least three seeds, between cells that trained. An answer is ``answered`` if at least
-one of its comparisons is clear, ``undecided`` if none is, ``did not train`` if each has a cell that answers one class
-for everything, ``not run`` without cells; its text holds the numbers, and names what cannot be asked of the package.
+The cells are those of ``experiments/head_to_head.yaml``, compared seed by seed as in :mod:`.statistics`. An answer is
+``answered`` if at least one of its comparisons is decided, be it that nothing differs; ``undecided`` if none is, ``did
+not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its text holds the
+numbers, and names what cannot be asked of the package.
 """
 
 from __future__ import annotations
@@ -15,26 +15,25 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.algorithms.table import claimed
-from asyncfl_lite.reproduction.claims.base import (
+from asyncfl_lite.reproduction.claims.findings import Finding, against, compare
+from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
+from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, LEVEL, benjamini_hochberg, contrast
+from asyncfl_lite.reproduction.claims.verdicts import (
     DID_NOT_TRAIN,
-    FAILS,
-    FEWEST_SEEDS,
     HOLDS,
+    NO_DIFFERENCE,
     NOT_RUN,
+    REVERSED,
     UNDECIDED,
-    Finding,
-    Measured,
-    against,
-    compare,
-    deviation,
 )
 from asyncfl_lite.runs.config import Config
 
 ANSWERED = "answered"
+SIGNS = {HOLDS: ">", NO_DIFFERENCE: "≈"}
+"""Between a better method and the next, by verdict."""
 STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
 
 FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
@@ -45,7 +44,7 @@ LARGE = "head_to_head/digits/large"
 CLIENTS, CLASSES = 50, 10
 """Of the cells of digits."""
 TARGET_SHARE = 0.85
-"""Of FedBuff's mean final accuracy, FedRevive's target."""
+"""Of FedBuff's accuracy, FedRevive's target."""
 
 
 class Answer(NamedTuple):
@@ -74,30 +73,30 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
 
 def _state(verdicts: Sequence[str]) -> str:
     """Return the state of an answer whose comparisons came out so."""
-    if {HOLDS, FAILS}.intersection(verdicts):
+    if {HOLDS, REVERSED, NO_DIFFERENCE}.intersection(verdicts):
         return ANSWERED
     return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
 
 
 def _verdict_in_words(verdict: str) -> str:
-    words = {HOLDS: "the first is better", FAILS: "the second is better", UNDECIDED: "no clear difference"}
+    words = {HOLDS: "the first is better", REVERSED: "the second is better", NO_DIFFERENCE: "level"}
     return words.get(verdict, verdict)
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every workload and regime; ≈ joins neighbours without a clear difference."""
+    """Rank the five methods in every workload and regime; ≈ joins neighbours that are level, ? undecided ones."""
     texts, verdicts = [], []
     for workload, regime in _places():
-        there = [method for method in FIVE if m.values(_cell(workload, regime, method)) is not None]
+        there = [method for method in FIVE if m.by_seed(_cell(workload, regime, method)) is not None]
         if len(there) < 2:
             continue
-        mean = {method: m.values(_cell(workload, regime, method)).mean() for method in there}
+        mean = {method: m.by_seed(_cell(workload, regime, method)).mean() for method in there}
         ranked = sorted(there, key=mean.get, reverse=True)
         number = {method: f"{100 * mean[method]:.1f}{m.mark(_cell(workload, regime, method))}" for method in there}
         text = f"{ranked[0]} {number[ranked[0]]}"
         for one, two in itertools.pairwise(ranked):
             verdicts.append(m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict)
-            text += f" {'>' if verdicts[-1] == HOLDS else '≈'} {two} {number[two]}"
+            text += f" {SIGNS.get(verdicts[-1], '?')} {two} {number[two]}"
         texts.append(f"{workload}, {regime}: {text}")
     if not texts:
         return Answer(NOT_RUN, "no two of the five methods have cells in one workload and regime")
@@ -113,10 +112,10 @@ def reversals(m: Measured) -> Answer:
             ran = {regime: verdict for regime, verdict in verdicts.items() if verdict != NOT_RUN}
             if len(ran) < 2:
                 continue
-            first, second = ([r for r, v in ran.items() if v == wanted] for wanted in (HOLDS, FAILS))
+            first, second = ([r for r, v in ran.items() if v == wanted] for wanted in (HOLDS, REVERSED))
             if first and second:
                 turned.append(f"{workload}: {one} above {two} in {', '.join(first)}, below in {', '.join(second)}")
-            elif not {HOLDS, FAILS}.issuperset(ran.values()):
+            elif not {HOLDS, REVERSED}.issuperset(ran.values()):
                 unclear += 1
             else:
                 kept += 1
@@ -127,7 +126,7 @@ def reversals(m: Measured) -> Answer:
 
 
 def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured], Answer]:
-    """Return the answer that compares final accuracies of pairs of cells."""
+    """Return the answer that compares accuracies of pairs of cells."""
     return lambda m: _answer([m.above(one, two) for one, two in pairs], besides)
 
 
@@ -165,14 +164,13 @@ def target_of(reference: np.ndarray) -> float:
 
 
 def with_server_time(m: Measured) -> Answer:
-    """Compare times to 85% of FedBuff's accuracy, with the server's time free and charged."""
-    reference = m.values(f"{LARGE}/fedbuff")
+    """Compare times to 85% of FedBuff's accuracy with the same seed, with the server's time free and charged."""
+    reference = m.by_seed(f"{LARGE}/fedbuff")
     if reference is None:
         return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
-    target = target_of(reference)
     names = [(method, cell) for method in ("fedecho", "fedrevive") for cell in
              (f"{LARGE}/{method}", control(6, f"{method}-charged"))]  # fmt: skip
-    findings = [m.sooner(cell, f"{LARGE}/fedbuff", target) for _, cell in names]
+    findings = [m.sooner(cell, f"{LARGE}/fedbuff", TARGET_SHARE * reference) for _, cell in names]
     return _answer(findings, "FedADT's server time is printed nowhere, KUIPER's is none")
 
 
@@ -196,7 +194,7 @@ def by_concurrency(m: Measured) -> Answer:
 
     findings = []
     for method in ("fedbuff", "fedecho", "fedrevive", "fedadt"):
-        there = [share for share in (5, 20, 50, 100) if m.values(cell(method, share)) is not None]
+        there = [share for share in (5, 20, 50, 100) if m.by_seed(cell(method, share)) is not None]
         findings += [m.above(cell(method, one), cell(method, two)) for one, two in itertools.pairwise(there)]
     return _answer(findings, "KUIPER always has all clients in flight")
 
@@ -211,7 +209,7 @@ def server_storage(m: Measured) -> pd.DataFrame:
     """
     rows = {}
     for method in (*FIVE, *OTHERS):
-        values = m.values(f"{LARGE}/{method}")
+        values = m.by_seed(f"{LARGE}/{method}")
         if values is None:
             continue
         kind = ALGORITHMS.get("fedavg" if method == "oort" else method)
@@ -239,24 +237,27 @@ def server_memory(m: Measured) -> Answer:
 
 
 def paired_tests(m: Measured) -> Answer:
-    """Test every method against FedBuff with the same seeds, paired, two-sided, uncorrected."""
-    texts, clear, tested = [], 0, 0
+    """Test every method against FedBuff with the same seeds, paired, two-sided; corrected by Benjamini and Hochberg."""
+    tests = []
     for workload, regime in _places():
-        base = m.values(_cell(workload, regime, "fedbuff"))
+        base = _cell(workload, regime, "fedbuff")
         for method in (*FIVE[1:], *OTHERS):
-            values = m.values(_cell(workload, regime, method))
-            if base is None or values is None or len(values) != len(base) or len(base) < FEWEST_SEEDS:
+            cell = _cell(workload, regime, method)
+            gap = m.gap(cell, base)
+            if gap is None or len(gap) < FEWEST_SEEDS:
                 continue
-            differences = values - base
-            p = stats.ttest_1samp(differences, 0).pvalue if deviation(differences) > 0 else float(not differences.any())
-            tested, clear = tested + 1, clear + (p < 0.05)
-            mark = m.mark(_cell(workload, regime, method), _cell(workload, regime, "fedbuff"))
-            text = f"{differences.mean() * 100:+.1f} ± {100 * deviation(differences):.1f}{mark}, p = {p:.3f}"
-            texts.append(f"{workload}, {regime}: {method} {text}")
-    if not tested:
+            found = contrast(gap.to_numpy(), method)
+            spread = f"{100 * found.mean:+.1f} ± {100 * gap.std():.1f}{m.mark(cell, base)}, p = {found.p:.3f}"
+            tests.append((found.scaled, f"{workload}, {regime}: {method} {spread}"))
+    if not tests:
         return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
-    text = f"{clear} of {tested} differences from FedBuff have p < 0.05, about {0.05 * tested:.1f} would by chance"
-    return Answer(ANSWERED if clear else UNDECIDED, "; ".join([text, *map(str, texts)]))
+    p = np.array([one for one, _ in tests])
+    clear, stand = int((p <= LEVEL).sum()), int((benjamini_hochberg(p) <= LEVEL).sum())
+    text = (
+        f"{clear} of {len(p)} differences from FedBuff are clear at 5%, where about {LEVEL * len(p):.1f} would be by "
+        f"chance; {stand} stand when corrected for their number"
+    )
+    return Answer(ANSWERED if stand else UNDECIDED, "; ".join([text, *(said for _, said in tests)]))
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
@@ -265,7 +266,7 @@ def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]
         return _answer([m.above(*pair, number=number) for number in
-                        ("final_accuracy", "least_seen_accuracy") for pair in pairs],
+                        (ACCURACY, "least_seen_accuracy") for pair in pairs],
                        "least seen is the fifth of the classes that clients trained on least")  # fmt: skip
 
     return answer

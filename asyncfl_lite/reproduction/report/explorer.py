@@ -14,7 +14,7 @@ from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.explore.controls import under_controls
 from asyncfl_lite.plots import NEUTRAL, colour, plot_curves, time_label, title, use_style
 from asyncfl_lite.reproduction.claims.across import FIVE, OTHERS, target_of
-from asyncfl_lite.reproduction.claims.base import deviation, mean_text, time_text
+from asyncfl_lite.reproduction.claims.findings import deviation, mean_text, time_text
 from asyncfl_lite.reproduction.report import Recorded
 from asyncfl_lite.reproduction.report.head_to_head import places
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from asyncfl_lite import plots
-from asyncfl_lite.reproduction.claims.base import deviation
+from asyncfl_lite.reproduction.claims.findings import deviation
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
 
 PER_ROW = 4

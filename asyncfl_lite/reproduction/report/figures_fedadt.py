@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
-from asyncfl_lite.reproduction.claims.base import deviation
 from asyncfl_lite.reproduction.claims.fedadt import (
     ALPHAS,
     ASYNCHRONOUS,
@@ -18,6 +17,7 @@ from asyncfl_lite.reproduction.claims.fedadt import (
     SYNCHRONOUS,
     TARGETS,
 )
+from asyncfl_lite.reproduction.claims.findings import deviation
 from asyncfl_lite.reproduction.report.figures import (
     PaperFigure,
     draw_bars,

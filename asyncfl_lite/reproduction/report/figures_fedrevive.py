@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
-from asyncfl_lite.reproduction.claims.base import deviation
 from asyncfl_lite.reproduction.claims.fedrevive import ASYNCHRONOUS, WINDOW, cell, target
+from asyncfl_lite.reproduction.claims.findings import deviation
 from asyncfl_lite.reproduction.measure.fedrevive import FAMILIES, betas, short_run_parts, staleness
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_curves, finish, legend_of, panels
 from asyncfl_lite.reproduction.report.metrics import revive_times

@@ -16,8 +16,9 @@ import pandas as pd
 
 from asyncfl_lite.reproduction.claims.fedadt import TARGETS
 from asyncfl_lite.reproduction.claims.fedecho import BASELINES, SETS, TABLE3
-from asyncfl_lite.reproduction.claims.fedrevive import ACCURACY, WINDOW, target
+from asyncfl_lite.reproduction.claims.fedrevive import WINDOW, target
 from asyncfl_lite.reproduction.claims.kuiper import SHARE_OF_FINAL
+from asyncfl_lite.reproduction.claims.measured import ACCURACY
 from asyncfl_lite.reproduction.report import counted
 from asyncfl_lite.reproduction.report.recorded import NOT_MEASURED, Ours, Recorded
 
@@ -76,10 +77,10 @@ def _nothing(why: str) -> Take:
 
 
 def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
-    return _points(recorded.measured.gap(better, worse), f"{better} - {worse}")
+    return _points(recorded.measured.gap(better, worse, "final_accuracy"), f"{better} - {worse}")
 
 
-def _points(gap: np.ndarray | None, source: str) -> Ours:
+def _points(gap: pd.Series | None, source: str) -> Ours:
     """Return differences of accuracies, which are printed in percentage points."""
     return Ours(None if gap is None else 100 * gap, source)
 

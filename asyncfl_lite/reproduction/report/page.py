@@ -60,11 +60,12 @@ class Page:
         self.recorded = Recorded(tier_file, runs, kept)
 
     def summary(self) -> None:
-        """Show how many claims have each verdict, and the headline numbers."""
+        """Show how many claims have each verdict, by paper and by kind, and the headline numbers."""
         table = summary.verdicts(self.recorded)
         verdicts = list(table.columns[3:])
         style = listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts)
-        display(style, listed(summary.headlines(self.recorded), "ours", by="verdict"))
+        kinds = listed(self.recorded.verdicts_by_kind())
+        display(style, kinds, listed(summary.headlines(self.recorded), "ours", by="verdict"))
         if sentence := summary.constant_answers(self.recorded):
             display(Markdown(sentence))
 

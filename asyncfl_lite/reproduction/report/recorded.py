@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_claims
+from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, table_of_claims
 from asyncfl_lite.reproduction.claims.across import answer_questions
-from asyncfl_lite.reproduction.claims.base import mean_text
+from asyncfl_lite.reproduction.claims.base import TRAINED, Checked
+from asyncfl_lite.reproduction.claims.findings import mean_text
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.runs.results import Result
@@ -78,7 +79,10 @@ class Recorded:
     @cached_property
     def measured(self) -> Measured:
         """What claims are checked on."""
-        summaries = {name: pd.DataFrame([r.summary for r in results]) for name, results in self.results.items()}
+        summaries = {
+            name: pd.DataFrame([r.summary | {"seed": r.config.seed} for r in results])
+            for name, results in self.results.items()
+        }
         return Measured(summaries, {name: [r.curve for r in results] for name, results in self.results.items()})
 
     def accuracies(self, cell: str) -> np.ndarray:
@@ -130,17 +134,30 @@ class Recorded:
         return found
 
     @cached_property
-    def _claims(self) -> dict[str, pd.DataFrame]:
-        """Every paper's claims, checked once: some simulate."""
-        return {paper: check_claims(self.measured, claims) for paper, claims in CLAIMS.items()}
+    def checked(self) -> dict[str, list[Checked]]:
+        """Every paper's claims, checked once in each column: some simulate."""
+        return {paper: check_all(self.measured, claims) for paper, claims in CLAIMS.items()}
 
     def claims(self, paper: str) -> pd.DataFrame:
-        """Return one row per claim of the paper with its verdict."""
-        return self._claims[paper]
+        """Return one row per claim; see :func:`.table_of_claims`."""
+        return table_of_claims(self.checked[paper])
 
-    def verdicts(self, paper: str) -> pd.Series:
-        """Return how many claims have each verdict."""
-        return self.claims(paper)["ours"].value_counts().reindex(VERDICTS, fill_value=0)
+    def verdicts(self, paper: str, column: str = "ours") -> pd.Series:
+        """Return how many claims have each verdict in a column of :meth:`claims`, "ours" or "as printed"."""
+        claims = self.claims(paper)
+        return claims[column if column in claims else "ours"].value_counts().reindex(VERDICTS, fill_value=0)
+
+    def verdicts_by_kind(self) -> pd.DataFrame:
+        """Return one row per kind of claim and column: kind, column, claims, and how many have each verdict."""
+        every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
+        columns = {"tuned": "ours", "as printed": "as printed"}
+        rows = []
+        for kind, claims in every.groupby("kind", sort=False):
+            for name, column in columns.items():
+                if column in claims and (name == "tuned" or kind == TRAINED):
+                    counts = claims[column].value_counts().reindex(VERDICTS, fill_value=0)
+                    rows.append({"kind": kind, "column": name, "claims": len(claims), **counts})
+        return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     @cached_property
     def questions(self) -> pd.DataFrame:

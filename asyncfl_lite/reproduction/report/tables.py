@@ -9,24 +9,22 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from asyncfl_lite.reproduction.claims.base import (
-    DID_NOT_TRAIN,
-    FAILS,
-    FEWEST_SEEDS,
-    HOLDS,
-    UNDECIDED,
-    deviation,
-    pooled_deviation,
-)
+from asyncfl_lite.reproduction.claims.findings import deviation
+from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, contrast
+from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
 from asyncfl_lite.reproduction.published import FOLDER, published
 from asyncfl_lite.reproduction.report.metrics import MEASURES, measure
 from asyncfl_lite.reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 
 COLOURS = {
     "holds": "#c7ecd9",
+    "holds where run": "#e3f5ec",
     "answered": "#c7ecd9",
+    "smaller than claimed": "#e7f0c3",
+    "no difference": "#d3e3f8",
+    "reversed": "#f9d0cf",
     "undecided": "#fdf0bf",
-    "fails": "#f9d0cf",
+    "fails": "#f6bdbb",
     "did not train": "#e3d5f3",
     "not run": "#eceef1",
 }
@@ -166,7 +164,7 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
 
 
 def _same_side(printed: float, ours: Ours, printed_reference: float, reference: Ours) -> str:
-    """Say whether ours lies on the printed side of the reference by more than one pooled deviation.
+    """Say whether ours lies on the printed side of the reference, paired by the order of seeds, or on the other.
 
     Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
     A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
@@ -178,15 +176,18 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
         return ""
     if not (ours.trained and reference.trained):
         return DID_NOT_TRAIN
-    means = ours.values.mean(), reference.values.mean()
-    exact = any(one.source.startswith("simulated") for one in (ours, reference))
-    few = min(len(ours.values), len(reference.values)) < FEWEST_SEEDS and not exact
-    if np.isinf(means).all() or few:
+    if any(one.source.startswith("simulated") for one in (ours, reference)):
+        difference = ours.values.mean() - reference.values.mean()
+        return UNDECIDED if difference == 0 else HOLDS if difference * expected > 0 else REVERSED
+    if len(ours.values) != len(reference.values):
         return UNDECIDED
-    difference = means[0] - means[1]
-    if np.isfinite(means).all() and abs(difference) <= pooled_deviation(ours.values, reference.values):
-        return UNDECIDED
-    return HOLDS if difference * expected > 0 else FAILS
+    never = np.isinf(ours.values), np.isinf(reference.values)
+    if never[0].any() or never[1].any():
+        whole = (
+            len(ours.values) >= FEWEST_SEEDS and never[0].all() != never[1].all() and not (never[0] & never[1]).any()
+        )
+        return UNDECIDED if not whole else HOLDS if never[0].all() == (expected > 0) else REVERSED
+    return contrast(np.sign(expected) * (ours.values - reference.values), "", equal=None).verdict
 
 
 def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
