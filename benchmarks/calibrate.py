@@ -84,10 +84,31 @@ def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]
     return {"common": common, "methods": methods, "client_lrs": ADAM_RATES}
 
 
+def _kuiper(versions: int, hidden: int) -> dict[str, Any]:
+    """Return settings of KUIPER's federation: 12 boards, all at work, a burst of 4, each client's labels its own."""
+    common = {"clients": 12, "concurrency": 12, "delay": "kuiper_hmdb51", "batch_size": 16, "local_epochs": 3}
+    common |= {"model": "mlp", "model_settings": {"hidden": (hidden,)}, "server_lr": 1.0, "partition": "noniid_bias"}
+    iid = {"algorithm": "fedavg", "partition": "iid", "rounds": versions // 3, "eval_every": versions // 50}
+    fedbuff = {"algorithm": "fedbuff", "buffer_size": 4, "rounds": versions, "eval_every": versions // 20}
+    return {
+        "common": common,
+        "methods": {"FedAvg, IID": iid, "FedBuff, bias 1": {**fedbuff, "partition_settings": {"bias": 1.0}}},
+        "controls": {"FedBuff, bias 0": {**fedbuff, "partition_settings": {"bias": 0.0}}},
+        "client_lrs": (*SGD_RATES, 0.4),
+    }
+
+
 SPOILED = {"overlay": (0.25, 0.35, 0.5), "noise": (0.2, 0.3, 0.5)}
 TASKS = {
     "overlaid_mnist": Calibration(SPOILED, **_fedecho(200, 32)),
+<<<<<<< HEAD
     "overlaid_pairs100": Calibration({"overlay": (0.35, 0.25, 0.5), "noise": (0.3,)}, **_fedecho(300, 64)),
+=======
+    "overlaid_pairs100": Calibration(SPOILED, **_fedecho(300, 64)),
+    "glyphs": Calibration({"clutter": (0.3, 0.5, 0.8), "looks": (3, 6)}, **_fedecho(200, 32)),
+    "glyphs50": Calibration({"clutter": (0.3,), "looks": (1, 2)}, **_kuiper(150, 64)),
+    "topics20_bags": Calibration({"sides": (4, 5, 6)}, **_fedecho(200, 32)),
+>>>>>>> evb
     "writers": Calibration(
         {"overlay": (0.0, 0.35), "noise": (0.0, 0.3)}, **_fedrevive(2000, {"writers": 1000, "side": 10})
     ),

@@ -14,7 +14,8 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     one. Its bits are the same on every machine; how numbers are drawn from them is numpy's, and may change with its
     version. The package uses ``partition``, ``delays setup``, ``delays``, ``client choice``, ``model``, ``server``,
     ``initial``, ``labelled set``, ``unlabelled``, ``("batches", client, job)``, ``("augment", client, job)`` and
-    ``("dropout", client, job)``, ``("glyphs", part)``, and a stream ``trouble: …`` for each kind of trouble at clients.
+    ``("dropout", client, job)``, ``("glyphs", part)``, ``topics20``, and a stream ``trouble: …`` for each kind
+    of trouble at clients.
 
     Args:
         seed: the run's seed, at least 0.

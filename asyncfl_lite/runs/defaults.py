@@ -116,6 +116,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "rounds": 60,
     },
     "topics20": {**_LANGUAGE, "model": "text_transformer", "batch_size": 8, "client_lr": 0.003, "rounds": 40},
+    "topics20_bags": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.03, "rounds": 200},
     "pairs": {**_LANGUAGE, "model": "t5", "batch_size": 8, "client_lr": 0.001, "rounds": 60},
     "pydoc_chars": {
         **_LANGUAGE,
@@ -199,7 +200,8 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
 # Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
 # of a hundred updates.
 _UNTUNED = ("pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath", "glyphs", "glyphs50")
-_UNTUNED += ("overlaid_mnist", "overlaid_pairs100", "pydoc_topics", "topics20", "pairs", "pydoc_chars")
+_UNTUNED += ("overlaid_mnist", "overlaid_pairs100", "pydoc_topics", "topics20", "topics20_bags", "pairs")
+_UNTUNED += ("pydoc_chars",)
 _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
     "fedecho": {"settings": {"distill_samples": 100, "distill_lr": 1e-4}},
     "fedadt": {"settings": {"kd_fraction": 0.05}},

@@ -134,17 +134,17 @@ class Topics20(TaskSource):
         weights = 1.0 / (rng.permutation(size) + 3)
         return weights / weights.sum()
 
-    def _topics(self, rng: np.random.Generator) -> np.ndarray:
-        """Return ``(20, words)`` each topic's probabilities: Zipf's, in an order of its own."""
-        return np.stack([self._zipf(rng) for _ in range(20)])
+    def _topics(self, rng: np.random.Generator, count: int = 20) -> np.ndarray:
+        """Return ``(count, words)`` each topic's probabilities: Zipf's, in an order of its own."""
+        return np.stack([self._zipf(rng) for _ in range(count)])
 
     def _documents(
         self, count: int, language: np.ndarray, topics: np.ndarray, rng: np.random.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return ``(count, words)`` token ids and ``(count,)`` classes."""
-        weights = rng.dirichlet(np.full(20, self.mixture), size=count)
+        """Return ``(count, words)`` token ids and ``(count,)`` classes, each of which has as many of the topics."""
+        weights = rng.dirichlet(np.full(len(topics), self.mixture), size=count)
         mixed = self.on_topic * weights @ topics + (1 - self.on_topic) * language
         drawn = rng.random((count, self.words))
         places = np.stack([np.searchsorted(row.cumsum(), at) for row, at in zip(mixed, drawn, strict=True)])
         ids = places.clip(max=self.vocabulary - 4) + 3
-        return torch.from_numpy(ids), torch.from_numpy(weights.argmax(1))
+        return torch.from_numpy(ids), torch.from_numpy(weights.argmax(1) * 20 // len(topics))
