@@ -345,6 +345,12 @@ def test_at_least_as_good_allows_a_point():
     assert verdict("FE-T2-f", measured(cells)) == REVERSED
 
 
+def test_one_seed_decides_nothing():
+    cells, starts = ideal()
+    m = measured({name: values[1:2] for name, values in cells.items()}, starts)
+    assert {claim.check(m).verdict for claim in TRAINED} == {UNDECIDED}
+
+
 def test_a_fadas_that_learns_does_not_say_the_majority():
     shares = (66.7, 100 * MRPC_MAJORITIES["MRPC, pairs drawn from Microsoft's"], 68.38)
     known = measured({"fedecho/table4/fadas": [shares[1]] * 3})

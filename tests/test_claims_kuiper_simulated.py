@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from asyncfl_lite.reproduction.claims import kuiper
-from asyncfl_lite.reproduction.claims.base import FAILS, HOLDS, Measured
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, Measured, kuiper
 from asyncfl_lite.reproduction.measure import kuiper as measure
 from asyncfl_lite.reproduction.published import published
 

@@ -139,14 +139,14 @@ def _above_start(m: Measured, cell: str) -> Finding:
     return Finding(DID_NOT_TRAIN, finding.detail) if m.is_constant(cell) and finding.contrast else finding
 
 
-def _samples(m: Measured) -> tuple[str, ...]:
+def samples(m: Measured) -> tuple[str, ...]:
     """Return Table 6's cells in the tier that was run."""
     return max(SAMPLES, key=lambda cells: sum(cell in m.summaries for cell in cells))
 
 
 def _spread_falls(m: Measured) -> Finding:
     """Compare two spreads over the same seeds by Pitman's and Morgan's test, at the look's level."""
-    fewest, most = (m.by_seed(cell) for cell in (_samples(m)[0], _samples(m)[-1]))
+    fewest, most = (m.by_seed(cell) for cell in (samples(m)[0], samples(m)[-1]))
     if fewest is None or most is None:
         return Finding(NOT_RUN, "not run")
     common = fewest.index.intersection(most.index)
@@ -259,11 +259,11 @@ FEDECHO = [
     Claim("FE-T5-b", "Table 5", "every federated run above its own start on GSM8K", "holds",
           lambda m: all_of(_above_start(m, cell) for cell in TABLE5)),
     Claim("FE-T6-a", "Table 6", "accuracy rises with the number of distillation samples", "holds",
-          lambda m: all_of(m.above(more, fewer) for fewer, more in combinations(_samples(m), 2))),
+          lambda m: all_of(m.above(more, fewer) for fewer, more in combinations(samples(m), 2))),
     Claim("FE-T6-b", "Table 6", "spread falls from the fewest to the most distillation samples", "holds",
           _spread_falls),
     Claim("FE-T6-c", "Table 6", "the fewest samples are not above FedAC", "holds",
-          lambda m: m.at_least(f"{LARGE}/fedac", _samples(m)[0])),
+          lambda m: m.at_least(f"{LARGE}/fedac", samples(m)[0])),
     Claim("FE-T7-a", "Table 7", "CE only < KL only ≤ fixed 0.5 ≤ dynamic mixing weight", "holds",
           _mixing_weights_in_order),
     Claim("FE-T7-b", "Table 7", "dynamic above fixed 0.5 by more than one pooled deviation", "fails",

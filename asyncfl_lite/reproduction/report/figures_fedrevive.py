@@ -129,7 +129,7 @@ FIGURES = [
     PaperFigure("FedRevive", "Fig. 4", "Right half: β that grows with staleness against a constant 0.75 and 1, with "
                 "which an update's own part nearly vanishes.", role_of_schedule),
     PaperFigure("FedRevive", "Fig. 10", "What one update does to test accuracy under the adaptive β, by part; also "
-                "Fig. 4, left. Measured on three short runs at smoke scale, the same at every tier; panels (b) and "
+                "Fig. 4, left. Measured on ten short runs at smoke scale, the same at every tier; panels (b) and "
                 "(c), for constant β, are not measured.", parts_of_update),
     PaperFigure("FedRevive", "Fig. 5", "Estimated class shares against the true ones, which a server cannot know.",
                 true_shares),
