@@ -250,6 +250,18 @@ def test_modmath_is_what_it_says():
     assert {question for question, _ in sums()} >= {"9+9", "7%3"} and ("7%3", "1") in sums()
 
 
+def test_modmath_with_small_numbers_has_fewer_sums():
+    source = ModMath(samples=1000, test_samples=100, scored=50, largest=4)
+    task, (problems, _) = source.load(), every_problem(4)
+    assert len(problems) == 32 * (25 + 15 + 25 + 15) and set(problems) <= set(every_problem()[0])
+    texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
+    assert len(set(texts)) == 1100 and not set("56789") & set("".join(text.partition("=")[0] for text in texts))
+    answers = [answer for _, answer in problems]
+    assert max(map(answers.count, set(answers))) / len(answers) == pytest.approx(0.175)  # the commonest one
+    with pytest.raises(ConfigError, match="^samples: must be at most 1160 with largest=4, got 2000$"):
+        ModMath(largest=4).load()
+
+
 def test_characters_there_and_back():
     tokens = characters()
     assert tokens.decode(tokens.encode("Ann has 12 pens, gets 3!")) == "ann has 12 pens, gets 3?"

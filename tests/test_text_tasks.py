@@ -231,6 +231,16 @@ def test_pairs_are_labelled_by_what_they_mean():
     assert len(words) == len(set(words)) == 40
 
 
+def test_pairs_of_fewer_meanings_have_fewer_words_and_the_same_shares():
+    pairs, labels = sentence_pairs(900, RNG(0), meanings=2)
+    used = {word for pair in pairs for sentence in pair for word in sentence.split()}
+    assert used == {word for slot in SLOTS for group in slot[:2] for word in group} | {"the", "was", "by"}
+    assert 0.62 < np.mean(labels) < 0.71
+    task = Pairs(samples=400, test_samples=100, meanings=3).load()
+    assert task.input_shape == (19,) and task.labels.float().mean() == pytest.approx(2 / 3, abs=0.06)
+    assert set(task.unlabelled_set("natural", 60, RNG(0)).unique().tolist()) <= set(task.inputs.unique().tolist())
+
+
 @pytest.mark.parametrize(
     ("source", "train", "test", "length", "classes"),
     [(PydocTopics(), None, None, 31, 12), (Pairs(), 4000, 1000, 19, 2), (Topics20(), 4000, 1000, 64, 20)],

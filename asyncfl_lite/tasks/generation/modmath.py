@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.tasks.generation.base import LanguageTokens, Problem, generation_task
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
@@ -24,6 +25,8 @@ KINDS = {
 }
 """How a problem ends, and its answer for numbers from 0 to 9; the last asks for the rest of a division."""
 
+HELD_OUT = 1000
+"""Problems that no client has and that are not tested."""
 QUESTION_LENGTH = 26
 """Characters in a question; shorter ones get spaces before them."""
 
@@ -48,11 +51,11 @@ def characters() -> LanguageTokens:
     )
 
 
-def every_problem() -> tuple[list[Problem], np.ndarray]:
-    """Return all problems there are, and the kind of each."""
+def every_problem(largest: int = 9) -> tuple[list[Problem], np.ndarray]:
+    """Return all problems there are with numbers up to ``largest``, and the kind of each."""
     problems, kinds = [], []
     for kind, (ending, solve) in enumerate(KINDS.items()):
-        for name, thing, a, b in product(NAMES, THINGS, range(10), range(10)):
+        for name, thing, a, b in product(NAMES, THINGS, range(largest + 1), range(largest + 1)):
             if (answer := solve(a, b)) is not None:
                 problems.append((f"{name} has {a} {thing}, {ending.format(b=b)}", str(answer)))
                 kinds.append(kind)
@@ -77,11 +80,21 @@ class ModMath(TaskSource):
     scored: int = Field(200, ge=1)
     """Test problems, the first, to which models are let write an answer."""
 
+    largest: int = Field(9, ge=4, le=9)
+    """Number in a problem; with smaller ones there are fewer sums to know, which come in more words each."""
+
     def load(self) -> Task:
-        """Return the task; its natural set are 1,000 problems that no client has, its cross set are bare sums."""
-        problems, kinds = every_problem()
+        """Return the task; its natural set are 1,000 problems that no client has, its cross set are bare sums.
+
+        Raises:
+            ConfigError: when there are not so many problems.
+        """
+        problems, kinds = every_problem(self.largest)
+        if self.samples + self.test_samples + HELD_OUT > len(problems):
+            most = len(problems) - HELD_OUT - self.test_samples
+            raise ConfigError(f"samples: must be at most {most} with largest={self.largest}, got {self.samples}")
         order = np.random.default_rng(0).permutation(len(problems))
-        train, test, held_out = np.split(order[: self.samples + self.test_samples + 1000],
+        train, test, held_out = np.split(order[: self.samples + self.test_samples + HELD_OUT],
                                          [self.samples, self.samples + self.test_samples])  # fmt: skip
         return generation_task(
             "modmath",

@@ -23,7 +23,7 @@ def sentence(meaning: np.ndarray, rng: np.random.Generator) -> str:
 
 
 def sentence_pairs(
-    count: int, rng: np.random.Generator, positive: float = 2 / 3
+    count: int, rng: np.random.Generator, positive: float = 2 / 3, meanings: int = MEANINGS
 ) -> tuple[list[tuple[str, str]], list[int]]:
     """Return pairs of sentences, and 1 for each whose two mean the same, else 0.
 
@@ -33,14 +33,15 @@ def sentence_pairs(
         count: how many.
         rng: where they come from.
         positive: probability of 1; MRPC's share is two thirds.
+        meanings: how many of the five of each part occur.
     """
     pairs, labels = [], []
     for label in (rng.random(count) < positive).astype(int).tolist():
-        first = rng.integers(MEANINGS, size=4)
+        first = rng.integers(meanings, size=4)
         second = first.copy()
         if not label:
             others = rng.permutation(4)[: rng.integers(3, 5)]
-            second[others] = (second[others] + rng.integers(1, MEANINGS, size=len(others))) % MEANINGS
+            second[others] = (second[others] + rng.integers(1, meanings, size=len(others))) % meanings
         pairs.append((sentence(first, rng), sentence(second, rng)))
         labels.append(label)
     return pairs, labels

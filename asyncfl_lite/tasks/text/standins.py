@@ -11,7 +11,7 @@ from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.text import prose
 from asyncfl_lite.tasks.text.base import Text, TextTask, text_task, trained_tokeniser
-from asyncfl_lite.tasks.text.sentences import sentence_pairs
+from asyncfl_lite.tasks.text.sentences import MEANINGS, sentence_pairs
 from asyncfl_lite.tasks.text.unlabelled import written
 
 
@@ -66,11 +66,15 @@ class Pairs(TaskSource):
     test_samples: int = Field(1000, ge=10)
     length: int = Field(20, ge=8)
     """Tokens that a model reads, its prediction token included; the longest pairs need 19."""
+    meanings: int = Field(MEANINGS, ge=2, le=MEANINGS)
+    """Meanings of each of a sentence's four parts; with fewer, fewer words have to be told apart, and sooner are."""
 
     def load(self) -> Task:
         """Return the task; its natural set are more pairs of the same making."""
         rng = np.random.default_rng(0)
-        train, test = sentence_pairs(self.samples, rng), sentence_pairs(self.test_samples, rng)
+        train, test = (
+            sentence_pairs(count, rng, meanings=self.meanings) for count in (self.samples, self.test_samples)
+        )
         other = prose.prose(5, parts=2)
         return text_task(
             "pairs",
@@ -79,7 +83,7 @@ class Pairs(TaskSource):
             train,
             test,
             cross=lambda: other,
-            natural=sentence_pairs(2000, rng)[0],
+            natural=sentence_pairs(2000, rng, meanings=self.meanings)[0],
             num_classes=2,
             class_names=("different", "same"),
             source="generated sentences",
