@@ -21,7 +21,9 @@ from asyncfl_lite.reproduction.report import (
 )
 from asyncfl_lite.reproduction.report.export import write_tables
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_curves
+from asyncfl_lite.reproduction.report.forest import draw_forest
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
+from asyncfl_lite.reproduction.report.searches import searches
 from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, styled
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
@@ -65,7 +67,10 @@ class Page:
         verdicts = list(table.columns[3:])
         style = listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts)
         kinds = listed(self.recorded.verdicts_by_kind())
-        display(style, kinds, listed(summary.headlines(self.recorded), "ours", by="verdict"))
+        display(style, kinds)
+        if (forest := draw_forest(self.recorded.headlines)) is not None:
+            display(picture(forest))
+        display(listed(summary.headlines(self.recorded), "ours", by="verdict"))
         if sentence := summary.constant_answers(self.recorded):
             display(Markdown(sentence))
 
@@ -124,6 +129,10 @@ class Page:
     def compute(self) -> None:
         """Show processor time by paper and method, and what was not run."""
         display(listed(summary.compute(self.recorded), precision=2), Markdown(summary.not_run(self.recorded)))
+
+    def searches(self) -> None:
+        """Show what was tried for methods' settings, and what was best."""
+        display(listed(searches(), precision=1))
 
     def ours(self) -> None:
         """Show the settings that the papers do not print, and what was taken."""

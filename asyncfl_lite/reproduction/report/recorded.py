@@ -14,6 +14,7 @@ from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_a
 from asyncfl_lite.reproduction.claims.across import answer_questions
 from asyncfl_lite.reproduction.claims.base import TRAINED, Checked
 from asyncfl_lite.reproduction.claims.findings import mean_text
+from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.runs.results import Result
@@ -137,6 +138,11 @@ class Recorded:
     def checked(self) -> dict[str, list[Checked]]:
         """Every paper's claims, checked once in each column: some simulate."""
         return {paper: check_all(self.measured, claims) for paper, claims in CLAIMS.items()}
+
+    @cached_property
+    def headlines(self) -> pd.DataFrame:
+        """The headlines with their intervals; see :func:`.check_headlines`."""
+        return check_headlines(self.measured)
 
     def claims(self, paper: str) -> pd.DataFrame:
         """Return one row per claim; see :func:`.table_of_claims`."""
