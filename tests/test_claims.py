@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -338,3 +339,13 @@ def test_published_numbers_are_all_there():
     row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]
     assert (row["value"], row["std"]) == (52.85, 7.76)
     assert len(hyperparameters("FedEcho")) > 100
+
+
+def test_a_cell_whose_twin_was_not_run_yet_is_no_comparison_as_printed():
+    """Else one side would be as printed and the other one tuned."""
+    cells = {"a": around(0.83), "b": around(0.829), "a@printed": around(0.7)}
+    both = replace(measured(**cells), due={"a", "b"})
+    (row,) = check_claims(both, [A_ABOVE_B]).to_dict("records")
+    assert row["ours"] == NO_DIFFERENCE and row["as printed"] == NOT_RUN
+    neither = replace(measured(a=cells["a"], b=cells["b"]), due={"a", "b"})
+    assert check_claims(neither, [A_ABOVE_B])["as printed"].tolist() == [NOT_RUN]

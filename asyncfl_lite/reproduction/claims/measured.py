@@ -22,14 +22,13 @@ from asyncfl_lite.reproduction.claims.findings import (
 )
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, NOT_RUN
+from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.runs.summary import is_constant_answer
 
 ACCURACY = "last5_accuracy"
 """What is compared where nothing else is said: the mean of the last five tests."""
 CONSTANT = "constant answer"
 """Mark beside a number of runs that answer one class for everything."""
-TWIN = "@printed"
-"""Ending of the name of a cell that repeats another with the paper's own server settings."""
 TUNED, PRINTED = COLUMNS = ("tuned", "printed")
 """Columns in which trained claims are checked."""
 
@@ -42,30 +41,36 @@ class Measured:
         summaries: cell -> its runs' summaries, one row per seed, with their ``seed`` (without: 0, 1, …); cells that
             were not run are absent.
         curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed, in the same order.
+        due: the cells that have a twin, whether it was recorded or not.
     """
 
     summaries: Mapping[str, pd.DataFrame]
     curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
+    due: Collection[str] = ()
 
     def column(self, name: str) -> Measured:
         """Return what one column of verdicts is checked on.
 
         Args:
             name: "tuned", the cells as they are named, or "printed", where a cell's twin of :data:`TWIN`, run with the
-                paper's own server settings, takes its place if it was recorded.
+                paper's own server settings, takes its place. One whose twin was not recorded counts as not run there.
         """
-        ending = {TUNED: "", PRINTED: TWIN}[name]
-        chosen = [
-            {cell: of.get(cell + ending, of[cell]) for cell in of if not cell.endswith(TWIN)}
-            | {cell.removesuffix(TWIN): of[cell] for cell in of if ending and cell.endswith(TWIN)}
-            for of in (self.summaries, self.curves)
-        ]
+        if name == TUNED:
+            chosen = [
+                {cell: of[cell] for cell in of if not cell.endswith(TWIN)} for of in (self.summaries, self.curves)
+            ]
+        else:
+            chosen = [
+                {cell: of[cell] for cell in of if not cell.endswith(TWIN) and cell not in self.due}
+                | {cell.removesuffix(TWIN): of[cell] for cell in of if cell.endswith(TWIN)}
+                for of in (self.summaries, self.curves)
+            ]
         return replace(self, summaries=chosen[0], curves=chosen[1])
 
     @property
     def twins(self) -> set[str]:
         """The cells of which there is a twin with the paper's own server settings."""
-        return {cell.removesuffix(TWIN) for cell in self.summaries if cell.endswith(TWIN)}
+        return {*self.due, *(cell.removesuffix(TWIN) for cell in self.summaries if cell.endswith(TWIN))}
 
     def constant_runs(self, cell: str) -> int:
         """Return how many of a cell's runs answer one class for everything; see :func:`is_constant_answer`."""

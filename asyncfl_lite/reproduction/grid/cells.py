@@ -29,7 +29,7 @@ from asyncfl_lite.runs.results import Result, Standing, load_complete, read_reco
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """What a tier, and each part of a cell's name, may be: they name folders."""
-PRINTED = "@printed"
+TWIN = "@printed"
 """What the name of a cell ends with that has the server's settings as its paper prints them, and clients' best rate
 beside these. It stands beside the cell without the ending, whose method was tuned as all others were."""
 TUNED = "tuned"
@@ -61,7 +61,7 @@ class TierFile(Settings):
     """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
     imports: Imports = []
     columns: list[Literal["tuned", "printed"]] = Field(["tuned"], min_length=1)
-    """In which columns its cells are run; see :data:`PRINTED`."""
+    """In which columns its cells are run; see :data:`TWIN`."""
 
 
 class PaperTier(Settings):
@@ -122,8 +122,8 @@ class Cell:
 
     @property
     def column(self) -> Literal["tuned", "printed"]:
-        """See :data:`PRINTED`."""
-        return "printed" if self.name.endswith(PRINTED) else "tuned"
+        """See :data:`TWIN`."""
+        return "printed" if self.name.endswith(TWIN) else "tuned"
 
     @property
     def artefacts(self) -> list[str]:
@@ -291,7 +291,7 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
     if column == "printed":
-        name, published = name + PRINTED, ()
+        name, published = name + TWIN, ()
     waits_for = None if search is None or found else "{}/{}-{}".format(*search)
     return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for)
 

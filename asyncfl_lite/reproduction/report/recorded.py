@@ -15,7 +15,7 @@ from asyncfl_lite.reproduction.claims.across import answer_questions
 from asyncfl_lite.reproduction.claims.base import TRAINED, Checked
 from asyncfl_lite.reproduction.claims.findings import mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.runs.results import Result
 
@@ -84,7 +84,8 @@ class Recorded:
             name: pd.DataFrame([r.summary | {"seed": r.config.seed} for r in results])
             for name, results in self.results.items()
         }
-        return Measured(summaries, {name: [r.curve for r in results] for name, results in self.results.items()})
+        curves = {name: [r.curve for r in results] for name, results in self.results.items()}
+        return Measured(summaries, curves, {name for name in self.cells if name + TWIN in self.cells})
 
     def accuracies(self, cell: str) -> np.ndarray:
         """Return the ``(seeds,)`` final accuracies of a cell; empty when it was not run."""
