@@ -55,7 +55,10 @@ Named = tuple[str, pd.Series | None]
 def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0) -> Finding:
     """Whether one named number is larger by more than ``margin``; see :func:`compare`."""
     label = f"{against(left[0], right[0])}, number"
-    return compare(left[1], right[1], label, margin, unit=unit, scale=100.0 if unit == "points" else 1.0)
+    found = compare(left[1], right[1], label, margin, unit=unit, scale=100.0 if unit == "points" else 1.0)
+    if unit == "time" and found.contrast is not None and not (np.ptp(left[1]) or np.ptp(right[1])):
+        return _finding(found.contrast.mean > margin, found.detail)  # no draw enters, so no seed could say otherwise
+    return found
 
 
 def steps(m: Measured, cells: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
