@@ -247,6 +247,11 @@ def test_a_claim_holds_and_is_refuted_with_the_numbers(name):
     assert CHECKS[name](world(**{**holding, **change})).verdict == REFUTED.get(name, REVERSED)
 
 
+def test_half_of_a_claim_is_not_the_claim():
+    still = CHECKS["KU-F9-c"](world(**{"fig9c/bias0.8/beta0": (0, 1)}))
+    assert still.verdict == NOT_RUN and still.detail.startswith("no curve was run; ")
+
+
 def test_what_was_left_out_of_an_order_is_counted():
     text = CHECKS["KU-T3-a"](world(**STARTS)).detail
     assert text.startswith("1 of 3 comparisons run: 1 holds")

@@ -19,7 +19,6 @@ from scipy import stats
 from asyncfl_lite import plots
 from asyncfl_lite.reproduction.claims.across import FIVE, OTHERS, REGIMES, WORKLOADS
 from asyncfl_lite.reproduction.claims.findings import deviation, mean_text
-from asyncfl_lite.reproduction.claims.measured import ACCURACY
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS
 from asyncfl_lite.reproduction.report.figures import finish, panels
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
@@ -49,7 +48,7 @@ def places(recorded: Recorded) -> dict[str, dict[str, np.ndarray]]:
     for workload in WORKLOADS:
         for regime in REGIMES:
             place = f"{workload}, {regime}"
-            cells = {m: recorded.measured.values(cell_of(place, m), ACCURACY) for m in (*FIVE, *OTHERS)}
+            cells = {m: recorded.measured.values(cell_of(place, m)) for m in (*FIVE, *OTHERS)}
             ran = {method: values for method, values in cells.items() if values is not None}
             if len(ran) > 1:
                 found[place] = ran
