@@ -1,0 +1,83 @@
+"""Every number of docs/findings.md is what was recorded: differences paired by seed, with their intervals."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from asyncfl_lite.reproduction.claims.statistics import contrast
+from asyncfl_lite.reproduction.published import published
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs/findings.md").read_text()
+README = (ROOT / "README.md").read_text()
+TITLES = {"FedBuff": "FedBuff", "CA²FL": "CA2FL", "FedAC": "FedAC", "FADAS": "FADAS"}
+SETS = {"natural": "STL10", "synthetic": "synthetic-DDPM", "another data set": "CIFAR-100"}
+
+
+@cache
+def by_seed(cell: str) -> pd.Series | None:
+    """A cell's mean of the last five tests, by seed."""
+    runs = pd.read_csv(ROOT / "results/laptop" / cell.split("/")[0] / "runs.csv").set_index("cell")
+    return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
+
+
+def difference(left: str, right: str) -> str:
+    sides = by_seed(left), by_seed(right)
+    if any(side is None for side in sides):
+        return "not run"
+    found = contrast((sides[0] - sides[1]).to_numpy(), "")
+    assert found.seeds >= 10
+    return f"{100 * found.mean:+.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]".replace("-", "−")
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The rows of each table, without its head."""
+    groups = itertools.groupby(text.splitlines(), key=lambda line: line.startswith("|"))
+    return [
+        [[part.strip() for part in line.strip("|").split("|")] for line in lines][2:] for is_table, lines in groups
+        if is_table
+    ]  # fmt: skip
+
+
+DIFFERENCES, OF_TUNING = tables(PAGE)
+
+
+@pytest.mark.parametrize("row", DIFFERENCES, ids=lambda row: row[0])
+def test_a_difference_is_what_was_recorded(row):
+    title, paper, as_printed, tuned, cells = row
+    left, right = (f"fedecho/{cell}" for cell in re.findall("`([^`]+)`", cells))
+    assert tuned == difference(left, right) != "not run"
+    assert as_printed == difference(f"{left}@printed", f"{right}@printed")
+    assert (paper == "") == ("control" in left + right)
+    if paper:
+        table = published("FedEcho", "Table 2").query("dataset == 'CIFAR-10' and delay == 'large' and alpha == '0.1'")
+        one, two = (side.removeprefix("FedEcho, ") for side in title.split(" − "))
+        values = [
+            float(table[table["distill_set" if side in SETS else "method"] == {**SETS, **TITLES}[side]]["value"].item())
+            for side in (one, two)
+        ]
+        assert paper == f"{values[0] - values[1]:+.1f}"
+
+
+@pytest.mark.parametrize("row", OF_TUNING, ids=lambda row: row[0])
+def test_what_tuning_is_worth_is_what_was_recorded(row):
+    _, worth, cell = row
+    name = f"fedecho/{cell.strip('`')}"
+    assert worth == difference(name, f"{name}@printed") != "not run"
+
+
+def test_numbers_in_the_text_stand_in_its_tables():
+    prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
+    shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"[+−]?\d+\.\d", cell)}
+    assert set(re.findall(r"[+−]?\d+\.\d", prose)) <= shown | {"0.1", "0.3"}  # α, and the server's rate
+
+
+def test_the_readme_shows_the_first_table():
+    (first, *_) = (table for table in tables(README) if any("FedEcho, natural" in row[0] for row in table))
+    assert first == [row[:4] for row in DIFFERENCES[: len(first)]] and len(first) >= 5
