@@ -70,7 +70,7 @@ class OverlaidPairs100(TaskSource):
 
     The class is the two-digit number of the pair that counts for 1. Pairs are those of ``pairdigits100``; training and
     test pairs share no digit, neither as themselves nor as overlays. It is not CIFAR-100: its classes are made of ten
-    shapes in two places, so that what is learned of one helps nineteen others.
+    shapes in two places, so that what is learned of one helps eighteen others.
 
     Calibration (seeds 100 to 102, ``results/calibration/overlaid_pairs100.csv``): FedAvg on IID data 82.1 ± 0.4 %;
     FedBuff at server rate 1 and large delay, with its best client rate, 64.6 ± 1.8 at α = 0.1, 64.4 ± 2.8 at 0.03 and
