@@ -39,7 +39,7 @@ class OverlaidMNIST(TaskSource):
 
     Calibration (seeds 100 to 102, ``results/calibration/overlaid_mnist.csv``): FedAvg on IID data 85.8 ± 0.5 %; FedBuff
     at server rate 1, large delay and α = 0.1 67.4 ± 4.4 with its best client rate, on IID data 73.5 ± 2.0: about two
-    thirds of what is lost, staleness takes alone.
+    thirds of what is lost is lost to stale steps at the full server rate alone.
     """
 
     title: ClassVar[str] = "overlaid MNIST"
@@ -69,7 +69,12 @@ class OverlaidPairs100(TaskSource):
     """Two digits side by side under two others and noise, 8×16, 100 classes, stand-in for CIFAR-100.
 
     The class is the two-digit number of the pair that counts for 1. Pairs are those of ``pairdigits100``; training and
-    test pairs share no digit, neither as themselves nor as overlays.
+    test pairs share no digit, neither as themselves nor as overlays. It is not CIFAR-100: its classes are made of ten
+    shapes in two places, so that what is learned of one helps eighteen others.
+
+    Calibration (seeds 100 to 102, ``results/calibration/overlaid_pairs100.csv``): FedAvg on IID data 82.1 ± 0.4 %;
+    FedBuff at server rate 1 and large delay, with its best client rate, 64.6 ± 1.8 at α = 0.1, 64.4 ± 2.8 at 0.03 and
+    64.6 ± 0.3 on IID data: what is lost is lost to stale steps at the full server rate, not to unequal labels.
     """
 
     title: ClassVar[str] = "overlaid pairs"
