@@ -74,7 +74,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "digits": {**_SMALL, "model": "mlp", "client_lr": 0.1, "rounds": 100},
     "mnist5k": {**_SMALL, "model": "cnn", "client_lr": 0.05, "rounds": 300},
     "pairdigits100": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (128,)}, "client_lr": 0.1, "rounds": 300},
-    "glyphs": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.01, "rounds": 200},
+    "glyphs": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.02, "rounds": 200},
     "glyphs50": {
         **_SMALL,
         "model": "mlp",
