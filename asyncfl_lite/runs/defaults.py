@@ -115,7 +115,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "rounds": 60,
     },
     "topics20": {**_LANGUAGE, "model": "text_transformer", "batch_size": 8, "client_lr": 0.003, "rounds": 40},
-    "topics20_bags": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.03, "rounds": 200},
+    "topics20_bags": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.02, "rounds": 200},
     "pairs": {**_LANGUAGE, "model": "t5", "batch_size": 8, "client_lr": 0.001, "rounds": 60},
     "pydoc_chars": {
         **_LANGUAGE,
