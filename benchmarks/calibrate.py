@@ -104,7 +104,7 @@ TASKS = {
     "overlaid_pairs100": Calibration({"overlay": (0.35, 0.25, 0.5), "noise": (0.3,)}, **_fedecho(300, 64)),
     "glyphs": Calibration({"clutter": (0.3, 0.5, 0.8), "looks": (3, 6)}, **_fedecho(200, 32)),
     "glyphs50": Calibration({"clutter": (0.3,), "looks": (1, 2)}, **_kuiper(150, 64)),
-    "topics20_bags": Calibration({"sides": (4, 5, 6)}, **_fedecho(200, 32)),
+    "topics20_bags": Calibration({"sides": (5,)}, **_fedecho(200, 32)),
     "writers": Calibration(
         {"overlay": (0.0, 0.35), "noise": (0.0, 0.3)}, **_fedrevive(2000, {"writers": 1000, "side": 10})
     ),

@@ -75,7 +75,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "digits": {**_SMALL, "model": "mlp", "client_lr": 0.1, "rounds": 100},
     "mnist5k": {**_SMALL, "model": "cnn", "client_lr": 0.05, "rounds": 300},
     "pairdigits100": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (128,)}, "client_lr": 0.1, "rounds": 300},
-    "glyphs": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.01, "rounds": 200},
+    "glyphs": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.02, "rounds": 200},
     "glyphs50": {
         **_SMALL,
         "model": "mlp",
@@ -116,7 +116,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "rounds": 60,
     },
     "topics20": {**_LANGUAGE, "model": "text_transformer", "batch_size": 8, "client_lr": 0.003, "rounds": 40},
-    "topics20_bags": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.03, "rounds": 200},
+    "topics20_bags": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.02, "rounds": 200},
     "pairs": {**_LANGUAGE, "model": "t5", "batch_size": 8, "client_lr": 0.001, "rounds": 60},
     "pydoc_chars": {
         **_LANGUAGE,
