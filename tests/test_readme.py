@@ -59,7 +59,8 @@ def test_commands_that_it_names_exist(page):
 
 def test_the_table_of_tiers_counts_the_cells():
     for tier, _, cells, _ in rows_below("make reproduce TIER=", README):
-        assert len(expand_grid(ROOT / f"experiments/{tier.strip('`')}.yaml")) == int(cells), tier
+        found = expand_grid(ROOT / f"experiments/{tier.strip('`')}.yaml")
+        assert sum(cell.column == "tuned" for cell in found) == int(cells), tier
 
 
 def rows_below(heading: str, text: str) -> list[list[str]]:
