@@ -107,6 +107,28 @@ def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies
     assert ran == [4, 8]
 
 
+def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    monkeypatch.setattr(carried_out, "AT_ONCE", 3)
+    real, ran = carried_out._results, []
+
+    def stopped(configs):
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        ran.append(len(configs))
+        return real(configs)
+
+    monkeypatch.setattr(carried_out, "_results", stopped)
+    search, place = read_searches(studies())[0], tuned.file_of("small", "fedbuff", "tuned", tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        tune(search, tmp_path, str)
+    assert not place.exists() and ran == [3, 3]
+    monkeypatch.setattr(carried_out, "_results", lambda configs: ran.append(len(configs)) or real(configs))
+    tune(search, tmp_path, str)
+    assert ran == [3, 3, 2] and len(rows_of(tmp_path, "fedbuff-tuned")) == 8
+    assert [file.name for file in place.parent.iterdir()] == ["fedbuff-tuned.csv"]
+
+
 @pytest.mark.parametrize(
     ("changed", "line"),
     [

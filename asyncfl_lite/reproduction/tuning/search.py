@@ -1,6 +1,7 @@
 """Carrying out searches: all of a grid with all seeds in lockstep, the grid extended while its edge is best.
 
-What was tried is in the outcomes' file, written whole after each round, so that a search that was stopped goes on.
+What was tried so far is kept beside the outcomes' file, which is written when the search is at its end: nothing takes its
+choice from half a search, and one that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] 
         say: called with a line on each round.
     """
     path = file_of(search.study, search.method, search.column, folder)
-    known, grid = _known(path, search), dict(search.grid)
+    so_far = path.with_name(f"{path.name}.part")
+    known, grid = _known(path, search) | _known(so_far, search), dict(search.grid)
     for round_ in range(EXTENSIONS + 1):
-        rows = _completed(search, grid, known, path)
+        rows = _completed(search, grid, known, so_far)
         best = best_of(rows)
         tried = len({row["point"] for row in rows})
         mean = sum(float(row[METRIC]) for row in rows if json.loads(row["point"]) == best) / len(search.seeds)
@@ -52,6 +54,7 @@ def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] 
             break
         grid = wider
     _write(path, rows)  # without what an earlier grid had besides
+    so_far.unlink(missing_ok=True)
     return best
 
 
@@ -76,7 +79,7 @@ def _known(path: Path, search: Search) -> dict[Name, Row]:
     return known
 
 
-def _completed(search: Search, grid: Grid, known: dict[Name, Row], path: Path) -> list[Row]:
+def _completed(search: Search, grid: Grid, known: dict[Name, Row], so_far: Path) -> list[Row]:
     """Run what is missing of a grid, add it to what is known, and return the grid's outcomes, in its order."""
     wanted = {(json.dumps(point), str(seed)): (point, seed) for point in points_of(grid) for seed in search.seeds}
     missing = [(name, place) for name, place in wanted.items() if name not in known]
@@ -84,7 +87,7 @@ def _completed(search: Search, grid: Grid, known: dict[Name, Row], path: Path) -
         part = missing[begin : begin + AT_ONCE]
         results = _results([search.config(*place) for _, place in part])
         known |= {name: _row(*place, result) for (name, place), result in zip(part, results, strict=True)}
-        _write(path, list(known.values()))
+        _write(so_far, list(known.values()))
     return [known[name] for name in wanted]
 
 
