@@ -1,7 +1,7 @@
 """Carrying out searches: all of a grid with all seeds in lockstep, the grid extended while its edge is best.
 
-What was tried so far is kept beside the outcomes' file, which is written when the search is at its end: nothing takes its
-choice from half a search, and one that was stopped goes on.
+What was tried so far is kept beside the outcomes' file, which is written when the search is at its end: nothing takes
+its choice from half a search, and one that was stopped goes on.
 """
 
 from __future__ import annotations
