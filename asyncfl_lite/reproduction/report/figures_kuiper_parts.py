@@ -107,7 +107,7 @@ def assistants(recorded: Recorded) -> Figure | None:
 
 def distilled_start(recorded: Recorded) -> Figure | None:
     """Fig. 14(b)."""
-    starts = {"random start": ("fig14b", "scratch"), "distilled start": ("fig3b", "bias0")}
+    starts = {"random start": ("fig14b", "scratch"), "distilled start": ("fig14b", "distilled")}
     shown = {title: {m: percent(recorded, cell(*at, m)) for m in METHODS} for title, at in starts.items()}
     return draw_bars(shown, ylabel="test accuracy, %")
 

@@ -152,7 +152,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """KUIPER above a baseline at bias 1; with and without the distilled start; with an assistant and without."""
     if row["artefact"].endswith("Fig. 14(b)"):
         method = row["method"].lower()
-        return _gap(recorded, f"kuiper/fig3b/bias0/{method}", f"kuiper/fig14b/scratch/{method}")
+        return _gap(recorded, f"kuiper/fig14b/distilled/{method}", f"kuiper/fig14b/scratch/{method}")
     if row["dataset"] == "Kinetics-400":
         return _gap(recorded, "kuiper/table3/assistants-1", "kuiper/table3/assistants-0")
     devices = row.get("devices")  # where the text does not restate them, the numbers are those of 12 devices
