@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from asyncfl_lite.reproduction.claims.kuiper import BIASES, FRAMES, METHODS, cell
+from asyncfl_lite.reproduction.claims.kuiper import BIASES, FRAMES, METHODS, cell, distilled
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_lines, percent
 from asyncfl_lite.reproduction.report.figures_kuiper import BIAS, THREE, by_bias_of, times
 from asyncfl_lite.reproduction.report.recorded import Recorded
@@ -107,8 +107,10 @@ def assistants(recorded: Recorded) -> Figure | None:
 
 def distilled_start(recorded: Recorded) -> Figure | None:
     """Fig. 14(b)."""
-    starts = {"random start": ("fig14b", "scratch"), "distilled start": ("fig14b", "distilled")}
-    shown = {title: {m: percent(recorded, cell(*at, m)) for m in METHODS} for title, at in starts.items()}
+    shown = {
+        "random start": {name: percent(recorded, cell("fig14b", "scratch", name)) for name in METHODS},
+        "distilled start": {name: percent(recorded, distilled(recorded.measured, name)) for name in METHODS},
+    }
     return draw_bars(shown, ylabel="test accuracy, %")
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from asyncfl_lite.reproduction.claims import kuiper
 from asyncfl_lite.reproduction.claims.fedadt import TARGETS
 from asyncfl_lite.reproduction.claims.fedecho import BASELINES, SETS, TABLE3
 from asyncfl_lite.reproduction.claims.fedrevive import WINDOW, target
@@ -152,7 +153,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """KUIPER above a baseline at bias 1; with and without the distilled start; with an assistant and without."""
     if row["artefact"].endswith("Fig. 14(b)"):
         method = row["method"].lower()
-        return _gap(recorded, f"kuiper/fig14b/distilled/{method}", f"kuiper/fig14b/scratch/{method}")
+        return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
     if row["dataset"] == "Kinetics-400":
         return _gap(recorded, "kuiper/table3/assistants-1", "kuiper/table3/assistants-0")
     devices = row.get("devices")  # where the text does not restate them, the numbers are those of 12 devices
