@@ -13,6 +13,7 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.runs.groups import GROUPS
+from asyncfl_lite.tasks import TASKS
 
 
 def test_the_papers_defaults_are_filled_in():
@@ -229,3 +230,12 @@ def test_a_message_of_something_else_stays_as_it_is():
             raise ConfigError(text)
     with pytest.raises(DataError, match="^a.alpha, x: so$"), written_as(a=settings):
         raise DataError("alpha, x: so")
+
+
+def test_a_setting_that_came_later_leaves_earlier_hashes_as_they_were():
+    kind = TASKS.get("modmath")
+    assert kind.later == {"largest"}
+    usual, named, other = (
+        Config(task="modmath", task_settings=settings).hash for settings in ({}, {"largest": 9}, {"largest": 8})
+    )
+    assert usual == named == "ffa0dd8c3f40" != other

@@ -77,8 +77,8 @@ def test_no_module_imports_itself_round_a_corner():
 def test_below_reproduction_nothing_reads_what_the_repository_keeps_for_it():
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
-        if room in ("reproduction", "cli.py", "arguments.py"):
-            continue
+        if room in ("reproduction", "cli.py", "arguments.py") or path == PACKAGE / "base/home.py":
+            continue  # the last says where these folders lie; what was tuned, defaults read
         tree = ast.parse(path.read_text())
         documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         extras = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "needs"]

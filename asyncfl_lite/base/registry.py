@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -42,6 +42,10 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Settings of a task or a delay law that came after results had been recorded: their default leaves a
+    configuration's hash as it was."""
 
     def __init__(self, /, **values: Any) -> None:
         try:

@@ -147,7 +147,11 @@ class Config(Fields):
         if "trouble" in hashed:
             hashed["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
         for group in ("task_settings", "delay_settings"):
-            hashed[group] = {key: value for key, value in hashed[group].items() if key not in PLACES}
+            kind = getattr(self, group)
+            left_out = PLACES | {
+                key for key in kind.later if getattr(kind, key) == type(kind).model_fields[key].default
+            }
+            hashed[group] = {key: value for key, value in hashed[group].items() if key not in left_out}
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
     @property

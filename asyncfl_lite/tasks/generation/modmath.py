@@ -73,6 +73,7 @@ class ModMath(TaskSource):
     """Made-up arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K."""
 
     title: ClassVar[str] = "modmath"
+    later: ClassVar[frozenset[str]] = frozenset({"largest"})
 
     samples: int = Field(2000, ge=10, le=8000)
     """Training problems; all problems are different."""

@@ -147,6 +147,7 @@ class Writers(TaskSource):
     """
 
     title: ClassVar[str] = "writers"
+    later: ClassVar[frozenset[str]] = frozenset({"overlay", "noise"})
     writers: int = Field(200, ge=1)
     """How many; a client of the partition ``natural`` is one of them."""
     samples: int = Field(40, ge=1)
