@@ -39,7 +39,7 @@ def test_a_forest_has_an_interval_per_column_and_says_what_was_not_run():
     assert filled[1.0] == "white" and filled[30.0] == plots.colour("fedecho")
     (interval,) = [line for line in ratios.lines if np.allclose(line.get_xdata(), (0.1, 0.3))]
     assert interval.get_color() == plots.colour("fedrevive")
-    plt.close(figure)
+    assert not plt.get_fignums()  # else a notebook would show it a second time
 
 
 def test_there_is_no_forest_of_nothing():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -32,9 +31,8 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     if headlines["mean"].isna().all():
         return None
     order = list(dict.fromkeys(headlines["id"]))
-    figure, axes = plt.subplots(
-        1, 2, figsize=(12, 0.52 * len(order) + 1.6), width_ratios=[3, 1.6], sharey=True, layout="constrained"
-    )
+    figure = Figure(figsize=(12, 0.52 * len(order) + 1.6), layout="constrained")  # none that a notebook shows by itself
+    axes = figure.subplots(1, 2, width_ratios=[3, 1.6], sharey=True)
     for axis, unit in zip(axes, ("points", "log ratio"), strict=True):
         axis.axvline(0, color="0.3", linewidth=1)
         axis.grid(axis="y", visible=False)
