@@ -65,6 +65,15 @@ def _best_in(path: Path, stamp: int) -> dict[str, Any]:
         return best_of(list(csv.DictReader(file)))
 
 
+def in_words(point: Mapping[str, Any]) -> str:
+    """Return what was tried, as people read it: ``client_lr 0.1, distill_lr 0.0001``."""
+    return ", ".join(f"{knob.removeprefix('settings.')} {_shown(value)}" for knob, value in point.items())
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else "as the clients'" if value is None else str(value)
+
+
 def nested(point: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``{"settings": {"distill_lr": 1e-4}}`` for ``{"settings.kd_lr": 1e-3}``."""
     settings: dict[str, Any] = {}

@@ -132,7 +132,12 @@ class Page:
 
     def searches(self) -> None:
         """Show what was tried for methods' settings, and what was best."""
-        display(listed(searches(), precision=1))
+        said = (
+            "**Searches for settings.** Each method on a workload with as many combinations, and what was best, which "
+            "cells of the laptop tier take. *printed*: the clients' rate beside the server's settings as its paper "
+            "prints them."
+        )
+        display(Markdown(said), listed(searches(), precision=1))
 
     def ours(self) -> None:
         """Show the settings that the papers do not print, and what was taken."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
 
 from asyncfl_lite.base.home import home_of
-from asyncfl_lite.runs.tuned import METRIC, best_of
+from asyncfl_lite.runs.tuned import METRIC, best_of, in_words
 
 COLUMNS = ["study", "method", "column", "combinations", "runs", "best", "accuracy %", "worst %", "CPU minutes"]
 
@@ -29,7 +28,6 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
         table = pd.read_csv(path)
         method, _, column = path.stem.rpartition("-")
         means = 100 * table.groupby("point")[METRIC].mean()
-        best = best_of(table.to_dict("records"))
         rows.append(
             [
                 path.parent.name,
@@ -37,14 +35,10 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
                 column,
                 len(means),
                 len(table),
-                ", ".join(f"{knob.removeprefix('settings.')} {_shown(value)}" for knob, value in best.items()),
-                round(means[json.dumps(best)], 1),
+                in_words(best_of(table.to_dict("records"))),
+                round(means.max(), 1),
                 round(means.min(), 1),
                 round(table["cpu_seconds"].sum() / 60, 1),
             ]
         )
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else "as the clients'" if value is None else str(value)

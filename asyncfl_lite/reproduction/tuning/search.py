@@ -20,7 +20,7 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import Result, meaning, revised
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.tuned import FIELDS, METRIC, best_of, file_of
+from asyncfl_lite.runs.tuned import FIELDS, METRIC, best_of, file_of, in_words
 
 Name = tuple[str, str]
 """A point, as JSON, and a seed."""
@@ -48,7 +48,7 @@ def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] 
         best = best_of(rows)
         tried = len({row["point"] for row in rows})
         mean = sum(float(row[METRIC]) for row in rows if json.loads(row["point"]) == best) / len(search.seeds)
-        say(f"{search.name}: {tried} combinations, best {_words(best)}: {100 * mean:.1f}%")
+        say(f"{search.name}: {tried} combinations, best {in_words(best)}: {100 * mean:.1f}%")
         wider = _extended(search, grid, best) if round_ < EXTENSIONS else grid
         if wider == grid:
             break
@@ -56,11 +56,6 @@ def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] 
     _write(path, rows)  # without what an earlier grid had besides
     so_far.unlink(missing_ok=True)
     return best
-
-
-def _words(point: dict[str, Any]) -> str:
-    return ", ".join(f"{knob} {value:g}" if isinstance(value, float) else f"{knob} {value}" for knob, value in
-                     point.items())  # fmt: skip
 
 
 def _known(path: Path, search: Search) -> dict[Name, Row]:
