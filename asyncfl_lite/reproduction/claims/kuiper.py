@@ -9,7 +9,7 @@ runs whose times it compares reach it. Ours is 87% of the lowest accuracy of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,13 @@ FEDERATION = {"4": "fig3a", "12": "fig3b"}
 COUNTS = ("12", "20", "50", "100")
 LARGE_COUNTS = ("10", "100", "500", "1000")
 IMAGES = {"mnist": ("10", "50", "100", "200", "500", "1000"), "fmnist": LARGE_COUNTS, "cifar10": LARGE_COUNTS}
-TEXTS = {"shakespeare": LARGE_COUNTS, "pydoc": ("50",)}
+TEXTS = {"shakespeare": LARGE_COUNTS}
+TOPICS = {"topics": ("50",)}
+"""Text whose topic is asked for, so that accuracy says what is learned."""
 BURSTS = ("2", "4", "6", "8", "10")
 FRAMES = {"hmdb51": ("1", "2", "4", "6", "8", "16", "32"), "ucf101": ("4", "8", "16", "32", "64")}
+CENTRAL = {"hmdb51": "8", "ucf101": "32"}
+"""Frames per clip in Fig. 16."""
 NEAR_CHANCE = 0.05
 """Accuracy below which a run counts as near chance, which is 2 to 2.5% on these tasks."""
 SMALL_LOSS = 0.05
@@ -46,6 +50,16 @@ SMALL_SHARE = 0.05
 def cell(*parts: str) -> str:
     """Return a cell's name."""
     return "/".join(("kuiper", *parts))
+
+
+def with_frames(recorded: Container[str], data: str, frames: str) -> str:
+    """Return the cell of central training with so many frames per clip; what Fig. 16 has too is there.
+
+    HMDB51's of 8 frames is Fig. 11's own at laptop scale, where Fig. 16 is not on clips.
+    """
+    own = cell("fig11", data, f"frames{frames}")
+    shared = frames == CENTRAL[data] and not (data == "hmdb51" and own in recorded)
+    return cell("fig16", data, "central") if shared else own
 
 
 Named = tuple[str, pd.Series | None]
@@ -192,12 +206,12 @@ def gap_at_bias_1(m: Measured) -> Finding:
 
 def best_on_other_tasks(m: Measured) -> Finding:
     """Accuracies should be highest, perplexities lowest."""
-    texts, images = (
+    texts, others = (
         [f"fig5/{task}-clients{count}" for task, counts in tasks.items() for count in counts]
-        for tasks in (TEXTS, IMAGES)
+        for tasks in (TEXTS, IMAGES | TOPICS)
     )
     lower = (m.above(cell(at, b), cell(at, "kuiper"), number="final_perplexity") for at in texts for b in BASELINES)
-    return all_of([above_baselines(m, images), *lower])
+    return all_of([above_baselines(m, others), *lower])
 
 
 def round_times_in_order(m: Measured) -> Finding:
@@ -287,12 +301,7 @@ def loss_grows_with_clients(m: Measured) -> Finding:
 
 def rises_with_frames(m: Measured) -> Finding:
     """Whether central training gains from more frames, on each data set."""
-    central = {"hmdb51": "8", "ucf101": "32"}
-    return all_of(
-        rising(m, [cell("fig16", data, "central") if frames == shared else cell("fig11", data, f"frames{frames}")
-                   for frames in FRAMES[data]])
-        for data, shared in central.items()
-    )  # fmt: skip
+    return all_of(rising(m, [with_frames(m.summaries, data, count) for count in FRAMES[data]]) for data in FRAMES)
 
 
 def central_less_than_two_above(m: Measured) -> Finding:

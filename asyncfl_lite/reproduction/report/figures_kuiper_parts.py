@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from asyncfl_lite.reproduction.claims.kuiper import BIASES, FRAMES, METHODS, cell, distilled
+from asyncfl_lite.reproduction.claims.kuiper import BIASES, FRAMES, METHODS, cell, distilled, with_frames
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_bars, draw_lines, percent
 from asyncfl_lite.reproduction.report.figures_kuiper import BIAS, THREE, by_bias_of, times
 from asyncfl_lite.reproduction.report.recorded import Recorded
@@ -52,15 +52,10 @@ def hyperparameters(recorded: Recorded) -> Figure | None:
 
 
 def frames(recorded: Recorded) -> Figure | None:
-    """Fig. 11; 8 frames of HMDB51 and 32 of UCF101 are Fig. 16's."""
-    shared = {"hmdb51": "8", "ucf101": "32"}
+    """Fig. 11."""
+    cells = recorded.measured.summaries
     shown = {
-        data: {
-            "central": {
-                float(n): cell("fig16", data, "central") if n == shared[data] else cell("fig11", data, f"frames{n}")
-                for n in counts
-            }
-        }
+        data: {"central": {float(count): with_frames(cells, data, count) for count in counts}}
         for data, counts in FRAMES.items()
     }
     return draw_lines(recorded, shown, xlabel="frames per clip", log=True, sharey=False)
