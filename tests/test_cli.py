@@ -251,7 +251,7 @@ def test_list_names_everything_with_a_line(capsys):
         (["grid", "experiments/smoke.yaml", "--workers", "0"], "workers: must be at least 1, got 0"),
         (["grid", "experiments/smoke.yaml", "--backend", "dask"], "scheduler: must be given with backend 'dask'"),
         (["grid", "experiments/smoke.yaml", "--scheduler", "tcp://x:1"], "scheduler: must be given with backend"),
-        (["report", "--tier", "medium"], "tier: 'medium' is not known. Allowed: core, laptop"),
+        (["report", "--tier", "medium"], "tier: 'medium' is not known. Allowed: compare, core"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys, monkeypatch):

@@ -27,7 +27,7 @@ from asyncfl_lite.reproduction.claims.across import (
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 
 GRID = Path(__file__).parent.parent / "experiments" / "head_to_head.yaml"
-COUNTS = {"smoke": (20, 26), "laptop": (360, 40)}
+COUNTS = {"compare": (20, 26), "laptop": (360, 40)}
 """Cells of methods × workloads × regimes, and controls."""
 
 
@@ -75,7 +75,7 @@ def test_every_method_meets_every_workload_and_regime(tiers, tier):
     controls = [name for name in names if re.match(r"head_to_head/x\d+/", name)]
     assert (len(names) - len(controls), len(controls)) == COUNTS[tier]
     methods, workloads, regimes = (
-        (FIVE, WORKLOADS[:2], ("large", "uniform")) if tier == "smoke" else ((*FIVE, *OTHERS), WORKLOADS, REGIMES)
+        (FIVE, WORKLOADS[:2], ("large", "uniform")) if tier == "compare" else ((*FIVE, *OTHERS), WORKLOADS, REGIMES)
     )
     whole = {f"head_to_head/{w}/{r}/{m}" for m in methods for w in workloads for r in regimes}
     assert whole == set(names) - set(controls)
@@ -85,7 +85,7 @@ def test_every_method_meets_every_workload_and_regime(tiers, tier):
 def test_every_method_of_a_workload_gets_the_same_updates(tiers, tier):
     for cell in tiers[tier]:
         c = cell.config
-        text, smoke = c.task == "topics20", tier == "smoke"
+        text, smoke = c.task == "topics20", tier == "compare"
         assert c.rounds * c.buffer_size == (120 if text or smoke else 500), cell.name
         assert c.rounds % c.eval_every == 0
 

@@ -27,6 +27,8 @@ SYNCHRONOUS, BUFFERED, ASYNCHRONOUS = ("fedavg", "fedavgm"), ("fedbuff", "ca2fl"
 BASELINES = (*SYNCHRONOUS, *BUFFERED, *ASYNCHRONOUS)
 METHODS = (*BASELINES, "fedadt")
 SHARES = ("10", "20", "25", "30")
+LABELS_ONLY = "fedadt/control/mnist-dir0.1/labels-only"
+"""FedADT whose server learns from its labels alone."""
 NOTHING = "no cell of it was run"
 SHARE, WINDOW = 0.85, 5
 """Of FedBuff's best running average over so many evaluations, see :func:`targets`."""

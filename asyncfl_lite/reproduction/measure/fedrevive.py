@@ -65,7 +65,7 @@ SMOKE: dict[str, Any] = {
         "kd_batch_size": 8,
     },
 }
-"""The smoke tier's cell of FedRevive on digits, up to time 5 in place of 8."""
+"""The smoke tier's cell of FedRevive, on digits and up to time 5."""
 
 _ONLY_PROXIES: dict[str, Any] = {
     "s_max": 15.0,
@@ -223,7 +223,7 @@ def short_run_divergences(dataset: str) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def short_run_parts() -> pd.DataFrame:
-    """Return one row per seed: mean change of test accuracy, a fraction, by part of an update, at the smoke tier."""
+    """Return one row per seed: mean change of test accuracy, a fraction, by part of an update, on digits."""
     runs = [Run(Config(**{**SMOKE, "task": "digits", "seed": seed})) for seed in SEEDS_OF_PARTS]
     watched = [UpdateParts(run, every=3) for run in runs]
     finish_together(runs)
