@@ -22,7 +22,7 @@ from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' t
 GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
 COUNTS = {
     "paper": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 15, "text": 1},
-    "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 6, "text": 1},
+    "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "control": 2, "figure5": 3, "figure8": 6, "text": 1},
     "smoke": {"table1": 5, "figure3": 2, "figure4": 2, "figure5": 1},
 }
 WANTED = {"T1": "abcdef", "F9": "a", "T2": "ab", "T3": "abc", "F3": "a", "F4": "abc", "F5": "a", "F6": "a", "F7": "a",
@@ -57,7 +57,7 @@ def test_every_tier_has_its_cells(tier):
 @pytest.mark.parametrize("tier", COUNTS)
 def test_printed_rows_are_there(tier):
     for cell in grid(tier):
-        assert cell.published, cell.name
+        assert bool(cell.published) != ("/control/" in cell.name), cell.name
         for row in cell.published:
             table = published("FedRevive", row["artefact"])
             if row["artefact"].startswith("Fig."):
@@ -69,7 +69,7 @@ def test_printed_rows_are_there(tier):
 
 
 def test_smaller_tiers_cells_are_the_papers():
-    paper, laptop, smoke = ({cell.name for cell in grid(tier)} for tier in COUNTS)
+    paper, laptop, smoke = ({cell.name for cell in grid(tier) if "/control/" not in cell.name} for tier in COUNTS)
     assert smoke < laptop < paper
 
 
@@ -96,8 +96,8 @@ def test_the_papers_numbers_are_in_the_papers_tier():
 
 @pytest.mark.parametrize("tier", COUNTS)
 def test_cells_differ(tier):
-    hashes = Counter(cell.config.hash for cell in grid(tier))
-    assert max(hashes.values()) == 1
+    hashes = Counter(cell.config.hash for cell in grid(tier) if not cell.waits_for)  # those have no rates of theirs yet
+    assert not hashes or max(hashes.values()) == 1
 
 
 # The claims

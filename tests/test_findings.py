@@ -45,7 +45,7 @@ def tables(text: str) -> list[list[list[str]]]:
     ]  # fmt: skip
 
 
-DIFFERENCES, OF_TUNING, ABLATIONS = tables(PAGE)
+DIFFERENCES, OF_TUNING, ABLATIONS, OF_KUIPER, OF_FEDADT = tables(PAGE)
 PRINTED = {
     "samples-1000": ("Table 6", "distill_samples", "5000"),
     "samples-100": ("Table 6", "distill_samples", "500"),
@@ -98,6 +98,36 @@ def test_what_tuning_is_worth_is_what_was_recorded(row):
     _, worth, cell = row
     name = cell.strip("`")
     assert worth == difference(name, f"{name}@printed") != "not run"
+
+
+def kuipers_gain(ours: str, other: str) -> float | None:
+    """What the caption of Fig. 3(b) prints."""
+    if ours != "kuiper/fig3b/bias1/kuiper" or not other.startswith("kuiper/fig3b/bias1/"):
+        return None
+    table = published("KUIPER", "Fig. 3(b) caption")
+    return float(table[table["baseline"].str.lower() == other.split("/")[-1]]["value"].item())
+
+
+def fedadts_gain(ours: str, other: str) -> float | None:
+    """The difference of two rows of Table II."""
+    table = published("FedADT", "Table II").query("dataset == 'MNIST' and alpha == '0.1'")
+    values = table.set_index(table["method"].str.lower())["value"].astype(float)
+    left, right = (cell.removeprefix("fedadt/table1/mnist-dir0.1/") for cell in (ours, other))
+    return values[left] - values[right] if {left, right} <= set(values.index) else None
+
+
+@pytest.mark.parametrize(
+    ("row", "gain"),
+    [*((row, kuipers_gain) for row in OF_KUIPER), *((row, fedadts_gain) for row in OF_FEDADT)],
+    ids=lambda part: part[0] if isinstance(part, list) else "",
+)
+def test_a_difference_of_another_paper_is_what_was_recorded(row, gain):
+    _, paper, as_printed, tuned, cells = row
+    left, right = re.findall("`([^`]+)`", cells)
+    assert tuned == difference(left, right) != "not run"
+    assert as_printed == difference(f"{left}@printed", f"{right}@printed") != "not run"
+    printed_gain = gain(left, right)
+    assert paper == ("" if printed_gain is None else f"{printed_gain:+.1f}".replace("-", "−"))
 
 
 def test_numbers_in_the_text_stand_in_its_tables():
