@@ -68,6 +68,8 @@ def test_what_is_not_known_stays_as_it_is_written(laptop):
     assert in_names(text, names(laptop)) == (
         "FedBuff · large delay, α = 0.1 against Oort · bias 1: 1.0/2.0; fedecho/table9/none"
     )
+    same = "kuiper/fig3b/bias1/kuiper against kuiper/fig3b/bias1/oort: 1"
+    assert in_names(same, names(laptop)) == "KUIPER against Oort · bias 1: 1"
     assert in_names("fig9c/bias0.8/beta0.3, fig9c/bias0.8/beta0.", names(laptop)) == (
         "KUIPER · bias 0.8, β = 0.3, KUIPER · bias 0.8, β = 0."
     )

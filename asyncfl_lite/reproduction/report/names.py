@@ -105,9 +105,13 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 
 
 def in_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which names stand for the paths in it, whole or without their paper, as findings print them."""
+    """Return a text in which names stand for the paths in it, whole or without their paper, as findings print them.
+
+    What the two sides of a comparison have in common is said once.
+    """
     known = {spelt: name for path, name in names.items() for spelt in (path, short(path))}
-    return re.sub(r"[\w.+=@-]+(?:/[\w.+=@-]+)*[\w+=@]", partial(_name, known=known), text)
+    named = re.sub(r"[\w.+=@-]+(?:/[\w.+=@-]+)*[\w+=@]", partial(_name, known=known), text)
+    return re.sub(r"([^·;]+) · ([^·;]+?)( against | - )([^·;]+) · \2(?=[:;,]|$)", r"\1\3\4 · \2", named)
 
 
 def _name(found: re.Match[str], known: Mapping[str, str]) -> str:

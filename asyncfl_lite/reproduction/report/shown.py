@@ -31,6 +31,8 @@ from asyncfl_lite.reproduction.report.tables import (
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
+NARROW = 8
+"""With more columns, a number's line may be broken before its deviation."""
 
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
@@ -43,14 +45,15 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
     css = wide.map(quiet) + verdicts.map(background)
     for place, head in ((row, column) for row in range(len(wide)) for column in range(wide.shape[1])):
         path = cells.iat[place, head]
-        wide.iat[place, head] = _number(wide.iat[place, head], seeds.iat[place, head], usual, _titled(path, names))
+        number = _number(wide.iat[place, head], seeds.iat[place, head], usual, _titled(path, names))
+        wide.iat[place, head] = number.replace("\u00a0±", " ±") if wide.shape[1] > NARROW else number
     wide = wide.rename(index=WORDS | lines_of(table)).rename(columns=WORDS)
     wide.index.names = ["" if name == "of" else words(name) for name in wide.index.names]
     wide.columns.names = [words(name) for name in wide.columns.names]
     css.index, css.columns = wide.index, wide.columns
     style = Styler(wide, cell_ids=False).format(escape=None).apply(lambda _: css, axis=None)
     style = style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns")
-    return style.set_table_styles([{"selector": "td", "props": "text-align: right; white-space: nowrap"}])
+    return style.set_table_styles([{"selector": "td", "props": "text-align: right"}])
 
 
 def in_rows(table: pd.DataFrame, names: Names) -> Styler:
@@ -59,7 +62,7 @@ def in_rows(table: pd.DataFrame, names: Names) -> Styler:
     settings = table[list(table.columns[: list(table.columns).index(PAPER)])]
     shown = settings.map(lambda text: escape(str(WORDS.get(text, text)))).rename(columns=words)
     css = pd.DataFrame("", shown.index, [*shown.columns, *lines.values(), "from"])
-    shown[PAPER] = table[PAPER].map(escape)
+    shown[PAPER] = table[PAPER].map(in_one_line).map(escape)
     for line, head in list(lines.items())[1:]:
         texts = zip(table[line], table[part(line, "seeds")], table[part(line, "cell")], strict=True)
         shown[head] = [_number(text, seeds, usual, path) for text, seeds, path in texts]

@@ -153,7 +153,7 @@ def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
 
 
 def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
-    shown = table.map(lambda value: escape(str(value)))
+    shown = table.map(lambda value: escape(str(value).replace(" ± ", "\u00a0±\u00a0")))
     shown["cell"] = [f'<span title="{escape(path)}">{escape(names[path])}</span>' for path in table["cell"]]
     return Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).set_table_styles(LEFT).to_html()
 
