@@ -170,6 +170,8 @@ def test_a_target_that_is_not_reached_is_said_so():
     row = published("FedADT", "Table I").iloc[0]
     assert tables.ours_text(row, Ours(np.array([np.inf, np.inf]), "x")) == "not reached"
     assert tables.ours_text(row, Ours(np.array([4.0, np.inf]), "x")) == "not reached with 1 of 2 seeds"
+    assert tables.ours_text(row, Ours(np.array([20000.0, 20520.0]), "x")) == "20,260 ± 368"
+    assert tables.ours_text(row, Ours(np.array([200.0, 210.0]), "x")) == "205 ± 7.1"
     assert tables.ours_text(row, Ours(None, "x")) == "not run"
     assert tables.ours_text(row, Ours(None, f"{metrics.NOT_MEASURED}: why")) == "not measured"
 

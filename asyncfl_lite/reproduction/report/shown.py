@@ -53,7 +53,8 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
     css.index, css.columns = wide.index, wide.columns
     style = Styler(wide, cell_ids=False).format(escape=None).apply(lambda _: css, axis=None)
     style = style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns")
-    return style.set_table_styles([{"selector": "td", "props": "text-align: right"}])
+    aligned = [{"selector": "td", "props": "text-align: right"}, {"selector": "th", "props": "white-space: nowrap"}]
+    return style.set_table_styles(aligned)
 
 
 def in_rows(table: pd.DataFrame, names: Names) -> Styler:

@@ -143,7 +143,8 @@ def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
         return f"{value:.4f}"
     if row["unit"] == "%" or "points" in str(row["unit"]):
         return f"{value:.2f}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    whole = abs(value) >= min(1000, 10**digits)  # beyond its digits, g writes powers of ten
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
 
 
 def printed_text(row: pd.Series) -> str:
