@@ -429,6 +429,14 @@ def test_the_numbers_of_a_table_are_those_of_the_papers():
     assert [f"{float(row['value']):.2f}" for row in rows] == table["paper"].tolist()
 
 
+def test_every_method_stands_once_in_one_setting_and_others_are_named(tmp_path):
+    recorded = Recorded(SMOKE, tmp_path)
+    shown_once = summary.methods(recorded)["method"]
+    assert shown_once.is_unique and {"FedBuff", "FedBuff, failing clients"} <= set(shown_once)
+    cells = [cell for kind in summary.methods_by_kind(recorded).values() for cell in kind.values()]
+    assert len(cells) >= 15 and {cell.split("/")[1] for cell in cells} == {"large-dir0.1"}
+
+
 def test_names_and_colours_of_what_is_no_method():
     assert (plots.title("oort"), plots.title("fedavg-oort"), plots.title("else")) == ("Oort", "FedAvg (oort)", "else")
     assert plots.colour("oort") != plots.colour("fedbuff") and plots.colour("else") == plots.NEUTRAL

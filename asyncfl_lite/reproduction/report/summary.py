@@ -14,11 +14,14 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_lite.reproduction.published import published
 from asyncfl_lite.reproduction.report.folds import as_list, count, folded
-from asyncfl_lite.reproduction.report.names import place
+from asyncfl_lite.reproduction.report.names import place, words
 from asyncfl_lite.reproduction.report.recorded import Recorded
 from asyncfl_lite.reproduction.report.tables import AS_PRINTED, LEFT, PAPER, background, beside, lines_of, listed, part
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
+
+SETTING = "large-dir0.1"
+"""In which every method stands once."""
 
 HEADLINES = [
     ("FedEcho", "Table 2", {"delay": "large", "alpha": "0.1", "method": "FedEcho", "distill_set": "CIFAR-100"},
@@ -118,19 +121,20 @@ def stand_ins(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells in which every method stands once, in one setting."""
+    """Return the cells in which every method stands once, in one setting, and those with another, which is named."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
-    names = table["cell"].str.split("/").str[-1]
-    return table.assign(cell=[plots.title(name) for name in names]).rename(columns={"cell": "method"})
+    parts = [path.split("/")[-2:] for path in table["cell"]]
+    names = [plots.title(method) + f", {words(where)}" * (where != SETTING) for where, method in parts]
+    return table.assign(cell=names).rename(columns={"cell": "method"})
 
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
-    """Return those cells by what makes a version: kind -> method -> cell."""
+    """Return the cells in the one setting by what makes a version: kind -> method -> cell."""
     kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
-        if name.startswith("methods/"):
+        if name.startswith(f"methods/{SETTING}/"):
             rounds, several = cell.config.redispatch == "rounds", ALGORITHMS.get(cell.config.algorithm).buffered
             (synchronous if rounds else buffered if several else single)[name.split("/")[-1]] = name
     return kinds
