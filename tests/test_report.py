@@ -24,7 +24,7 @@ from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.measure import fedrevive
 from asyncfl_lite.reproduction.published import FOLDER, published
-from asyncfl_lite.reproduction.report import Recorded, export, head_to_head, metrics, page, summary, tables
+from asyncfl_lite.reproduction.report import Recorded, export, head_to_head, metrics, page, shown, summary, tables
 from asyncfl_lite.reproduction.report.notebook import as_pages, make_report
 from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
@@ -170,6 +170,8 @@ def test_a_target_that_is_not_reached_is_said_so():
     row = published("FedADT", "Table I").iloc[0]
     assert tables.ours_text(row, Ours(np.array([np.inf, np.inf]), "x")) == "not reached"
     assert tables.ours_text(row, Ours(np.array([4.0, np.inf]), "x")) == "not reached with 1 of 2 seeds"
+    assert tables.ours_text(row, Ours(np.array([20000.0, 20520.0]), "x")) == "20,260 ± 368"
+    assert tables.ours_text(row, Ours(np.array([200.0, 210.0]), "x")) == "205 ± 7.1"
     assert tables.ours_text(row, Ours(None, "x")) == "not run"
     assert tables.ours_text(row, Ours(None, f"{metrics.NOT_MEASURED}: why")) == "not measured"
 
@@ -233,7 +235,7 @@ def test_colours_reach_the_table_as_printed(tmp_path):
     for method, accuracies in found.items():
         record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", accuracies)
     recorded = Recorded(SMOKE, tmp_path)
-    html = tables.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2").to_html()
+    html = shown.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2", {}).to_html()
     assert html.count(tables.COLOURS[REVERSED]) == html.count(tables.COLOURS[HOLDS]) == 1
     assert tables.COLOURS[UNDECIDED] not in html
 
@@ -253,10 +255,17 @@ def texts(shown):
     return [one.data for one in shown if type(one).__name__ == "Markdown"]
 
 
+def html(shown):
+    return [one.data for one in shown if type(one).__name__ == "HTML"]
+
+
 def test_the_notebook_works_with_nothing_recorded(monkeypatch, tmp_path):
     shown = run_notebook(monkeypatch, SMOKE, tmp_path / "none", tmp_path / "tables")
     said = texts(shown)
-    assert sum("Not run at this tier." in text for text in said) >= 35
+    folds = [int(count) for text in html(shown) for count in re.findall(r"<summary>(\d+) figures? not run", text)]
+    assert sum(folds) >= 35
+    assert sum("numbers not run" in text for text in html(shown)) >= 18  # tables and texts
+    assert len(re.findall(r"<summary>\d+ claims not run", "".join(html(shown)))) == 4  # of each paper
     assert any(text.startswith("Head-to-head: not run") for text in said)
     assert any(re.match(r"\*\*0 of \d+ cells recorded", text) for text in said)
     drawn = sum(type(one).__name__ == "Image" for one in shown)
@@ -298,8 +307,8 @@ def test_markdown_and_latex_escape_what_is_special():
 
 def test_every_character_of_the_report_has_a_latex_form(tmp_path):
     recorded = Recorded(SMOKE, tmp_path)
-    for name, _, shown in export.every_table(recorded):
-        left = {c for c in export.latex(export._flat(shown)) if ord(c) > 127}
+    for name, _, laid_out in export.every_table(recorded):
+        left = {c for c in export.latex(export._flat(laid_out)) if ord(c) > 127}
         assert left <= set("²é§"), (name, left)  # which inputenc has
 
 
@@ -336,8 +345,8 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
     one = page.Page(SMOKE, tmp_path)
     one.summary()
-    told = texts(shown)[0]
-    assert told.startswith("**2 of 3 cells answer one class") and "fedecho/table4/fedecho" in told
+    (told,) = html(shown)
+    assert "2 of 3 cells answer one class" in told and "FedEcho, Table 4: FedEcho (constant answer)" in told
 
 
 def test_the_head_to_head_marks_constant_answers(tmp_path):
@@ -362,7 +371,7 @@ def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path)
     assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
     table = recorded.table().set_index("cell")["accuracy %"]
     assert table[cell.name] == "not run (stale)" and set(table.drop(cell.name)) == {"not run"}
-    assert re.search(r"1 run with code whose meaning has changed .*fedbuff\.$", summary.not_run(recorded))
+    assert re.search(r"1 cell run with code whose meaning has changed .*fedbuff</li>", summary.outdated(recorded))
 
 
 def test_recorded_tables_of_another_meaning_are_flagged_too(monkeypatch, tmp_path):
@@ -418,6 +427,14 @@ def test_the_numbers_of_a_table_are_those_of_the_papers():
         rows = [row for row in csv.DictReader(file) if (row["paper"], row["artefact"]) == ("FedADT", "Table II")]
     table = tables.beside(Recorded(SMOKE, "nowhere"), "FedADT", "Table II")
     assert [f"{float(row['value']):.2f}" for row in rows] == table["paper"].tolist()
+
+
+def test_every_method_stands_once_in_one_setting_and_others_are_named(tmp_path):
+    recorded = Recorded(SMOKE, tmp_path)
+    shown_once = summary.methods(recorded)["method"]
+    assert shown_once.is_unique and {"FedBuff", "FedBuff, failing clients"} <= set(shown_once)
+    cells = [cell for kind in summary.methods_by_kind(recorded).values() for cell in kind.values()]
+    assert len(cells) >= 15 and {cell.split("/")[1] for cell in cells} == {"large-dir0.1"}
 
 
 def test_names_and_colours_of_what_is_no_method():

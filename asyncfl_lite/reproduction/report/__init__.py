@@ -2,7 +2,9 @@
 
 - ``recorded``: a tier's cells with what was recorded of them;
 - ``metrics``: how each printed number is measured here, in its own unit;
-- ``tables``: printed tables with ours beside them, coloured; a new table needs at most a layout there;
+- ``tables``: printed tables with ours beside them, tuned and as printed; a new table needs at most a layout there;
+- ``names``: what people call a cell;
+- ``shown``: tables and claims as a reader sees them; ``folds``: what is folded away;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;
 - ``head_to_head``: ranks of the methods over workloads and delay regimes;
 - ``summary``: the first page, compute spent, settings that are ours;

@@ -59,8 +59,13 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
     if row["unit"] not in UNITS[kind]:
         raise ValueError(f"{row['paper']}, {row['metric']}: {kind} cannot stand beside {row['unit']}")
     ours, measured = take(recorded, row, recorded.cell_of(row)), recorded.measured
-    cells = re.split(" - | against ", ours.source)
+    cells = cells_behind(ours.source)
     return ours._replace(mark=measured.mark(*cells), trained=not any(map(measured.is_constant, cells)))
+
+
+def cells_behind(source: str) -> list[str]:
+    """Return the cells that a source of :class:`Ours` names; what is no cell is left as it is."""
+    return re.split(r" - | against ", re.sub(r", version \d+$", "", source))
 
 
 def _summary(number: str) -> Take:
@@ -200,7 +205,7 @@ def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """Return accuracy at round T_g, at which runs with a fixed weight end; nothing if it was not evaluated there."""
-    if cell is None or cell not in recorded.results:
+    if cell is None or not recorded.measured.curves.get(cell):
         return Ours(None, cell or "")
     config = recorded.cells[cell].config
     last = min(config.settings.alpha_versions, config.rounds or config.settings.alpha_versions)

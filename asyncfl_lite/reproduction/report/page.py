@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
-from IPython.display import Image, Markdown, display
+import pandas as pd
+from IPython.display import HTML, Image, Markdown, display
 from matplotlib.figure import Figure
+from pandas.io.formats.style import Styler
 from PIL import Image as Pixels
 
 from asyncfl_lite import plots
+from asyncfl_lite.reproduction.claims import VERDICTS
 from asyncfl_lite.reproduction.report import (
     figures_fedadt,
     figures_fedecho,
@@ -17,14 +22,17 @@ from asyncfl_lite.reproduction.report import (
     figures_kuiper,
     figures_kuiper_parts,
     head_to_head,
+    shown,
     summary,
 )
 from asyncfl_lite.reproduction.report.export import write_tables
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_curves
+from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.forest import draw_forest
+from asyncfl_lite.reproduction.report.names import WORDS, names, words
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
 from asyncfl_lite.reproduction.report.searches import searches
-from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, styled
+from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, was_run
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure
@@ -48,6 +56,27 @@ def picture(figure: Figure) -> Image:
     return Image(small.getvalue())
 
 
+def _about(table: pd.DataFrame) -> str:
+    """Return what the numbers of a table are: up to three metrics with their units, and over how many seeds."""
+    metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
+    seeds = shown.usual_seeds(table)
+    spread = f" · ours: mean ± standard deviation over {seeds} seeds" if seeds else ""
+    return f" · {'; '.join(metrics)}" * (len(metrics) <= 3) + spread
+
+
+def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a table of :func:`beside` with its settings as one text, so that tables of different settings join."""
+    settings = list(table.columns[: list(table.columns).index("metric")])
+    texts = [
+        ", ".join(f"{words(name)} {WORDS.get(value, value)}" for name, value in row.items() if value)
+        for row in table[settings].to_dict("records")
+    ]
+    joined = table.drop(columns=settings)
+    joined.insert(0, "where", where)
+    joined.insert(2, "of what", texts)
+    return joined
+
+
 class Page:
     """A report, part by part.
 
@@ -60,19 +89,19 @@ class Page:
     def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
         plots.use_style()
         self.recorded = Recorded(tier_file, runs, kept)
+        self.names = names(self.recorded.cells)
 
     def summary(self) -> None:
-        """Show how many claims have each verdict, by paper and by kind, and the headline numbers."""
-        table = summary.verdicts(self.recorded)
-        verdicts = list(table.columns[3:])
-        style = listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts)
-        kinds = listed(self.recorded.verdicts_by_kind())
-        display(style, kinds)
+        """Show how many claims have each verdict, by kind and by paper, and the headline numbers."""
+        for table in (self.recorded.verdicts_by_kind(), summary.verdicts(self.recorded)):
+            verdicts = [name for name in table.columns if name in VERDICTS]
+            table[verdicts] = table[verdicts].astype(str).replace("0", "·")
+            display(listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts))
         if (forest := draw_forest(self.recorded.headlines)) is not None:
             display(picture(forest))
-        display(listed(summary.headlines(self.recorded), "ours", by="verdict"))
-        if sentence := summary.constant_answers(self.recorded):
-            display(Markdown(sentence))
+        display(summary.headlines_shown(self.recorded))
+        if html := summary.constant_answers(self.recorded, self.names):
+            display(HTML(html))
 
     def stand_ins(self) -> None:
         """Show what the tier's data and models are."""
@@ -80,33 +109,50 @@ class Page:
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
         said = f"**{runs} of {cells} cells recorded.**{where} What stands in for data and models:"
-        display(Markdown(said), listed(summary.stand_ins(self.recorded)))
+        display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
 
     def claims(self, paper: str) -> None:
         """Show every claim of a paper: its text, what the paper's own numbers say, our verdict and why."""
-        display(Markdown(f"**{paper}: every claim**"), listed(self.recorded.claims(paper.lower()), "ours"))
+        display(HTML(shown.claims(self.recorded.claims(paper.lower()), self.names)))
 
     def table(self, paper: str, *names: str) -> None:
-        """Show printed tables with ours beside them."""
+        """Show printed tables with ours beside them; what was not run is folded."""
         for name in names:
-            display(Markdown(f"**{paper}, {name}**"), styled(beside(self.recorded, paper, name), paper, name))
+            table = beside(self.recorded, paper, name)
+            self._table(table, was_run(table, paper, name), f"{paper}, {name}", lambda rows, name=name: shown.styled(
+                rows, paper, name, self.names))  # fmt: skip
 
     def texts(self, paper: str) -> None:
-        """Show a paper's numbers that stand in text and captions."""
-        self.table(paper, *(name for name in artefacts(paper) if not name.startswith("Table")))
+        """Show a paper's numbers that stand in text and captions, in one table."""
+        tables = [_in_one_line(beside(self.recorded, paper, name), name)
+                  for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
+        table = pd.concat(tables, ignore_index=True).fillna("")
+        self._table(table, was_run(table), f"{paper}, text and captions", lambda rows: shown.in_rows(rows, self.names))
+
+    def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
+        """Show the rows that were run below the title, and the others folded."""
+        if run.any():
+            display(Markdown(f"**{title}**{_about(table)}"), style(table[run]))
+        if not run.all():
+            said = "more numbers" if run.any() else "numbers"
+            line = f"{escape(title)}: {int((~run).sum())} {said} not run, or not measurable here"
+            display(HTML(folded(line, style(table[~run]).to_html())))
 
     def figure(self, paper: str, *names: str) -> None:
-        """Show figures redrawn, each below its caption, or say that nothing of one was run."""
+        """Show figures redrawn, each below its caption; those of which nothing was run are folded."""
+        left = []
         for name in names:
             if (paper, name) in SKETCHES:
                 display(Markdown(f"**{paper}, {name}**: {SKETCHES[paper, name]}; nothing measured."))
                 continue
             figure = FIGURES[paper, name]
             drawn = figure.draw(self.recorded)
-            missing = f" **{MISSING.capitalize()} at this tier.**" if drawn is None else ""
-            display(Markdown(f"**{paper}, {name}.** {figure.caption}{missing}"))
-            if drawn is not None:
-                display(picture(drawn))
+            if drawn is None:
+                left.append(f"{paper}, {name}. {figure.caption}")
+                continue
+            display(Markdown(f"**{paper}, {name}.** {figure.caption}"), picture(drawn))
+        if left:
+            display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
 
     def head_to_head(self) -> None:
         """Show the ranked heat map, mean ranks with their critical difference, and the numbers."""
@@ -118,34 +164,42 @@ class Page:
 
     def questions(self) -> None:
         """Show the questions across the papers with their answers."""
-        display(listed(self.recorded.questions, "state"))
+        run = self.recorded.questions["state"] != MISSING
+        display(*([listed(self.recorded.questions[run], "state")] if run.any() else []))
+        if not run.all():
+            left = listed(self.recorded.questions[~run].drop(columns="state")).to_html()
+            display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered at this tier", left)))
 
     def methods(self) -> None:
         """Show every method once in one setting, as a table and as curves."""
-        display(listed(summary.methods(self.recorded)))
+        table = summary.methods(self.recorded)
+        run = table["accuracy %"].str[:1].str.isdigit()
+        display(listed(table[run]) if run.any() else Markdown("Not run at this tier."))
         if (figure := draw_curves(self.recorded, summary.methods_by_kind(self.recorded), unit="10 s")) is not None:
             display(picture(figure))
 
     def compute(self) -> None:
-        """Show processor time by paper and method, and what was not run."""
-        display(listed(summary.compute(self.recorded), precision=2), Markdown(summary.not_run(self.recorded)))
+        """Show processor time by paper and method."""
+        display(listed(summary.compute(self.recorded).replace({"paper": summary.TITLES}), precision=2))
 
     def searches(self) -> None:
         """Show what was tried for methods' settings, and what was best."""
         said = (
-            "**Searches for settings.** Each method on a workload with as many combinations, and what was best, which "
+            "Each method on a workload with as many combinations, and what was best, which "
             "cells of the laptop tier take. *printed*: the clients' rate beside the server's settings as its paper "
             "prints them."
         )
-        display(Markdown(said), listed(searches(), precision=1))
+        table = searches()
+        table["method"] = [plots.title(name) for name in table["method"]]
+        display(Markdown(said), listed(table, precision=1))
 
     def ours(self) -> None:
         """Show the settings that the papers do not print, and what was taken."""
-        display(listed(summary.ours(self.recorded)))
+        display(listed(summary.ours(self.recorded).replace({"paper": summary.TITLES})))
 
     def cells(self) -> None:
-        """Show every cell."""
-        display(listed(self.recorded.table()))
+        """Show every cell by its name, folded, and which recorded ones do not count."""
+        display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
 
     def write_tables(self, folder: str | Path | None) -> None:
         """Write every table of the report in three formats; nothing without a folder."""

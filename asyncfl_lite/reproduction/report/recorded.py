@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, table_of_claims
 from asyncfl_lite.reproduction.claims.across import answer_questions
-from asyncfl_lite.reproduction.claims.base import TRAINED, Checked
+from asyncfl_lite.reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_lite.reproduction.claims.findings import mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.grid.cells import TWIN, Cell, expand_grid
@@ -87,6 +88,12 @@ class Recorded:
         curves = {name: [r.curve for r in results] for name, results in self.results.items()}
         return Measured(summaries, curves, {name for name in self.cells if name + TWIN in self.cells})
 
+    def in_column(self, column: str) -> Recorded:
+        """Return the same with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""
+        other = copy.copy(self)
+        other.measured, other.tables = self.measured.column(column), {}
+        return other
+
     def accuracies(self, cell: str) -> np.ndarray:
         """Return the ``(seeds,)`` final accuracies of a cell; empty when it was not run."""
         return np.array([result.summary["final_accuracy"] for result in self.results.get(cell, [])])
@@ -156,14 +163,17 @@ class Recorded:
 
     def verdicts_by_kind(self) -> pd.DataFrame:
         """Return one row per kind of claim and column: kind, column, claims, and how many have each verdict."""
-        every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         columns = {"tuned": "ours", "as printed": "as printed"}
+        every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         rows = []
-        for kind, claims in every.groupby("kind", sort=False):
+        for kind in KINDS:
+            claims = every[every["kind"] == kind]
             for name, column in columns.items():
                 if column in claims and (name == "tuned" or kind == TRAINED):
                     counts = claims[column].value_counts().reindex(VERDICTS, fill_value=0)
-                    rows.append({"kind": kind, "column": name, "claims": len(claims), **counts})
+                    rows.append(
+                        {"kind": kind, "column": name if kind == TRAINED else "", "claims": int(counts.sum()), **counts}
+                    )
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     @cached_property

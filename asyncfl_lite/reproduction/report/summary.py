@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from html import escape
+
 import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from asyncfl_lite import plots
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_lite.reproduction.published import published
-from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
-from asyncfl_lite.reproduction.report.tables import beside
+from asyncfl_lite.reproduction.report.folds import as_list, count, folded
+from asyncfl_lite.reproduction.report.names import place, words
+from asyncfl_lite.reproduction.report.recorded import Recorded
+from asyncfl_lite.reproduction.report.tables import AS_PRINTED, LEFT, PAPER, background, beside, lines_of, listed, part
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
+
+SETTING = "large-dir0.1"
+"""In which every method stands once."""
 
 HEADLINES = [
     ("FedEcho", "Table 2", {"delay": "large", "alpha": "0.1", "method": "FedEcho", "distill_set": "CIFAR-100"},
@@ -49,16 +58,30 @@ def verdicts(recorded: Recorded) -> pd.DataFrame:
 
 
 def headlines(recorded: Recorded) -> pd.DataFrame:
-    """Return the papers' headline numbers with ours: paper, number, unit, printed, ours, verdict."""
-    rows, tables = [], {}
+    """Return the papers' headline numbers with ours, in both columns.
+
+    The columns are paper, number, unit, printed, ours, verdict, as printed, and the verdict of that.
+    """
+    rows, tables, found = [], {}, ["ours", "verdict", AS_PRINTED, f"{AS_PRINTED}, verdict"]
     for paper, artefact, which, text in HEADLINES:
         if (paper, artefact) not in tables:
             tables[paper, artefact] = published(paper, artefact), beside(recorded, paper, artefact)
         printed, ours = tables[paper, artefact]
         matches = np.logical_and.reduce([printed[column] == value for column, value in which.items()])
         row = ours.loc[int(np.flatnonzero(matches)[0])]
-        rows.append([paper, text, row["unit"], row["paper"], row["ours"], row["verdict"]])
-    return pd.DataFrame(rows, columns=["paper", "number", "unit", "printed", "ours", "verdict"])
+        rows.append([paper, text, row["unit"], row["paper"], *row[found]])
+    return pd.DataFrame(rows, columns=["paper", "number", "unit", "printed", *found])
+
+
+def headlines_shown(recorded: Recorded) -> Styler:
+    """Return :func:`headlines` as the first page shows it, coloured by its verdicts."""
+    table = headlines(recorded)
+    lines, kept = lines_of(table), table[["paper", "number", "unit", "printed"]]
+    style = listed(kept.assign(**{head: table[line] for line, head in lines.items() if line != PAPER}))
+    for line, head in list(lines.items())[1:]:
+        css = [background(verdict) for verdict in table[part(line, "verdict")]]
+        style = style.apply(lambda _, css=css: css, subset=[head])
+    return style
 
 
 def compute(recorded: Recorded) -> pd.DataFrame:
@@ -98,50 +121,64 @@ def stand_ins(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells in which every method stands once, in one setting."""
+    """Return the cells in which every method stands once, in one setting, and those with another, which is named."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
-    names = table["cell"].str.split("/").str[-1]
-    return table.assign(cell=[plots.title(name) for name in names]).rename(columns={"cell": "method"})
+    parts = [path.split("/")[-2:] for path in table["cell"]]
+    names = [plots.title(method) + f", {words(where)}" * (where != SETTING) for where, method in parts]
+    return table.assign(cell=names).rename(columns={"cell": "method"})
 
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
-    """Return those cells by what makes a version: kind -> method -> cell."""
+    """Return the cells in the one setting by what makes a version: kind -> method -> cell."""
     kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
-        if name.startswith("methods/"):
+        if name.startswith(f"methods/{SETTING}/"):
             rounds, several = cell.config.redispatch == "rounds", ALGORITHMS.get(cell.config.algorithm).buffered
             (synchronous if rounds else buffered if several else single)[name.split("/")[-1]] = name
     return kinds
 
 
-def not_run(recorded: Recorded) -> str:
-    """Name the cells that were not run, by folder."""
-    missing = [name for name in recorded.cells if name not in recorded.results]
-    if not missing:
-        return "Every cell of the tier was run." + _outdated(recorded)
-    folders = pd.Series([name.rsplit("/", 1)[0] for name in missing]).value_counts(sort=False)
-    named = ", ".join(f"{folder} ({count})" for folder, count in folders.items())
-    return f"{len(missing)} of {len(recorded.cells)} cells were {MISSING}: {named}." + _outdated(recorded)
+def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
+    """Return :meth:`.Recorded.table` as HTML, folded by the tables and figures that its cells are for.
+
+    Names stand for paths, which are tooltips; the cells that were not run are named at the end.
+    """
+    table = recorded.table()
+    run = table["cell"].isin(list(recorded.results))
+    parts = [
+        folded(f"{escape(title)}: {count(len(rows), 'cell')}", _cells(rows, names))
+        for title, rows in table[run].groupby(table["cell"].map(place), sort=False)
+    ]
+    if left := [f"{place(path)}: {names[path]}" for path in table["cell"][~run]]:
+        parts.append(folded(f"{count(len(left), 'cell')} of {len(table)} not run", as_list(left)))
+    return "".join(parts)
 
 
-def constant_answers(recorded: Recorded) -> str:
-    """Name the cells of which runs answer one class for everything; empty if there are none."""
-    marked = [f"{name}{mark}" for name in recorded.results if (mark := recorded.measured.mark(name))]
+def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
+    shown = table.map(lambda value: escape(str(value).replace(" ± ", "\u00a0±\u00a0")))
+    shown["cell"] = [f'<span title="{escape(path)}">{escape(names[path])}</span>' for path in table["cell"]]
+    return Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).set_table_styles(LEFT).to_html()
+
+
+def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
+    """Return the cells of which runs answer one class for everything, folded, as HTML; empty if there are none."""
+    marks = {path: recorded.measured.mark(path) for path in recorded.results}
+    marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
     if not marked:
         return ""
-    return (
-        f"**{len(marked)} of {len(recorded.results)} cells answer one class for everything, with some seeds or all:** "
-        f"{', '.join(marked)}. Claims that rest on such a cell are not decided: most of its runs did not train."
-    )
+    line = f"{len(marked)} of {len(recorded.results)} cells answer one class for everything, with some seeds or all"
+    why = "<p>Claims that rest on a cell of which most runs do are not decided: it did not train.</p>"
+    return folded(line, why + as_list(marked))
 
 
-def _outdated(recorded: Recorded) -> str:
-    """Name cells whose recorded runs do not count, and why."""
+def outdated(recorded: Recorded) -> str:
+    """Return the cells whose recorded runs do not count, and why, as HTML; empty if there are none."""
     reasons = {"stale": "run with code whose meaning has changed since", "changed": "run with other settings"}
     parts = []
     for state, reason in reasons.items():
-        names = [name for name, found in recorded.outdated.items() if found == state]
-        parts += [f" **{len(names)} {reason}, left out here until run again:** {', '.join(names)}."] if names else []
+        if paths := [path for path, found in recorded.outdated.items() if found == state]:
+            line = f"{count(len(paths), 'cell')} {reason}, left out here until run again"
+            parts.append(folded(line, as_list(paths)))
     return "".join(parts)

@@ -10,10 +10,12 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from asyncfl_lite.reproduction.claims.findings import deviation
+from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, contrast
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
+from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.published import FOLDER, published
-from asyncfl_lite.reproduction.report.metrics import MEASURES, measure
+from asyncfl_lite.reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_lite.reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 
 COLOURS = {
@@ -29,6 +31,12 @@ COLOURS = {
     "not run": "#eceef1",
 }
 """Background by verdict or state."""
+
+PAPER, OURS, AS_PRINTED = "paper", "ours", "as printed"
+PARTS = ("verdict", "cell", "seeds")
+
+LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
+"""Style of tables of texts."""
 
 LAYOUTS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
     ("FedEcho", "Table 2"): (["method", "distill_set"], ["delay", "alpha"]),
@@ -77,9 +85,11 @@ def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
 
     Returns:
         A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
-        ``metric``, ``unit``, ``paper``, ``ours``, ``verdict`` (whether ours stands on the printed side of the
-        reference row, or of zero for a gain; empty where there is nothing to compare) and ``cell``, where ours is
-        from. ``ours`` is "not run" where there is nothing, "not measured" where there cannot be.
+        ``metric``, ``unit``, ``paper``, then of ours the text (``ours``), ``verdict`` (whether ours stands on the
+        printed side of the reference row, or of zero for a gain; empty where there is nothing to compare), ``cell``,
+        where it is from, and ``seeds``, over how many it is. The same four of the column "as printed" follow, empty
+        where no cell behind a number has a twin with the paper's own server settings. Ours is "not run" where there is
+        nothing, "not measured" where there cannot be.
     """
     if (paper, artefact) not in recorded.tables:
         recorded.tables[paper, artefact] = _beside(recorded, paper, artefact)
@@ -90,21 +100,41 @@ def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
     printed = published(paper, artefact)
     settings = list(printed.columns[list(printed.columns).index("notes") + 1 :])
     varying = [name for name in ("dataset", "method", *settings) if printed[name].nunique(dropna=False) > 1]
-    found = [measure(recorded, row) for _, row in printed.iterrows()]
-    verdicts = _verdicts(paper, artefact, printed, found)
-    rows = [
-        {
-            **{name: "" if pd.isna(row[name]) else row[name] for name in varying},
-            "metric": row["metric"],
-            "unit": row["unit"],
-            "paper": printed_text(row),
-            "ours": ours_text(row, ours),
-            "verdict": verdict,
-            "cell": ours.source,
-        }
-        for (_, row), ours, verdict in zip(printed.iterrows(), found, verdicts, strict=True)
-    ]
-    return pd.DataFrame(rows)
+    table = printed[varying].fillna("").assign(metric=printed["metric"], unit=printed["unit"])
+    table["paper"] = [printed_text(row) for _, row in printed.iterrows()]
+    twins = recorded.measured.twins
+    for line, column in ((OURS, TUNED), (AS_PRINTED, PRINTED)):
+        chosen = recorded.in_column(column)
+        found = [measure(chosen, row) for _, row in printed.iterrows()]
+        numbers = pd.DataFrame(
+            {
+                line: [ours_text(row, ours) for (_, row), ours in zip(printed.iterrows(), found, strict=True)],
+                part(line, "verdict"): _verdicts(paper, artefact, printed, found),
+                part(line, "cell"): [ours.source for ours in found],
+                part(line, "seeds"): [
+                    str(len(ours.values)) if ours.values is not None and len(ours.values) > 1 else "" for ours in found
+                ],
+            }
+        )
+        if line == AS_PRINTED:
+            behind = [twins.intersection(cells_behind(ours.source)) for ours in found]
+            numbers.loc[[not cells for cells in behind]] = ""
+            cells = [_as_twins(text, cells) for text, cells in zip(numbers[part(line, "cell")], behind, strict=True)]
+            numbers[part(line, "cell")] = cells
+        table = pd.concat([table, numbers], axis=1)
+    return table
+
+
+def part(line: str, what: str) -> str:
+    """Return the column of :func:`beside` that holds a line's verdict, cell or seeds."""
+    return what if line == OURS else f"{line}, {what}"
+
+
+def _as_twins(source: str, twins: set[str]) -> str:
+    """Return a source with its twins in the place of cells."""
+    return " ".join(
+        re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
+    )
 
 
 def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
@@ -113,7 +143,8 @@ def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
         return f"{value:.4f}"
     if row["unit"] == "%" or "points" in str(row["unit"]):
         return f"{value:.2f}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    whole = abs(value) >= min(1000, 10**digits)  # beyond its digits, g writes powers of ten
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
 
 
 def printed_text(row: pd.Series) -> str:
@@ -191,27 +222,53 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
 
 
 def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
-    """Lay a table of :func:`beside` out as the paper does, each of its rows as two: paper, ours.
+    """Lay a table of :func:`beside` out as the paper does, each of its rows as two or three: paper, ours, as printed.
 
     Args:
         table: what :func:`beside` returned.
         paper: whose.
         artefact: which.
-        value: another column to fill both rows with, such as ``verdict``.
+        value: what to fill the rows with in place of the numbers: ``verdict``, ``cell`` or ``seeds`` of ours.
     """
     if (paper, artefact) not in LAYOUTS:
         return table
     rows, columns = LAYOUTS[paper, artefact]
     kept = [name for name in columns if name in table]
-    long = table.melt(id_vars=[*rows, *kept, "verdict"], value_vars=["paper", "ours"], var_name="of", value_name="text")
-    long["verdict"] = long["verdict"].where(long["of"] == "ours", "")
+    lines = lines_of(table)
+    parts = [
+        table[[*rows, *kept]].assign(
+            of=line, text="" if value and line == PAPER else table[part(line, value) if value else line]
+        )
+        for line in lines
+    ]
     order = [tuple(row) for row in table[rows].drop_duplicates().to_numpy()]
     heads = [tuple(row) for row in table[kept].drop_duplicates().to_numpy()]
     first = [head[0] for head in heads]
     heads.sort(key=lambda head: first.index(head[0]))  # what the first of two names belongs together
-    wide = long.pivot(index=[*rows, "of"], columns=kept, values=value or "text")
-    wide = wide.reindex([(*row, of) for row in order for of in ("paper", "ours")])
+    wide = pd.concat(parts).pivot(index=[*rows, "of"], columns=kept, values="text")
+    wide = wide.reindex([(*row, of) for row in order for of in lines])
     return wide.reindex(columns=[head if len(kept) > 1 else head[0] for head in heads]).fillna("")
+
+
+def lines_of(table: pd.DataFrame) -> dict[str, str]:
+    """Return what each printed number has in a table of :func:`beside`, and how that is shown.
+
+    Ours as printed is there where it is due for one of the numbers.
+    """
+    if not table[AS_PRINTED].any():
+        return {PAPER: PAPER, OURS: OURS}
+    return {PAPER: PAPER, OURS: "ours, tuned", AS_PRINTED: "ours, as printed"}
+
+
+def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
+    """Return which rows of :func:`beside` have something of ours; as laid out, the whole of a printed row has it."""
+    ours = ~(table[[OURS, AS_PRINTED]].map(_is_nothing).all(axis=1))
+    rows = LAYOUTS.get((paper, artefact), ([], []))[0]
+    return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours
+
+
+def _is_nothing(text: str) -> bool:
+    return not text or text.startswith((MISSING, NOT_MEASURED))
 
 
 def background(verdict: str) -> str:
@@ -233,21 +290,10 @@ def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
 def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int = 1) -> Styler:
     """Return a plain table for the notebook, one column coloured by the verdicts in another (or in itself)."""
     style = _as_text(table, precision).hide(axis="index")
-    css = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
+    css = [*LEFT]
     if "id" in table:
         css.append({"selector": "td.col0", "props": "white-space: nowrap"})
     style = style.set_table_styles(css)
     if coloured:
         style = style.apply(lambda column: [background(v) for v in table[by or coloured]], subset=[coloured])
     return style
-
-
-def styled(table: pd.DataFrame, paper: str, artefact: str) -> Styler:
-    """Return a table of :func:`beside` as the notebook shows it."""
-    if (paper, artefact) not in LAYOUTS:
-        known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
-        shown = table.drop(columns=["verdict", *known]).rename(columns={"cell": "from"})
-        return listed(shown, "ours").apply(lambda column: [background(v) for v in table["verdict"]], subset=["ours"])
-    wide, verdicts = as_printed(table, paper, artefact), as_printed(table, paper, artefact, "verdict")
-    style = _as_text(wide).apply(lambda _: verdicts.map(background), axis=None)
-    return style.set_table_styles([{"selector": "td", "props": "text-align: right; white-space: nowrap"}])

@@ -1,0 +1,145 @@
+"""The report's tables as a reader sees them: tuned and as printed, seeds, what was not run folded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_report import record
+
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
+from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.report import Recorded, folds, page, shown, tables
+from asyncfl_lite.reproduction.report.names import names
+
+LAPTOP = Path(__file__).parent.parent / "experiments/laptop.yaml"
+PLACE = "fedecho/table2/large-dir0.1"
+CELLS = [cell for cell in expand_grid(LAPTOP) if re.match(rf"{PLACE}/|fedecho/table4/", cell.name)]
+NAMES = names({cell.name: cell for cell in CELLS})
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of its Table 4, without."""
+    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", lambda path: CELLS)
+
+
+def spread(mean, seeds=10):
+    return [mean + 0.001 * place for place in range(seeds)]
+
+
+@pytest.fixture
+def both(tmp_path):
+    """FedEcho and FedBuff in both columns; as printed the order is the other way round."""
+    for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
+        record(tmp_path, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
+        record(tmp_path, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
+    record(tmp_path, "fedecho/table4/fedbuff", spread(0.8), tier=LAPTOP)
+    return tmp_path
+
+
+def test_a_printed_number_has_ours_tuned_and_as_printed_below_it(both):
+    table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
+    (row,) = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].to_dict(
+        "records"
+    )
+    assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
+        "70.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
+    )  # fmt: skip
+    assert [row[tables.part("as printed", what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
+    assert row["as printed"] == "30.45 ± 0.30"
+    wide = tables.as_printed(table, "FedEcho", "Table 2")
+    found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
+    assert found == ["52.85 ± 7.76", "70.45 ± 0.30", "30.45 ± 0.30"]
+
+
+def test_where_no_twin_is_due_its_place_is_empty(both):
+    recorded = Recorded(LAPTOP, both)
+    table = tables.beside(recorded, "FedEcho", "Table 4")
+    assert set(table["as printed"]) == {""} and list(tables.lines_of(table)) == ["paper", "ours"]
+    due = tables.beside(recorded, "FedEcho", "Table 2").set_index("method")["as printed"]
+    assert set(due["FADAS"]) == {"not run", ""}  # the three other columns are not in this tier
+
+
+def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
+    cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@printed"]
+    for seed in range(3, 10):
+        (cell.folder(both) / f"seed-{seed}/result.json").unlink()
+    table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
+    html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
+    assert "30.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
+    assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
+    assert "ours, as printed" in html and "distillation set" in html and "distill_set" not in html
+    assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"
+
+
+def test_a_number_in_a_list_says_in_names_what_it_is_from():
+    table = pd.DataFrame({"metric": ["gain"], "paper": ["1.0"], "ours": ["-2.0 ± 1.0"], "verdict": [REVERSED]})
+    table = table.assign(cell=f"{PLACE}/fedbuff - {PLACE}/fedac", seeds="3", **{"as printed": ""})
+    table = table.assign(**{tables.part("as printed", what): "" for what in tables.PARTS})
+    html = shown.in_rows(table, NAMES).to_html()
+    assert ">FedBuff less FedAC · large delay, α = 0.1</span>" in html
+    assert "−2.0\u00a0±\u00a01.0" in html and tables.COLOURS[REVERSED] in html and "as printed" not in html
+
+
+def test_rows_that_were_not_run_are_folded_below_the_others(both, monkeypatch):
+    out = []
+    monkeypatch.setattr(page, "display", lambda *things: out.extend(things))
+    one = page.Page(LAPTOP, both)
+    one.table("FedEcho", "Table 2", "Table 3")
+    title, style, left, nothing = out
+    assert title.data.startswith("**FedEcho, Table 2** · test accuracy, %")
+    html = style.to_html()
+    assert "FedBuff" in html and "FADAS" not in html
+    assert left.data.startswith('<details class="folded"><summary>FedEcho, Table 2: 20 more numbers not run')
+    assert "FADAS" in left.data and "61.25" in left.data  # what the paper prints is there
+    assert "<summary>FedEcho, Table 3: 28 numbers not run" in nothing.data
+
+
+def claims(**more):
+    row = {"id": "FE-1", "artefact": "Table 2", "kind": "trained", "claim": "a < b", "paper": "holds"}
+    return row | {"ours": HOLDS, "detail": "", "as printed": HOLDS, "as printed, detail": ""} | more
+
+
+def test_claims_show_their_verdicts_with_the_comparisons_folded():
+    detail = f"2 of 3 comparisons run: 2 holds; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
+    html = shown.claims(pd.DataFrame([claims(detail=detail, **{"as printed": REVERSED})]), NAMES)
+    assert "a &lt; b" in html and "2 of 3 comparisons run: 2 holds<details" in html
+    assert "<li>FedBuff against FedAC · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
+    assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
+    html = shown.claims(pd.DataFrame([claims(**{"as printed": REVERSED, "as printed, detail": "why"})]), NAMES)
+    assert "<b>reversed</b><br>why" in html and "not run" not in html
+
+
+def test_claims_that_were_not_run_are_folded_with_their_reason():
+    left = [
+        claims(id="FE-2", ours=NOT_RUN, detail="x: not run; y: not run", **{"as printed": NOT_RUN}),
+        claims(id="FE-3", ours=NOT_RUN, detail="no such device", **{"as printed": NOT_RUN}),
+    ]
+    html = shown.claims(pd.DataFrame([claims(detail="why"), *left]), NAMES)
+    before, _, folded = html.partition("<summary>2 claims not run</summary>")
+    assert (
+        "FE-1" in before and "FE-2" not in before and "its cells were not run" in folded and "no such device" in folded
+    )
+    only = shown.claims(pd.DataFrame(left).drop(columns=["as printed", "as printed, detail"]), NAMES)
+    assert only.startswith("<details") and only.endswith("</details>")
+
+
+def test_every_cell_is_listed_by_name_and_the_missing_are_folded(both, monkeypatch):
+    out = []
+    monkeypatch.setattr(page, "display", lambda *things: out.extend(things))
+    page.Page(LAPTOP, both).cells()
+    (html,) = (one.data for one in out)
+    assert "<summary>FedEcho, Table 2: 4 cells</summary>" in html
+    assert f"<summary>{len(CELLS) - 5} cells of {len(CELLS)} not run</summary>" in html
+    assert f'<span title="{PLACE}/fedbuff@printed">FedBuff · large delay, α = 0.1, server as printed</span>' in html
+
+
+def test_folds_need_no_script_and_count_in_words():
+    assert folds.folded("1 &lt; 2", "<p>x</p>") == (
+        '<details class="folded"><summary>1 &lt; 2</summary><p>x</p></details>'
+    )
+    assert folds.as_list(["<a>"]) == "<ul><li>&lt;a&gt;</li></ul>"
+    assert (folds.count(1, "cell"), folds.count(0, "cell"), folds.count(2, "cell")) == ("1 cell", "0 cells", "2 cells")
