@@ -30,7 +30,7 @@ from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
 
 ROOT = Path(__file__).parent.parent
-SMOKE = ROOT / "experiments/smoke.yaml"
+SMOKE, COMPARE = (ROOT / f"experiments/{tier}.yaml" for tier in ("smoke", "compare"))
 CODE = [c.source for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "code"]
 PRINTED = pd.read_csv(FOLDER / "results.csv")
 GRID = lru_cache(expand_grid)
@@ -148,7 +148,7 @@ def test_times_stand_beside_times_and_accuracies_beside_accuracies(tmp_path):
     times = tables.beside(recorded, "FedADT", "Table I").set_index("cell")
     assert times.loc[cell.name, "ours"] == "7 ± 0" and times.loc[cell.name, "paper"] == "44,136"
     ends = tables.beside(recorded, "FedADT", "Table II").set_index("cell")
-    assert ends.loc[cell.name, "ours"] == "52.00 ± 2.00" and ends.loc[cell.name, "paper"] == "98.49"
+    assert ends.loc[cell.name, "ours"] == "42.00 ± 2.00" and ends.loc[cell.name, "paper"] == "98.49"
     other = "fedadt/table1/mnist-dir0.1/fedasync"
     assert (times.loc[other, "verdict"], ends.loc[other, "verdict"]) == (HOLDS, UNDECIDED)
     failed = tables.beside(recorded, "FedADT", "Table I")
@@ -190,9 +190,9 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
     record(tmp_path, "fedecho/table2/large-dir0.1/fedecho-cross")
     recorded = Recorded(SMOKE, tmp_path)
     wide = tables.as_printed(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2")
-    assert wide.loc[("FedEcho", "CIFAR-100", "ours"), ("large", "0.1")] == "52.00 ± 2.00"
+    assert wide.loc[("FedEcho", "CIFAR-100", "ours"), ("large", "0.1")] == "42.00 ± 2.00"
     assert wide.loc[("FedEcho", "CIFAR-100", "paper"), ("large", "0.1")] == "75.39 ± 2.93"
-    assert (wide == "52.00 ± 2.00").to_numpy().sum() == 1
+    assert (wide == "42.00 ± 2.00").to_numpy().sum() == 1
     assert wide.shape == (14, 4)
     for artefact, which in (("Table 6", 2), ("Table 7", 3), ("Table 11", 1)):
         assert (tables.beside(recorded, "FedEcho", artefact)["ours"] != "not run").to_numpy().nonzero()[0] == [which]
@@ -289,7 +289,7 @@ def test_tables_are_files_in_three_formats_that_read_back(tmp_path):
     rows = (tmp_path / "tables/fedecho-table-2.md").read_text().splitlines()
     read = [[part.strip() for part in row.strip("|").split("|")] for row in rows]
     assert read[0] == ["method", "distill_set", "of", "large, 0.1", "large, 0.3", "mild, 0.1", "mild, 0.3"]
-    assert read[3] == ["FedBuff", "", "ours", "52.00 ± 2.00", "not run", "not run", "not run"]
+    assert read[3] == ["FedBuff", "", "ours", "42.00 ± 2.00", "not run", "not run", "not run"]
     assert len(read) == 2 + 14
 
     lines = (tmp_path / "tables/fedecho-table-2.tex").read_text().splitlines()
@@ -320,7 +320,7 @@ def test_the_summary_counts_claims_and_cells(tmp_path):
     assert table.loc["FedEcho", "cells recorded"].startswith("1 of ")
     assert table.loc["all", "claims"] == table["claims"].iloc[:-1].sum()
     headlines = summary.headlines(Recorded(SMOKE, tmp_path)).set_index("number")
-    assert headlines.loc["FedBuff's there", "ours"].tolist()[0] == "52.00 ± 2.00"
+    assert headlines.loc["FedBuff's there", "ours"].tolist()[0] == "42.00 ± 2.00"
     assert (headlines["ours"] == "not run").sum() == len(headlines) - 1
 
 
@@ -333,10 +333,10 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt", worst_class_accuracy=0.0, largest_prediction_share=0.4)
     recorded = Recorded(SMOKE, tmp_path)
     cells = recorded.table().set_index("cell")["accuracy %"]
-    assert cells["fedecho/table4/fedbuff"] == "53.00 ± 0.00 (constant answer)"
-    assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "52.00 ± 2.00"
+    assert cells["fedecho/table4/fedbuff"] == "43.00 ± 0.00 (constant answer)"
+    assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "42.00 ± 2.00"
     beside = tables.beside(recorded, "FedEcho", "Table 4").set_index("method")
-    assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["53.00 ± 0.00 (constant answer)", DID_NOT_TRAIN]
+    assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["43.00 ± 0.00 (constant answer)", DID_NOT_TRAIN]
     claims = recorded.claims("fedecho").set_index("id")
     assert claims.loc["FE-T4-a", "ours"] == DID_NOT_TRAIN and "1 did not train" in claims.loc["FE-T4-a", "detail"]
     counts = summary.verdicts(recorded).set_index("paper")[DID_NOT_TRAIN]
@@ -350,9 +350,9 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
 
 
 def test_the_head_to_head_marks_constant_answers(tmp_path):
-    record(tmp_path, "head_to_head/digits/large/fedbuff", (0.1, 0.1, 0.1), **CONSTANT)
-    record(tmp_path, "head_to_head/digits/large/fedecho")
-    row = head_to_head.table(Recorded(SMOKE, tmp_path)).iloc[0]
+    record(tmp_path, "head_to_head/digits/large/fedbuff", (0.1, 0.1, 0.1), **CONSTANT, tier=COMPARE)
+    record(tmp_path, "head_to_head/digits/large/fedecho", tier=COMPARE)
+    row = head_to_head.table(Recorded(COMPARE, tmp_path)).iloc[0]
     assert row["FedBuff"].endswith(" (constant answer)") and "constant" not in row["FedEcho"]
 
 
@@ -388,7 +388,7 @@ def test_a_cell_with_a_seed_missing_says_so(tmp_path):
     (cell.folder(tmp_path) / "seed-1/result.json").unlink()
     recorded = Recorded(SMOKE, tmp_path)
     assert recorded.table().set_index("cell").loc[cell.name, "seeds"] == "2 of 3"
-    assert tables.beside(recorded, "FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "52.00 ± 2.83"
+    assert tables.beside(recorded, "FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "42.00 ± 2.83"
 
 
 def test_ranks_and_nemenyis_difference_are_demsars():
@@ -411,10 +411,10 @@ def test_a_place_tells_apart_what_a_corrected_paired_test_does():
 
 
 def test_the_heat_map_needs_two_methods(tmp_path):
-    record(tmp_path, "head_to_head/digits/large/fedbuff")
-    assert head_to_head.heat_map(Recorded(SMOKE, tmp_path)) is None
-    record(tmp_path, "head_to_head/digits/large/fedadt", [0.7, 0.71, 0.72])
-    recorded = Recorded(SMOKE, tmp_path)
+    record(tmp_path, "head_to_head/digits/large/fedbuff", tier=COMPARE)
+    assert head_to_head.heat_map(Recorded(COMPARE, tmp_path)) is None
+    record(tmp_path, "head_to_head/digits/large/fedadt", [0.7, 0.71, 0.72], tier=COMPARE)
+    recorded = Recorded(COMPARE, tmp_path)
     assert isinstance(head_to_head.heat_map(recorded), Figure)
     assert isinstance(head_to_head.critical_differences(recorded), Figure)
     (row,) = head_to_head.table(recorded).to_dict("records")
@@ -430,7 +430,7 @@ def test_the_numbers_of_a_table_are_those_of_the_papers():
 
 
 def test_every_method_stands_once_in_one_setting_and_others_are_named(tmp_path):
-    recorded = Recorded(SMOKE, tmp_path)
+    recorded = Recorded(COMPARE, tmp_path)
     shown_once = summary.methods(recorded)["method"]
     assert shown_once.is_unique and {"FedBuff", "FedBuff, failing clients"} <= set(shown_once)
     cells = [cell for kind in summary.methods_by_kind(recorded).values() for cell in kind.values()]
@@ -455,7 +455,7 @@ def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
     assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
     assert both.accuracies(here).tolist() == [0.6] * 3  # one's own runs go before
     ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
-    assert ends.loc[kept, "ours"] == "52.00 ± 2.00"
+    assert ends.loc[kept, "ours"] == "42.00 ± 2.00"
 
 
 def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out(monkeypatch, tmp_path):
@@ -474,7 +474,7 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
     assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
     assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
-    with pytest.raises(ConfigError, match="tier: 'medium' is not known. Allowed: core, laptop, paper"):
+    with pytest.raises(ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, laptop, paper"):
         make_report("medium", tmp_path)
 
 

@@ -16,13 +16,13 @@ from asyncfl_lite.reproduction.report.names import names
 
 LAPTOP = Path(__file__).parent.parent / "experiments/laptop.yaml"
 PLACE = "fedecho/table2/large-dir0.1"
-CELLS = [cell for cell in expand_grid(LAPTOP) if re.match(rf"{PLACE}/|fedecho/table4/", cell.name)]
+CELLS = [cell for cell in expand_grid(LAPTOP) if re.match(rf"{PLACE}/|kuiper/table3/", cell.name)]
 NAMES = names({cell.name: cell for cell in CELLS})
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of its Table 4, without."""
+    """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of KUIPER's Table 3, without."""
     monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", lambda path: CELLS)
 
 
@@ -36,7 +36,7 @@ def both(tmp_path):
     for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
         record(tmp_path, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
         record(tmp_path, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
-    record(tmp_path, "fedecho/table4/fedbuff", spread(0.8), tier=LAPTOP)
+    record(tmp_path, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
     return tmp_path
 
 
@@ -46,18 +46,18 @@ def test_a_printed_number_has_ours_tuned_and_as_printed_below_it(both):
         "records"
     )
     assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
-        "70.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
+        "60.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
     )  # fmt: skip
     assert [row[tables.part("as printed", what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
-    assert row["as printed"] == "30.45 ± 0.30"
+    assert row["as printed"] == "20.45 ± 0.30"
     wide = tables.as_printed(table, "FedEcho", "Table 2")
     found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
-    assert found == ["52.85 ± 7.76", "70.45 ± 0.30", "30.45 ± 0.30"]
+    assert found == ["52.85 ± 7.76", "60.45 ± 0.30", "20.45 ± 0.30"]
 
 
 def test_where_no_twin_is_due_its_place_is_empty(both):
     recorded = Recorded(LAPTOP, both)
-    table = tables.beside(recorded, "FedEcho", "Table 4")
+    table = tables.beside(recorded, "KUIPER", "Table 3")
     assert set(table["as printed"]) == {""} and list(tables.lines_of(table)) == ["paper", "ours"]
     due = tables.beside(recorded, "FedEcho", "Table 2").set_index("method")["as printed"]
     assert set(due["FADAS"]) == {"not run", ""}  # the three other columns are not in this tier
@@ -69,7 +69,7 @@ def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
         (cell.folder(both) / f"seed-{seed}/result.json").unlink()
     table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
-    assert "30.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
+    assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
     assert "ours, as printed" in html and "distillation set" in html and "distill_set" not in html
     assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"

@@ -83,7 +83,7 @@ def _nothing(why: str) -> Take:
 
 
 def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
-    return _points(recorded.measured.gap(better, worse, "final_accuracy"), f"{better} - {worse}")
+    return _points(recorded.measured.gap(better, worse), f"{better} - {worse}")
 
 
 def _points(gap: pd.Series | None, source: str) -> Ours:
@@ -94,7 +94,7 @@ def _points(gap: pd.Series | None, source: str) -> Ours:
 def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     """FedEcho's Table 5 has the pretrained start in its first row: version 0 of a run."""
     if not row["method"].startswith("none"):
-        return _summary("final_accuracy")(recorded, row, cell)
+        return _summary(ACCURACY)(recorded, row, cell)
     start = "fedecho/table5/fedbuff"
     curves = recorded.measured.curves.get(start)
     return Ours(
@@ -195,7 +195,7 @@ def _kuiper_accuracy(recorded: Recorded, row: pd.Series, cell: str | None) -> Ou
     """The chain of Appendix H is Table 3's, with no or one assistant."""
     if row["method"].startswith("distillation"):
         cell = f"kuiper/table3/assistants-{int('one' in row['method'])}"
-    return _summary("final_accuracy")(recorded, row, cell)
+    return _summary(ACCURACY)(recorded, row, cell)
 
 
 def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
@@ -218,10 +218,10 @@ def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ou
     return Ours(values, f"{cell}, version {last}")
 
 
-_FINAL, _DEVICE = _summary("final_accuracy"), _nothing("another device, model and data set")
+_ACCURACY, _DEVICE = _summary(ACCURACY), _nothing("another device, model and data set")
 
 MEASURES: dict[tuple[str, str], Measure] = {
-    ("FedEcho", "test accuracy"): Measure("accuracy", _FINAL),
+    ("FedEcho", "test accuracy"): Measure("accuracy", _ACCURACY),
     ("FedEcho", "GSM8K accuracy"): Measure("accuracy", _first_or_final),
     ("FedEcho", "server distillation time per round (low end)"): Measure("time", _DEVICE),
     ("FedEcho", "server distillation time per round (high end)"): Measure("time", _DEVICE),
@@ -248,14 +248,14 @@ MEASURES: dict[tuple[str, str], Measure] = {
     ("KUIPER", "training time increase"): Measure("share", _DEVICE),
     ("KUIPER", "training time reduction"): Measure("share", counted.time_saved),
     ("KUIPER", "wall-clock training time"): Measure("time", counted.time_of_80_epochs),
-    ("KUIPER", "per-clip accuracy"): Measure("accuracy", _FINAL),
+    ("KUIPER", "per-clip accuracy"): Measure("accuracy", _ACCURACY),
     ("KUIPER", "per-clip top-1 accuracy"): Measure("accuracy", _kuiper_accuracy),
     ("KUIPER", "accuracy gain"): Measure("points", _kuiper_gain),
     ("KUIPER", "accuracy gain, maximum over bias"): Measure("points", _kuiper_alone),
     ("KUIPER", "accuracy drop"): Measure("points", _kuiper_drop),
     ("KUIPER", "time-to-target reduction"): Measure("share", _kuiper_reduction),
     ("FedADT", "virtual time to target"): Measure("time", _adt_time),
-    ("FedADT", "final accuracy"): Measure("accuracy", _FINAL),
+    ("FedADT", "final accuracy"): Measure("accuracy", _ACCURACY),
     ("FedADT", "accuracy at round T_g"): Measure("accuracy", _adt_at_ramp_end),
-    ("FedADT", "accuracy at round 10 T_g"): Measure("accuracy", _FINAL),
+    ("FedADT", "accuracy at round 10 T_g"): Measure("accuracy", _ACCURACY),
 }

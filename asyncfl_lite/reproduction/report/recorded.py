@@ -16,6 +16,7 @@ from asyncfl_lite.reproduction.claims.across import answer_questions
 from asyncfl_lite.reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_lite.reproduction.claims.findings import mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
+from asyncfl_lite.reproduction.claims.measured import ACCURACY
 from asyncfl_lite.reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.runs.results import Result
@@ -111,7 +112,7 @@ class Recorded:
             rows.append(
                 {
                     "cell": name,
-                    "accuracy %": mean_and_deviation(100 * self.accuracies(name)) + self.measured.mark(name),
+                    "accuracy %": mean_and_deviation(100 * numbers[ACCURACY]) + self.measured.mark(name),
                     "seeds": len(results)
                     if len(results) == len(cell.seeds)
                     else f"{len(results)} of {len(cell.seeds)}",
