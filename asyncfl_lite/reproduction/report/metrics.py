@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite.reproduction.claims import kuiper
-from asyncfl_lite.reproduction.claims.fedadt import TARGETS
+from asyncfl_lite.reproduction.claims.fedadt import targets
 from asyncfl_lite.reproduction.claims.fedecho import BASELINES, SETS, TABLE3
 from asyncfl_lite.reproduction.claims.fedrevive import WINDOW, target
 from asyncfl_lite.reproduction.claims.kuiper import SHARE_OF_FINAL
@@ -199,8 +199,10 @@ def _kuiper_accuracy(recorded: Recorded, row: pd.Series, cell: str | None) -> Ou
 
 
 def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    goal = TARGETS[row["dataset"].replace("-", "").lower()]
-    return Ours(recorded.measured.times_to(cell, goal) if cell else None, cell or "")
+    if cell is None:
+        return Ours(None, "")
+    goal = targets(recorded.measured, cell.rsplit("/", 1)[0])
+    return Ours(recorded.measured.times_to(cell, goal), cell)
 
 
 def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
