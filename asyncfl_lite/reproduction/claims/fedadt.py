@@ -138,7 +138,7 @@ def _margins(m: Measured) -> dict[str, pd.Series]:
 def _most_on_cifar10(m: Measured) -> Finding:
     margins, most = _margins(m), "fedadt/table1/cifar10-dir0.1"
     if most not in margins or len(margins) < 2:
-        return Finding(NOT_RUN, "needs CIFAR-10 at α = 0.1, for which nothing stands in, and another column")
+        return Finding(NOT_RUN, "needs CIFAR-10 at α = 0.1 and another column")
     return all_of(compare(margins[most], margins[other], against(most, other)) for other in margins if other != most)
 
 
