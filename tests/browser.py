@@ -1,6 +1,6 @@
 """A notebook in JupyterLab, in a headless browser: for the browser test, and to look at a notebook as a reader sees it.
 
-    .venv/bin/python tests/browser.py notebooks/05_fedadt.ipynb shot.png --run --at "Exercises"
+    .venv/bin/python tests/browser.py notebooks/09_fedadt.ipynb shot.png --run --at "Exercises"
 
 Playwright steers a browser that is there already. It is looked for in this order: what ASYNCFL_BROWSER names
 ("none": no browser), a Chromium or Chrome on the PATH, Chrome in macOS's applications, and what

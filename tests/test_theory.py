@@ -47,7 +47,7 @@ small = st.floats(-3, 3)
 share = st.floats(0.01, 1)
 
 
-RECORDED = Path(__file__).parent.parent / "results/lessons/11_theory.csv"
+RECORDED = Path(__file__).parent.parent / "results/lessons/14_theory.csv"
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,27 @@
+"""What lessons need beside the package: exercises that check an answer, and recorded evidence to quote.
+
+    from asyncfl_lite import lessons
+
+    lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
+    lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
+"""
+
+from asyncfl_lite.lessons.evidence import compare, evidence, scores
+from asyncfl_lite.lessons.exercises import Checked, Exercise, Wrong, check, exercise, exercises
+from asyncfl_lite.lessons.expectations import call, expect, expect_close, expect_equal
+
+__all__ = [
+    "Checked",
+    "Exercise",
+    "Wrong",
+    "call",
+    "check",
+    "compare",
+    "evidence",
+    "exercise",
+    "exercises",
+    "expect",
+    "expect_close",
+    "expect_equal",
+    "scores",
+]
