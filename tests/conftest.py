@@ -24,9 +24,16 @@ hypothesis.settings.load_profile("here")
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what ``make test-fast`` leaves out."""
+    """Mark what ``make test-fast`` leaves out, and have nbval run lessons with their exercises solved."""
     slow = slow_tests.listed()
+    solved: dict = {}
     for item in items:
+        if type(item).__name__ == "IPyNbCell" and "exercise" in item.cell.metadata.get("tags", []):
+            from exercises import exercises_of, filled
+
+            if item.path not in solved:
+                solved[item.path] = {stub.checked: stub for stub in exercises_of(item.path)}
+            item.cell.source = next(filled(s) for c, s in solved[item.path].items() if item.cell.source.endswith(c))
         if f"{item.path.stem}::{getattr(item, 'originalname', '')}" in slow:
             item.add_marker("slow")
 

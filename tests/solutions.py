@@ -45,13 +45,14 @@ class Lesson(NamedTuple):
     solutions: list[Solution]
 
 
-def lesson(path: Path) -> Lesson:
-    """Read a notebook."""
+def lesson(path: Path, until: int | None = None) -> Lesson:
+    """Read a notebook, or its cells before one, without the cells of exercises, which nothing else may need."""
     statements: list[str] = []
     found: list[Solution] = []
-    for cell in nbformat.read(path, as_version=4).cells:
+    for cell in nbformat.read(path, as_version=4).cells[:until]:
         if cell.cell_type == "code":
-            statements += map(ast.unparse, ast.parse(cell.source).body)
+            if "exercise" not in cell.metadata.get("tags", []):
+                statements += map(ast.unparse, ast.parse(cell.source).body)
             continue
         for summary, text in FOLDED.findall(cell.source):
             for language, code in FENCED.findall(text) if "Solution" in summary else ():

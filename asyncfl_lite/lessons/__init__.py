@@ -1,9 +1,9 @@
 """What lessons need beside the package: exercises that check an answer, and recorded evidence to quote.
 
-    from asyncfl_lite import lessons
+from asyncfl_lite import lessons
 
-    lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
-    lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
+lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
+lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
 """
 
 from asyncfl_lite.lessons.evidence import compare, evidence, scores

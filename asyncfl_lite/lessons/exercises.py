@@ -71,6 +71,7 @@ class Checked:
         )
 
 
+AGAIN = "and run this cell again."
 _EXERCISES: dict[str, Exercise] = {}
 
 
@@ -121,12 +122,11 @@ def check(id: str, answer: Any) -> Checked:
                            f"exercises are {', '.join(known)}"))  # fmt: skip
     asked = known[id]
     if answer is ...:
-        return Checked(asked, "open", "Put your answer in the place of the dots, and run this cell again.")
+        return Checked(asked, "open", f"Put your answer in the place of the dots, {AGAIN}")
     try:
         asked.checker(answer)
     except NotImplementedError:
-        return Checked(asked, "open", "Write your answer in the place of `raise NotImplementedError`, and run this cell "
-                       "again.")  # fmt: skip
+        return Checked(asked, "open", f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}")
     except Wrong as wrong:
         return Checked(asked, "wrong", str(wrong))
     except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
