@@ -73,7 +73,9 @@ def cited(cites: dict[str, Iterable[float]]) -> tuple[set[float], list[str]]:
         if table.empty:
             continue  # not among the printed numbers that the project holds
         printed = {abs(float(value)) for name in ("value", "std") for value in table[name].dropna()}
-        settings = " ".join([*table["setting"].fillna("").astype(str), *hyperparameters(paper)["value"].fillna("").astype(str)])
+        settings = " ".join(
+            [*table["setting"].fillna("").astype(str), *hyperparameters(paper)["value"].fillna("").astype(str)]
+        )
         printed |= {abs(value) for value in numbers_in(settings)}
         wrong += [f"{value:g} is not in {source}" for value in values if abs(float(value)) not in printed]
     return given, wrong
