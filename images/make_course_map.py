@@ -5,4 +5,4 @@ from pathlib import Path
 from asyncfl_lite.explore.course_map import course_map
 
 if __name__ == "__main__":
-    Path(__file__).with_name("course_map.svg").write_text(course_map().data)
+    course_map().save(Path(__file__).with_name("course_map.svg"))

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from test_lessons import NAMES, OLD
 
-from asyncfl_lite.explore.course import COURSE, PATHS, course_contents, course_paths, hours, letters, lessons
+from asyncfl_lite.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
 from asyncfl_lite.explore.course_map import course_map
 
 ROOT = Path(__file__).parent.parent
@@ -43,7 +43,7 @@ def test_the_first_lesson_shows_it_as_it_is_now(make):
 
 
 def test_the_map_is_drawn_as_it_is_now():
-    drawn = course_map().data
+    drawn = course_map().svg
     assert shown("course_map()", "image/svg+xml").strip() == drawn.strip()
     assert (ROOT / "images/course_map.svg").read_text() == drawn, "python images/make_course_map.py"
     assert all(f">{one.title}<" in drawn and f">{one.number}<" in drawn for one in lessons())

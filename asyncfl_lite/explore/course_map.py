@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from IPython.display import SVG
-
 from asyncfl_lite.base.style import ACCENT
 from asyncfl_lite.explore.board import GREY, INK, Board, Place
 from asyncfl_lite.explore.course import COURSE, PATHS, Lesson, hours
+from asyncfl_lite.explore.diagrams import Diagram
 
 SHADES = dict(zip("HWR", (ACCENT, "#0f766e", "#6d28d9"), strict=True))
 """Colour of each path's letter."""
@@ -40,7 +39,7 @@ def _lesson(board: Board, lesson: Lesson, place: Place) -> None:
         board.text(path.letter, x, place.y + 51, size=12, bold=True, colour=SHADES[path.letter], **said)
 
 
-def course_map() -> SVG:
+def course_map() -> Diagram:
     """Return the map of the course: all lessons with their minutes, in parts, and the three paths."""
     board = Board(ACCENT, TOP + len(COURSE) * ROW + 66)
     board.text("The course", 22, 34, size=17, bold=True)
@@ -67,5 +66,8 @@ def course_map() -> SVG:
     said = "; ".join(
         f"{part.title}: " + ", ".join(f"{one.number} {one.title}" for one in part.lessons) for part in COURSE
     )
-    return SVG(board.svg("The course", f"Map of the course. {said}. The first four parts build on one another; "
-                         "judging needs the servers alone. Letters mark the lessons of three paths."))  # fmt: skip
+    alt = (
+        f"Map of the course. {said}. The first four parts build on one another; judging needs the servers alone. "
+        "Letters mark the lessons of three paths."
+    )
+    return Diagram(board.svg("The course", alt), alt, tuple(board.labels))

@@ -85,8 +85,8 @@ def fedbuff_step(answer: Any) -> None:
             [[0.4, 0.0], [0.0, 0.8]],
             [0, 3],
             0.5,
-            "an update of staleness 3 has the weight ½, and the sum is divided by the number of updates, not by the sum "
-            "of the weights",
+            "an update of staleness 3 has the weight ½, and the sum is divided by the number of updates, not by "
+            "the sum of the weights",
         ),
         ([0.0, 2.0], [[1.0, 1.0]], [8], 1.0, "a buffer of one update of staleness 8 moves the model by a third of it"),
         ([0.0], [[3.0], [0.0], [-3.0]], [0, 1, 0], 1.0, "the deltas cancel here"),
