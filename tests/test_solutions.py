@@ -24,7 +24,8 @@ LESSONS: dict[str, Lesson] = {path.stem: lesson(path) for path in sorted(NOTEBOO
 SOLUTIONS = [solution for book in LESSONS.values() for solution in book.solutions]
 SECONDS: dict[str, int] = {
     "00_start_here-7": 3,
-    "02_heterogeneity-3": 3,
+    "02_heterogeneity-7": 3,
+    "01_virtual_time-8": 3,
     "05_kuiper-3": 4,
     "09_fedadt-3": 3,
     "09_fedadt-4": 4,
