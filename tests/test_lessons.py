@@ -28,7 +28,6 @@ OLD = {
     "03_baselines",
     "04_servers_step",
     "05_kuiper",
-    "06_distillation",
     "07_fedecho",
     "08_fedecho_evidence",
     "09_fedadt",
