@@ -28,8 +28,6 @@ OLD = {
     "03_baselines",
     "04_servers_step",
     "05_kuiper",
-    "07_fedecho",
-    "08_fedecho_evidence",
     "09_fedadt",
     "10_fedrevive",
     "11_text",
