@@ -31,6 +31,8 @@ SECONDS: dict[str, int] = {
     "10_fedrevive-2": 5,
     "10_fedrevive-3": 8,
     "10_fedrevive-4": 8,
+    "08_fedecho_evidence-4": 3,
+    "08_fedecho_evidence-5": 5,
     "11_text-2": 14,
     "13_video-2": 8,
     "13_video-3": 7,
