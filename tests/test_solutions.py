@@ -23,8 +23,9 @@ NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 LESSONS: dict[str, Lesson] = {path.stem: lesson(path) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))}
 SOLUTIONS = [solution for book in LESSONS.values() for solution in book.solutions]
 SECONDS: dict[str, int] = {
-    "00_start_here-1": 3,
-    "02_heterogeneity-3": 3,
+    "00_start_here-7": 3,
+    "02_heterogeneity-7": 3,
+    "01_virtual_time-8": 3,
     "05_kuiper-3": 4,
     "09_fedadt-3": 3,
     "09_fedadt-4": 4,
