@@ -26,7 +26,6 @@ OLD = {
     "01_virtual_time",
     "02_heterogeneity",
     "03_baselines",
-    "04_servers_step",
     "05_kuiper",
     "06_distillation",
     "07_fedecho",
