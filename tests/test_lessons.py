@@ -25,7 +25,6 @@ OLD = {
     "00_start_here",
     "01_virtual_time",
     "02_heterogeneity",
-    "03_baselines",
     "05_kuiper",
     "06_distillation",
     "07_fedecho",
