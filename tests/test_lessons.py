@@ -27,7 +27,6 @@ OLD = {
     "02_heterogeneity",
     "03_baselines",
     "04_servers_step",
-    "05_kuiper",
     "06_distillation",
     "07_fedecho",
     "08_fedecho_evidence",

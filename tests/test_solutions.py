@@ -25,7 +25,7 @@ SOLUTIONS = [solution for book in LESSONS.values() for solution in book.solution
 SECONDS: dict[str, int] = {
     "00_start_here-1": 3,
     "02_heterogeneity-3": 3,
-    "05_kuiper-3": 4,
+    "05_kuiper-9": 4,
     "09_fedadt-3": 3,
     "09_fedadt-4": 4,
     "10_fedrevive-2": 5,
