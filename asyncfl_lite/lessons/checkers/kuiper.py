@@ -69,7 +69,8 @@ def burst(answer: Any) -> None:
     x, two = _tensor(1, 0), _tensor((2, 2), (4, -2))
     four = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
     for inputs, because in (
-        ((x, two, _tensor(100, 300), _tensor(0.6, 0.2), _tensor(0, 2)), "weights n (1 - acc) over their sum, s of the mean staleness"),
+        ((x, two, _tensor(100, 300), _tensor(0.6, 0.2), _tensor(0, 2)),
+         "weights n (1 - acc) over their sum, and s of the mean staleness"),
         ((x, two[:1], _tensor(50), _tensor(0.9), _tensor(0)), "one client alone has the share 1, however good it is"),
         ((x, four, _tensor(1, 2, 3, 4), _tensor(0.1, 0.9, 0.5, 1), _tensor(0, 0, 0, 40)),
          "the rate is s of the mean staleness, not the mean of s"),
