@@ -79,9 +79,9 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         ResultError: one of them is not recorded.
 
     Example:
-        >>> natural, fedbuff = (f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
+        >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
         >>> print(compare(natural, fedbuff))
-        large-dir0.1/fedecho-natural against large-dir0.1/fedbuff: 81.2 ± 1.2, 81.7 ± 0.9, -0.5 [-1.6, 0.6], 10 seeds: undecided
+        mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3, 81.6 ± 1.2, -0.3 [-1.4, 0.7], 10 seeds: undecided
     """  # noqa: E501
     for cell in (better, worse):
         scores(cell, column, tier)
