@@ -193,7 +193,7 @@
     g.fillRect(0, (CLIENTS - SLOW) * row, width, SLOW * row);
     text(g, "24 quick", 4, ((CLIENTS - SLOW) * row) / 2);
     text(g, "6 slow", 4, (CLIENTS - SLOW / 2) * row);
-    for (let time = Math.ceil(from / 10) * 10; time < from + WINDOW - 6; time += 10) {
+    for (let time = Math.ceil(from / 10) * 10; time < from + WINDOW && at(time) < width - 100; time += 10) {
       g.fillStyle = LINE;
       g.fillRect(at(time), 0, 1, height - bottom);
       text(g, time.toFixed(0), Math.max(at(time), left + 4), height - 8, SOFT, "center");
@@ -230,7 +230,7 @@
   }
   function drawAccuracy() {
     const {g, width, height} = canvas("accuracy", `Accuracy over virtual time, now ${percent(run.last.all)} with ${METHODS[run.method][0]}.`);
-    const left = 36, right = 74, bottom = 18, end = Math.max(20, run.now, ...past.map((one) => Math.min(one.curve.at(-1)[0], 1.5 * run.now + 20)));
+    const left = 36, right = 88, bottom = 18, end = Math.max(20, run.now, ...past.map((one) => Math.min(one.curve.at(-1)[0], 1.5 * run.now + 20)));
     const x = (time) => left + (time / end) * (width - left - right), y = (value) => 6 + (1 - value) * (height - bottom - 6);
     for (const value of [0, 0.25, 0.5, 0.75, 1]) {
       g.fillStyle = LINE;
@@ -246,11 +246,11 @@
       g.beginPath();
       shown.forEach(([time, value], i) => (i ? g.lineTo(x(time), y(value)) : g.moveTo(x(time), y(value))));
       g.stroke();
-      const [time, value] = shown.at(-1);
+      const [, value] = shown.at(-1);
       let place = y(value);
       while (places.some((other) => Math.abs(other - place) < 13)) place += 13;
       places.push(place);
-      text(g, `${METHODS[one.method][0]} ${short(one.step)}`, Math.min(x(time) + 4, width - right + 4), place, DATA.colours[one.method]);
+      text(g, `${METHODS[one.method][0]} ${short(one.step)}`, width - right + 6, place, DATA.colours[one.method]);
       g.globalAlpha = 1;
     };
     line({...run, step: set.step}, true);
@@ -274,6 +274,7 @@
       g.fillRect(x, 18, step * 0.64, height - bottom - 18);
       g.fillStyle = DATA.colours[run.method];
       g.fillRect(x, height - bottom - tall, step * 0.64, tall);
+      g.font = step < 34 ? "10px system-ui, sans-serif" : "12px system-ui, sans-serif";
       text(g, percent(value), x + step * 0.32, 9, SOFT, "center");
       text(g, String(digit), x + step * 0.32, height - 11, INK, "center");
       if (run.slowDigits[digit]) {
@@ -287,6 +288,7 @@
   }
   function drawStore() {
     const store = run.method === "fedecho" ? run.server.logits : null;
+    $("store").style.height = store ? "" : "40px";
     const {g, width, height} = canvas("store", store ? `Predictions of ${store.size} of ${CLIENTS} devices are stored.` : "Nothing is stored.");
     $("store-title").textContent = store ? "What FedEcho remembers" : "What the server remembers";
     $("store-note").textContent = store
