@@ -31,7 +31,6 @@ OLD = {
     "06_distillation",
     "07_fedecho",
     "08_fedecho_evidence",
-    "10_fedrevive",
     "11_text",
     "12_generation",
     "13_video",
