@@ -34,7 +34,7 @@ SECONDS: dict[str, int] = {
     "07_fedecho-4": 5,
     "07_fedecho-5": 16,
     "07_fedecho-6": 3,
-    "11_text-2": 14,
+    "11_text-6": 14,
     "13_video-2": 8,
     "13_video-3": 7,
     "13_video-4": 8,
