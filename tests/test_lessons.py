@@ -33,7 +33,6 @@ OLD = {
     "08_fedecho_evidence",
     "09_fedadt",
     "10_fedrevive",
-    "12_generation",
     "13_video",
     "14_theory",
     "15_statistics",
