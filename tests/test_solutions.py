@@ -35,9 +35,8 @@ SECONDS: dict[str, int] = {
     "07_fedecho-5": 16,
     "07_fedecho-6": 3,
     "11_text-6": 14,
-    "13_video-2": 8,
-    "13_video-3": 7,
-    "13_video-4": 8,
+    "13_video-6": 8,
+    "13_video-7": 7,
     "16_questions-2": 7,
     "16_questions-3": 7,
 }
