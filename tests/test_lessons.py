@@ -22,8 +22,6 @@ NAMES = [
     "13_video", "14_theory", "15_statistics", "16_questions",
 ]  # fmt: skip
 OLD: set[str] = {
-    "11_text",
-    "12_generation",
     "13_video",
     "14_theory",
     "15_statistics",

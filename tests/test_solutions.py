@@ -31,10 +31,9 @@ SECONDS: dict[str, int] = {
     "08_fedecho_evidence-5": 5,
     "09_fedadt-5": 4,
     "10_fedrevive-6": 6,
-    "11_text-2": 14,
-    "13_video-2": 8,
-    "13_video-3": 7,
-    "13_video-4": 8,
+    "11_text-6": 14,
+    "13_video-6": 8,
+    "13_video-7": 7,
     "16_questions-2": 7,
     "16_questions-3": 7,
 }
