@@ -36,7 +36,6 @@ OLD = {
     "11_text",
     "12_generation",
     "13_video",
-    "16_questions",
 }
 """Lessons that are not rewritten by these rules yet."""
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}

@@ -38,8 +38,6 @@ SECONDS: dict[str, int] = {
     "13_video-2": 8,
     "13_video-3": 7,
     "13_video-4": 8,
-    "16_questions-2": 7,
-    "16_questions-3": 7,
 }
 """Solutions that take more than 2 s of one core, with all that they need; they run in `make test-long`."""
 
