@@ -27,7 +27,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long lab notebooks bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long lab notebooks explorable bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -67,6 +67,9 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1
 notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
 	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR $$book || exit 1; done
+
+explorable: $(READY)  ## make docs/explore.html, the page that needs no kernel, from docs/explorable/
+	@$(BIN)/python docs/explorable/build.py
 
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
 	@$(BIN)/python benchmarks/speed.py

@@ -344,8 +344,8 @@ def test_published_numbers_are_all_there():
 def test_a_cell_whose_twin_was_not_run_yet_is_no_comparison_as_printed():
     """Else one side would be as printed and the other one tuned."""
     cells = {"a": around(0.83), "b": around(0.829), "a@printed": around(0.7)}
-    both = replace(measured(**cells), due={"a", "b"})
+    both = replace(measured(**cells), planned={"a", "b", "a@printed", "b@printed"})
     (row,) = check_claims(both, [A_ABOVE_B]).to_dict("records")
     assert row["ours"] == NO_DIFFERENCE and row["as printed"] == NOT_RUN
-    neither = replace(measured(a=cells["a"], b=cells["b"]), due={"a", "b"})
+    neither = replace(measured(a=cells["a"], b=cells["b"]), planned={"a", "b", "a@printed", "b@printed"})
     assert check_claims(neither, [A_ABOVE_B])["as printed"].tolist() == [NOT_RUN]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import asyncfl_lite.tasks.partitions.part
 import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
+from asyncfl_lite.reproduction.claims import kuiper
 from asyncfl_lite.reproduction.claims.kuiper import (
     KUIPER,
     METHODS,
@@ -114,8 +116,9 @@ def test_claims_ask_for_cells_that_exist(grid):
             self.names.add(name)
             return False
 
-    for check in CHECKS.values():
-        check(Measured(Asked(), Asked()))
+    for cells in grid.values():
+        for check in CHECKS.values():
+            check(Measured(Asked(), Asked(), planned={cell.name for cell in cells}))
     existing = {cell.name for cells in grid.values() for cell in cells}
     assert len(Asked.names) > 250
     assert Asked.names <= existing
@@ -287,3 +290,16 @@ def test_a_target_is_one_that_all_compared_runs_reach():
     finding = sooner_in_order(world(a=(50, 5), b=(40, 9)), ["kuiper/a", "kuiper/b"])
     assert finding.verdict == HOLDS
     assert "time to 34.8%" in finding.detail  # 87% of 40
+
+
+def test_a_tiers_own_cell_counts_before_another_figures_though_only_that_was_run():
+    """Fig. 16's central training is of drawn shapes at laptop scale, Fig. 3(b)'s starts of another model."""
+    shared = {"fig16/hmdb51/central": 90, **{name: value for name, value in F14.items() if "fig3b" in name}}
+    elsewhere = world(**shared)
+    own = ["kuiper/fig11/hmdb51/frames8", "kuiper/fig14b/distilled/oort"]
+    here = replace(elsewhere, planned=own)
+    for m, found in ((elsewhere, ["kuiper/fig16/hmdb51/central", "kuiper/fig3b/bias0/oort"]), (here, own)):
+        assert [kuiper.with_frames(m, "hmdb51", "8"), kuiper.distilled(m, "oort")] == found
+        assert kuiper.with_frames(m, "hmdb51", "4") == "kuiper/fig11/hmdb51/frames4"
+    assert not here.without(["kuiper/fig16/hmdb51/central"]).plans("kuiper/fig16/hmdb51/central")
+    assert here.without(["kuiper/fig16/hmdb51/central"]).plans(own[0])

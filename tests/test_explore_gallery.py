@@ -102,8 +102,8 @@ def test_the_latest_snapshot_up_to_a_version():
 def test_the_slider_goes_from_snapshot_to_snapshot(watched):
     snapshots = watched[1]
     box = explore_gallery(snapshots)
-    slider, _, picture = box.children[1].children
-    assert slider.options == tuple(one.version for one in snapshots) and box.children[0].max == len(snapshots) - 1
+    play, slider, _, picture = box.children
+    assert slider.options == tuple(one.version for one in snapshots) and play.max == len(snapshots) - 1
     assert picture.value == as_image(gallery_figure(snapshots, snapshots[-1].version))
     slider.index = 0
     assert picture.value == as_image(gallery_figure(snapshots, 6))

@@ -8,6 +8,7 @@ from asyncfl_lite.base.libraries import needs
 
 with needs("notebooks", "explorers"):
     from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.diagrams import Diagram, method_diagram
 from asyncfl_lite.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
@@ -25,6 +26,7 @@ from asyncfl_lite.explore.time_machine import Moment, explore_run, moment, momen
 __all__ = [
     "DEFAULT_LINES",
     "READY_LAWS",
+    "Diagram",
     "Moment",
     "Snapshot",
     "distillation_figure",
@@ -37,6 +39,7 @@ __all__ = [
     "explore_staleness",
     "gallery_figure",
     "jobs_that_age",
+    "method_diagram",
     "moment",
     "moment_figure",
     "partition_figure",

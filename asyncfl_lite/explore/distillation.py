@@ -26,7 +26,7 @@ from asyncfl_lite.algorithms.losses import (
     uncertainty_weight,
 )
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import Explorer, under_controls
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 
 RULES = {
@@ -242,7 +242,7 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Tensor, str]]) -> None:
     axes.grid(False, axis="x")
 
 
-def explore_distillation() -> widgets.VBox:
+def explore_distillation() -> Explorer:
     """Return :func:`distillation_figure` under controls: logits of 3 or 4 classes, label, rule, weight, temperature.
 
     A control that the chosen rule does not use is greyed out.
@@ -275,9 +275,8 @@ def explore_distillation() -> widgets.VBox:
         label.value = chosen if chosen in label.options else 0
 
     classes.observe(offer_labels, names="value")
-    columns = [[rule, classes, label, weight, version, temperature], [*teacher, times_t2], [*student, reverse]]
-    *_, message, picture = under_controls([control for column in columns for control in column], draw).children
-    return widgets.VBox([widgets.HBox([widgets.VBox(column) for column in columns]), message, picture])
+    settings = [rule, classes, label, weight, version, temperature, times_t2, reverse]
+    return under_controls([*settings, *teacher, *student], draw)
 
 
 def _logit(name: str, value: float) -> widgets.FloatSlider:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore.controls import played
+from asyncfl_lite.explore.controls import Explorer, played
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Arrival
@@ -156,7 +155,7 @@ def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> No
     axes.legend(loc="lower center", fontsize=9)
 
 
-def explore_gallery(snapshots: Sequence[Snapshot]) -> widgets.VBox:
+def explore_gallery(snapshots: Sequence[Snapshot]) -> Explorer:
     """Return :func:`gallery_figure` under a slider that goes from snapshot to snapshot, and a button that plays.
 
     Args:

@@ -23,7 +23,7 @@ from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import Explorer, under_controls
 from asyncfl_lite.explore.staleness import READY_LAWS, run_clock
 from asyncfl_lite.plots import ACCENT, NEUTRAL, shade, title, use_style
 
@@ -167,7 +167,7 @@ def _updates(law: str, concurrency: int) -> pd.DataFrame:
     return clock.updates
 
 
-def explore_schedules() -> widgets.VBox:
+def explore_schedules() -> Explorer:
     """Return :func:`schedule_figure` under controls: delay law, jobs in flight, β's and s's family and constants."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedrevive", description="delay law")
     busy = widgets.IntSlider(100, min=2, max=200, description="in flight", continuous_update=False)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import Explorer, under_controls
 from asyncfl_lite.plots import ACCENT, NEUTRAL, plot_staleness, use_style
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
@@ -169,7 +169,7 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
     axes.legend(loc="lower right")
 
 
-def explore_staleness() -> widgets.VBox:
+def explore_staleness() -> Explorer:
     """Return :func:`staleness_figure` under controls: delay law, policy, clients, concurrency, buffer, versions."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedecho_large", description="delay law")
     policy = widgets.Dropdown(options=tuple(SCHEDULING), value="before_agg", description="redispatch")

@@ -14,7 +14,6 @@ import pandas as pd
 from asyncfl_lite.base.errors import ResultError, unknown_name
 from asyncfl_lite.base.home import CLONE
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, TUNED, Measured
-from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.grid.tidy import paper_of, read_table
 
 RECORDED = CLONE / "results"
@@ -41,7 +40,7 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
     by_cell = {str(cell): rows.reset_index(drop=True) for cell, rows in runs.groupby("cell")}
     drawn = {key: rows.reset_index(drop=True) for key, rows in curves.groupby(["cell", "seed"])}
     of_cells = {cell: [drawn[cell, seed] for seed in rows["seed"]] for cell, rows in by_cell.items()}
-    return Measured(by_cell, of_cells, {cell.removesuffix(TWIN) for cell in by_cell if cell.endswith(TWIN)})
+    return Measured(by_cell, of_cells)
 
 
 def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:
@@ -80,9 +79,9 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         ResultError: one of them is not recorded.
 
     Example:
-        >>> natural, fedbuff = (f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
+        >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
         >>> print(compare(natural, fedbuff))
-        large-dir0.1/fedecho-natural against large-dir0.1/fedbuff: 81.2 ± 1.2, 81.7 ± 0.9, -0.5 [-1.6, 0.6], 10 seeds: undecided
+        mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3, 81.6 ± 1.2, -0.3 [-1.4, 0.7], 10 seeds: undecided
     """  # noqa: E501
     for cell in (better, worse):
         scores(cell, column, tier)

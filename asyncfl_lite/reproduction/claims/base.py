@@ -99,7 +99,7 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
     """
     chosen = measured.column(column)
     given = chosen.unmarked() if claim.of_constant_answers else chosen
-    watched = _Watched(given.summaries, given.curves)
+    watched = _Watched(given.summaries, given.curves, given.planned)
     finding = claim.check(watched)
     constant = sorted(cell for cell in watched.asked if chosen.is_constant(cell))
     asked = frozenset(watched.asked)

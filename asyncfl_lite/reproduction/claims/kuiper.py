@@ -9,7 +9,7 @@ runs whose times it compares reach it. Ours is 87% of the lowest accuracy of the
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -52,14 +52,15 @@ def cell(*parts: str) -> str:
     return "/".join(("kuiper", *parts))
 
 
-def with_frames(recorded: Container[str], data: str, frames: str) -> str:
-    """Return the cell of central training with so many frames per clip; what Fig. 16 has too is there.
+def own_or(m: Measured, own: str, shared: str) -> str:
+    """Return a figure's own cell if the tier has it, else the cell of another figure that it shares."""
+    return own if m.plans(own) else shared
 
-    HMDB51's of 8 frames is Fig. 11's own at laptop scale, where Fig. 16 is not on clips.
-    """
+
+def with_frames(m: Measured, data: str, frames: str) -> str:
+    """Return the cell of central training with so many frames per clip, which may be Fig. 16's."""
     own = cell("fig11", data, f"frames{frames}")
-    shared = frames == CENTRAL[data] and not (data == "hmdb51" and own in recorded)
-    return cell("fig16", data, "central") if shared else own
+    return own_or(m, own, cell("fig16", data, "central")) if frames == CENTRAL[data] else own
 
 
 Named = tuple[str, pd.Series | None]
@@ -301,7 +302,7 @@ def loss_grows_with_clients(m: Measured) -> Finding:
 
 def rises_with_frames(m: Measured) -> Finding:
     """Whether central training gains from more frames, on each data set."""
-    return all_of(rising(m, [with_frames(m.summaries, data, count) for count in FRAMES[data]]) for data in FRAMES)
+    return all_of(rising(m, [with_frames(m, data, count) for count in FRAMES[data]]) for data in FRAMES)
 
 
 def central_less_than_two_above(m: Measured) -> Finding:
@@ -331,11 +332,8 @@ def dropping_costs_at_high_bias(m: Measured) -> Finding:
 
 
 def distilled(m: Measured, method: str) -> str:
-    """Return the cell of a method's run from the distilled start: Fig. 3(b)'s, unless that has another model's data."""
-    usual, own = cell("fig3b", "bias0", method), cell("fig14b", "distilled", method)
-    sizes = [m.by_seed(name, "parameters") for name in (usual, cell("fig14b", "scratch", method))]
-    other = all(size is not None for size in sizes) and sizes[0].iloc[0] != sizes[1].iloc[0]
-    return own if other or own in m.summaries else usual
+    """Return the cell of a method's run from the distilled start, which may be Fig. 3(b)'s."""
+    return own_or(m, cell("fig14b", "distilled", method), cell("fig3b", "bias0", method))
 
 
 def start_helps(m: Measured) -> Finding:

@@ -41,12 +41,12 @@ class Measured:
         summaries: cell -> its runs' summaries, one row per seed, with their ``seed`` (without: 0, 1, …); cells that
             were not run are absent.
         curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed, in the same order.
-        due: the cells that have a twin, whether it was recorded or not.
+        planned: the cells of the tier, recorded or not; by default those that are recorded.
     """
 
     summaries: Mapping[str, pd.DataFrame]
     curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
-    due: Collection[str] = ()
+    planned: Collection[str] = ()
 
     def column(self, name: str) -> Measured:
         """Return what one column of verdicts is checked on.
@@ -60,8 +60,9 @@ class Measured:
                 {cell: of[cell] for cell in of if not cell.endswith(TWIN)} for of in (self.summaries, self.curves)
             ]
         else:
+            twins = self.twins
             chosen = [
-                {cell: of[cell] for cell in of if not cell.endswith(TWIN) and cell not in self.due}
+                {cell: of[cell] for cell in of if not cell.endswith(TWIN) and cell not in twins}
                 | {cell.removesuffix(TWIN): of[cell] for cell in of if cell.endswith(TWIN)}
                 for of in (self.summaries, self.curves)
             ]
@@ -70,7 +71,11 @@ class Measured:
     @property
     def twins(self) -> set[str]:
         """The cells of which there is a twin with the paper's own server settings."""
-        return {*self.due, *(cell.removesuffix(TWIN) for cell in self.summaries if cell.endswith(TWIN))}
+        return {cell.removesuffix(TWIN) for cell in self.planned or self.summaries if cell.endswith(TWIN)}
+
+    def plans(self, cell: str) -> bool:
+        """Return whether the tier has this cell, recorded or not."""
+        return cell in (self.planned or self.summaries)
 
     def constant_runs(self, cell: str) -> int:
         """Return how many of a cell's runs answer one class for everything; see :func:`is_constant_answer`."""
@@ -95,13 +100,14 @@ class Measured:
 
     def without(self, cells: Collection[str]) -> Measured:
         """Return the same as if these cells had not been run."""
-        return Measured(*({name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves)))
+        rest = ({name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves))
+        return Measured(*rest, self.planned)
 
     def unmarked(self) -> Measured:
         """Return the same without the number that shows which runs answer one class for everything."""
         frames = {cell: runs.drop(columns="largest_prediction_share", errors="ignore") for cell, runs in
                   self.summaries.items()}  # fmt: skip
-        return Measured(frames, self.curves)
+        return Measured(frames, self.curves, self.planned)
 
     def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
         """Return one number of a cell's summaries by seed; accuracies are fractions. None when it was not run."""

@@ -8,6 +8,7 @@ configuration with several seeds. Cells that differ in few things are written as
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,6 +73,16 @@ class PaperTier(Settings):
     settings: dict[str, Any] = {}
     ours: dict[str, str] = {}
     """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
+    looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
+    """Number of seeds, 0, 1, …, in the place of ``seeds`` -> patterns of the names of cells that have so many, since
+    with fewer their claims were undecided. Of several numbers the first counts; each pattern must match a cell."""
+
+    def seeds_of(self, name: str) -> list[int]:
+        """Return the seeds of a cell."""
+        for count, patterns in self.looks.items():
+            if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+                return list(range(count))
+        return self.seeds
 
 
 class PaperFile(Settings):
@@ -273,11 +284,14 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
                 for column in of.columns:
                     if (made := _cell(path, name, cell, tier, file.tiers[tier], column)) is not None:
                         yield replace(made, imports=own)
+    for pattern in itertools.chain(*file.tiers[tier].looks.values()):
+        if not fnmatch.filter(names, pattern):
+            raise ConfigError(f"{path}: tiers.{tier}.looks: {unknown_name('cell', pattern, names)}")
 
 
 def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
     """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
-    seeds = cell.seeds.get(tier, common.seeds)
+    seeds = cell.seeds.get(tier) or common.seeds_of(name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
     found = search is not None and tuned.has_outcomes(*search)

@@ -53,9 +53,8 @@ def hyperparameters(recorded: Recorded) -> Figure | None:
 
 def frames(recorded: Recorded) -> Figure | None:
     """Fig. 11."""
-    cells = recorded.measured.summaries
     shown = {
-        data: {"central": {float(count): with_frames(cells, data, count) for count in counts}}
+        data: {"central": {float(count): with_frames(recorded.measured, data, count) for count in counts}}
         for data, counts in FRAMES.items()
     }
     return draw_lines(recorded, shown, xlabel="frames per clip", log=True, sharey=False)
@@ -101,14 +100,10 @@ def assistants(recorded: Recorded) -> Figure | None:
 
 
 def distilled_start(recorded: Recorded) -> Figure | None:
-    """Fig. 14(b): a tier whose other runs have another model has distilled starts of its own."""
-    own = {name: cell("fig14b", "distilled", name) for name in METHODS}
-    usual = {name: distilled(recorded.measured, name) for name in METHODS}
+    """Fig. 14(b)."""
     shown = {
         "random start": {name: percent(recorded, cell("fig14b", "scratch", name)) for name in METHODS},
-        "distilled start": {
-            name: percent(recorded, own[name] if own[name] in recorded.cells else usual[name]) for name in METHODS
-        },
+        "distilled start": {name: percent(recorded, distilled(recorded.measured, name)) for name in METHODS},
     }
     return draw_bars(shown, ylabel="test accuracy, %")
 

@@ -185,9 +185,8 @@ class Page:
     def searches(self) -> None:
         """Show what was tried for methods' settings, and what was best."""
         said = (
-            "Each method on a workload with as many combinations, and what was best, which "
-            "cells of the laptop tier take. *printed*: the clients' rate beside the server's settings as its paper "
-            "prints them."
+            "Each method on a workload with as many combinations, and what was best, which cells of the smoke and "
+            "laptop tiers take. *printed*: the clients' rate beside the server's settings as its paper prints them."
         )
         table = searches()
         table["method"] = [plots.title(name) for name in table["method"]]

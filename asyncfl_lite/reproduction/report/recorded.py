@@ -17,7 +17,7 @@ from asyncfl_lite.reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_lite.reproduction.claims.findings import mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.claims.measured import ACCURACY
-from asyncfl_lite.reproduction.grid.cells import TWIN, Cell, expand_grid
+from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.runs.results import Result
 
@@ -87,7 +87,7 @@ class Recorded:
             for name, results in self.results.items()
         }
         curves = {name: [r.curve for r in results] for name, results in self.results.items()}
-        return Measured(summaries, curves, {name for name in self.cells if name + TWIN in self.cells})
+        return Measured(summaries, curves, self.cells)
 
     def in_column(self, column: str) -> Recorded:
         """Return the same with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""

@@ -1,0 +1,10 @@
+"""Writes every method's diagram into a folder: ``python -m asyncfl_lite.explore docs/pictures``."""
+
+import sys
+from pathlib import Path
+
+from asyncfl_lite.explore.diagrams import write_all
+
+if len(sys.argv) != 2:
+    sys.exit("usage: python -m asyncfl_lite.explore FOLDER")
+print(f"{len(write_all(Path(sys.argv[1])))} diagrams written to {sys.argv[1]}")
