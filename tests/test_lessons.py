@@ -23,9 +23,6 @@ NAMES = [
 ]  # fmt: skip
 OLD: set[str] = {
     "13_video",
-    "14_theory",
-    "15_statistics",
-    "16_questions",
 }
 """Lessons that are not rewritten by these rules yet."""
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}

@@ -34,8 +34,6 @@ SECONDS: dict[str, int] = {
     "11_text-6": 14,
     "13_video-6": 8,
     "13_video-7": 7,
-    "16_questions-2": 7,
-    "16_questions-3": 7,
 }
 """Solutions that take more than 2 s of one core, with all that they need; they run in `make test-long`."""
 
