@@ -82,14 +82,14 @@ def test_the_histogram_holds_every_update(law):
     left, right = figure.axes
     assert sum(bar.get_height() for bar in left.patches) == len(planned.updates) == 200
     mean = planned.updates["staleness"].mean()
-    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00; 10 jobs in flight"
+    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00;\n10 jobs in flight"
     with_waiting, arrived, predicted = (line.get_ydata() for line in right.lines)
     assert np.allclose(with_waiting, 5.0) and arrived[-1] == pytest.approx(mean) and list(predicted) == [5.0, 5.0]
 
 
 def test_laws_with_settings_and_impossible_ones():
     figure = staleness_figure("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=20)
-    assert figure.axes[0].get_title("left") == "per_client, before_agg: 3 of 3 in flight, M = 2"
+    assert figure.axes[0].get_title("left") == "per_client, before_agg:\n3 of 3 in flight, M = 2"
     with pytest.raises(ConfigError, match="buffer_size: a buffer of 8 never fills with 5 in flight"):
         staleness_figure(concurrency=5, buffer_size=8, redispatch="burst", versions=20)
     with pytest.raises(SimulationError, match="60 clients at a time were asked for"):
@@ -197,6 +197,19 @@ def test_everybody_who_reports_at_an_instant_is_named(by_hand):
     )
 
 
+def test_the_report_to_watch_is_marked(by_hand):
+    """At 5, client 2's first report, three versions late, shares its instant with client 0's."""
+
+    def marks(time):
+        axes = moment_figure(by_hand, time).axes[0]
+        dots = [line for line in axes.lines if line.get_marker() in ("*", "o")]
+        said = [text.get_text() for text in axes.texts if text.get_text().startswith("τ")]
+        return [(int(dot.get_ydata()[0]), dot.get_xdata()[0], dot.get_marker()) for dot in dots], said
+
+    assert marks(5.0) == ([(2, 5.0, "*"), (0, 5.0, "o")], ["τ = 3", "τ = 1"])
+    assert marks(3.0) == ([(0, 3.0, "*")], ["τ = 0"]) and marks(4.5) == marks(0.0) == ([], [])
+
+
 def test_a_job_has_one_colour_whatever_the_time(by_hand):
     last = drawn_bars(moment_figure(by_hand, 6.0))
     for time in np.arange(0, 6, 0.5):
@@ -233,11 +246,11 @@ def test_a_job_that_was_called_off_stays_where_it_ended():
 
 def test_the_time_machine_counts_arrivals(by_hand):
     box = explore_run(by_hand)
-    slider, _, picture = box.children[1].children
+    play, slider, _, picture = box.children
     assert slider.description == "arrivals" and slider.options == (0, 1, 3, 4, 6, 8, 10)
     assert slider.options[-1] == len(by_hand.updates)
-    assert box.children[0].max == len(slider.options) - 1 == by_hand.updates["arrived_at"].nunique()
-    assert slider.index == box.children[0].value == box.children[0].max // 2  # something is to be seen at once
+    assert play.max == len(slider.options) - 1 == by_hand.updates["arrived_at"].nunique()
+    assert slider.index == play.value == play.max // 2  # something is to be seen at once
     slider.value = 0
     assert picture.value == as_image(moment_figure(by_hand, 0.0))
     slider.value = 6

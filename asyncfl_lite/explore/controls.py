@@ -1,34 +1,141 @@
-"""Controls around a figure, in a notebook."""
+"""Controls left of a figure, in a notebook; where no kernel runs, the figure alone."""
 
 from __future__ import annotations
 
 import base64
 import html
 import io
+import math
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import ipywidgets as widgets
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+from PIL import Image
 
 from asyncfl_lite.base.errors import AsyncFLError
+
+DPI = 90
+"""Of pictures under controls."""
+Places = dict[tuple[int, ...], list[Bbox]]
+"""Number of lines of each title -> the places of a figure's axes."""
+COLUMN = "270px"
+"""Width of the column of controls."""
+SHORTEST_INTERVAL = 700
+"""Milliseconds between two pictures of one that plays, where drawing takes less."""
+
+
+class Picture(NamedTuple):
+    """A figure as it is shown.
+
+    Attributes:
+        png: the image, in base64.
+        words: its text alternative.
+    """
+
+    png: str
+    words: str
+
+    def tag(self) -> str:
+        """Return an HTML image that is never wider than its place."""
+        look = "max-width: 100%; height: auto"
+        return f'<img src="data:image/png;base64,{self.png}" alt="{html.escape(self.words)}" style="{look}">'
 
 
 def described(figure: Figure) -> str:
     """Return the titles of a figure and its axes, line by line: the text alternative of a picture that moves."""
-    titles = [axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")]
-    return "\n".join(filter(None, [figure.get_suptitle(), *titles]))
+    return "\n".join(filter(None, _titles(figure)))
+
+
+def _titles(figure: Figure) -> list[str]:
+    sides = ("left", "center", "right")
+    return [figure.get_suptitle(), *(axes.get_title(side) for axes in figure.axes for side in sides)]
+
+
+def pictured(figure: Figure, places: Places | None = None) -> Picture:
+    """Return a figure as an image with words; ``savefig`` would go through it twice.
+
+    Args:
+        figure: what is drawn.
+        places: where axes stand in figures of the same look, to lay out one of them for all: half of the time goes
+            into that, and a picture that plays does not jump. New looks are added.
+    """
+    figure.set_dpi(DPI)
+    look = tuple(line.count("\n") for line in _titles(figure))
+    if places is not None and look in places:
+        figure.set_layout_engine("none")
+        for axes, place in zip(figure.axes, places[look], strict=True):
+            axes.set_position(place)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    if places is not None:
+        places[look] = [axes.get_position(original=True) for axes in figure.axes]
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    image.save(buffer := io.BytesIO(), format="png", compress_level=3)
+    return Picture(base64.b64encode(buffer.getvalue()).decode(), described(figure))
 
 
 def as_image(figure: Figure) -> str:
     """Return a figure as an HTML image, with its titles as the text alternative."""
-    figure.savefig(buffer := io.BytesIO(), format="png", dpi=90)
-    png = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img src="data:image/png;base64,{png}" alt="{html.escape(described(figure))}">'
+    return pictured(figure).tag()
 
 
-def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure]) -> widgets.VBox:
-    """Return controls above the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
+class Explorer(widgets.GridBox):
+    """Controls in a column, with the picture that they make at its right.
+
+    Its children are the controls, a message, and the picture. A notebook keeps the picture beside the controls' own
+    type, as an image with words: a saved or exported notebook, which has no kernel to move anything, shows that.
+
+    Args:
+        controls: widgets, top to bottom; whenever the value of one changes, the picture is drawn anew.
+        draw: what makes the figure, or a picture of one.
+    """
+
+    def __init__(self, controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> None:
+        self._draw, self._shown = draw, None
+        count = len(controls)
+        for row, control in enumerate(controls, start=1):  # grid_row and grid_column are lost on their way to a page
+            control.layout.width, control.layout.grid_area = "auto", f"{row} / 1"
+        # an Image has no text alternative, and with a tooltip JupyterLab does not show it
+        self._picture = widgets.HTML(layout={"grid_area": f"1 / 2 / span {count + 1}", "min_width": "0"})
+        self._message = widgets.Label(layout={"grid_area": "1 / 2", "min_width": "0"})
+        rows = f"repeat({count}, max-content) auto"  # what a picture is higher than its controls goes below them
+        layout = {"grid_template_columns": f"{COLUMN} minmax(0, 1fr)", "grid_template_rows": rows, "grid_gap": "0 12px"}
+        for control in controls:
+            control.observe(self._redraw, names="value")
+        self._redraw()
+        super().__init__([*controls, self._message, self._picture], layout=layout)
+
+    def _redraw(self, change: Any = None) -> None:
+        try:
+            drawn = self._draw()
+        except AsyncFLError as error:
+            self._shown = None
+            self._picture.layout.display, self._message.layout.display = "none", None
+            self._message.value = str(error)
+            return
+        self._shown = drawn if isinstance(drawn, Picture) else pictured(drawn)
+        self._picture.value, self._picture.layout.display = self._shown.tag(), None
+        self._message.layout.display, self._message.value = "none", ""
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data = super()._repr_mimebundle_(**options) or {}
+        names = [control.description for control in self.children[:-2] if getattr(control, "description", "")]
+        words = self._message.value if self._shown is None else self._shown.words
+        data["text/plain"] = f"A picture under controls, which need a running kernel: {', '.join(names)}.\n{words}"
+        if self._shown is None:
+            return data, {}
+        data["image/png"] = self._shown.png
+        return data, {"image/png": {"alt": words}}
+
+
+def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> Explorer:
+    """Return controls left of the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
 
     Settings that cannot be drawn show the package's error in place of the figure.
 
@@ -36,26 +143,13 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
         controls: widgets with a ``value``, which ``draw`` reads.
         draw: what makes the figure.
     """
-    picture = widgets.HTML()  # an Image has no text alternative, and with a tooltip JupyterLab does not show it
-    message = widgets.Label()
-
-    def redraw(change: Any = None) -> None:
-        try:
-            figure = draw()
-        except AsyncFLError as error:
-            picture.layout.display, message.layout.display, message.value = "none", None, str(error)
-            return
-        picture.value, picture.layout.display = as_image(figure), None
-        message.layout.display, message.value = "none", ""
-
-    for control in controls:
-        control.observe(redraw, names="value")
-    redraw()
-    return widgets.VBox([*controls, message, picture])
+    return Explorer(controls, draw)
 
 
-def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> widgets.VBox:
-    """Return the figure that ``draw`` returns of a place, under a slider and a button that plays.
+def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> Explorer:
+    """Return the figure that ``draw`` returns of a place, beside a slider and a button that plays.
+
+    A picture that was drawn is kept. The player waits longer where drawing takes longer, so that pictures never queue.
 
     Args:
         description: what ``places`` count.
@@ -65,8 +159,18 @@ def played(description: str, places: Sequence[int], start: int, draw: Callable[[
     """
     step = widgets.SelectionSlider(
         options=list(places), index=start, description=description, continuous_update=False,
-        layout=widgets.Layout(width="500px"),
+        style={"description_width": "initial"},
     )  # fmt: skip
-    play = widgets.Play(value=start, min=0, max=len(places) - 1, interval=700)
+    play = widgets.Play(value=start, min=0, max=len(places) - 1, interval=SHORTEST_INTERVAL)
     widgets.jslink((play, "value"), (step, "index"))
-    return widgets.VBox([play, under_controls([step], lambda: draw(step.index))])
+
+    places: Places = {}
+
+    @lru_cache(maxsize=200)
+    def shown(place: int) -> Picture:
+        begun = time.perf_counter()
+        picture = pictured(draw(place), places)
+        play.interval = max(SHORTEST_INTERVAL, 100 * math.ceil(12 * (time.perf_counter() - begun)))
+        return picture
+
+    return Explorer([play, step], lambda: shown(step.index))

@@ -26,7 +26,7 @@ from asyncfl_lite.algorithms.losses import (
     uncertainty_weight,
 )
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import Explorer, under_controls
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 
 RULES = {
@@ -180,7 +180,10 @@ def distillation_figure(
         direction=direction, times_t2=times_t2,
     )  # fmt: skip
     use_style()
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.9), layout="constrained")
+    figure, grid = plt.subplot_mosaic(
+        [["left", "middle"], ["right", "right"]], figsize=(8.4, 6.0), height_ratios=(4, 3), layout="constrained"
+    )
+    left, middle, right = grid["left"], grid["middle"], grid["right"]
     temperature = 1.0 if rule == "fedecho" else temperature
     shade = colour("fedecho" if rule == "fedecho" else "fedadt")
     heading = {"fixed": "", "fedadt": f" (version {version:,})", "fedecho": ""}[rule]
@@ -242,13 +245,13 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Tensor, str]]) -> None:
     axes.grid(False, axis="x")
 
 
-def explore_distillation() -> widgets.VBox:
+def explore_distillation() -> Explorer:
     """Return :func:`distillation_figure` under controls: logits of 3 or 4 classes, label, rule, weight, temperature.
 
     A control that the chosen rule does not use is greyed out.
     """
     rule = widgets.Dropdown(options=[(heading, name) for name, heading in RULES.items()], description="rule")
-    classes = widgets.ToggleButtons(options=(3, 4), description="classes")
+    classes = widgets.Dropdown(options=(3, 4), description="classes")
     label = widgets.Dropdown(options=(0, 1, 2), description="label")
     weight = widgets.FloatSlider(0.3, min=0, max=1, step=0.05, description="weight α", continuous_update=False)
     version = widgets.IntSlider(250, min=0, max=2000, step=50, description="version", continuous_update=False)
@@ -275,9 +278,8 @@ def explore_distillation() -> widgets.VBox:
         label.value = chosen if chosen in label.options else 0
 
     classes.observe(offer_labels, names="value")
-    columns = [[rule, classes, label, weight, version, temperature], [*teacher, times_t2], [*student, reverse]]
-    *_, message, picture = under_controls([control for column in columns for control in column], draw).children
-    return widgets.VBox([widgets.HBox([widgets.VBox(column) for column in columns]), message, picture])
+    settings = [rule, classes, label, weight, version, temperature, times_t2, reverse]
+    return under_controls([*settings, *teacher, *student], draw)
 
 
 def _logit(name: str, value: float) -> widgets.FloatSlider:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from asyncfl_lite.algorithms.fedrevive import FedRevive
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore.controls import played
+from asyncfl_lite.explore.controls import Explorer, played
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Arrival
@@ -115,11 +114,11 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
         raise ConfigError(f"version: no snapshot up to version {version}; {first}")
     now = past[-1]
     use_style()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.4), width_ratios=(6, 5), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.6), width_ratios=(6, 5), layout="constrained")
     ends = [end for snapshot in snapshots for end in (snapshot.images.min(), snapshot.images.max())]
     _draw_images(now, rows, (float(min(ends)), float(max(ends))), left)
     left.set_title(f"version {now.version}: the newest of {now.pool:,} samples")
-    right.set_title(f"as asked: {now.share('teachers'):.0%} say teachers, {now.share('student'):.0%} the global model")
+    right.set_title(f"as asked: {now.share('teachers'):.0%} say teachers,\n{now.share('student'):.0%} the global model")
     _draw_shares(snapshots, now, right)
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
@@ -156,7 +155,7 @@ def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> No
     axes.legend(loc="lower center", fontsize=9)
 
 
-def explore_gallery(snapshots: Sequence[Snapshot]) -> widgets.VBox:
+def explore_gallery(snapshots: Sequence[Snapshot]) -> Explorer:
     """Return :func:`gallery_figure` under a slider that goes from snapshot to snapshot, and a button that plays.
 
     Args:

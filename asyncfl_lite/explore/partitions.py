@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.explore.controls import under_controls
+from asyncfl_lite.explore.controls import Explorer, under_controls
 from asyncfl_lite.plots import NEUTRAL, use_style
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
@@ -77,7 +77,7 @@ def _label_map(counts: np.ndarray, title: str) -> Figure:
     return figure
 
 
-def explore_partitions(task: Task) -> widgets.VBox:
+def explore_partitions(task: Task) -> Explorer:
     """Return :func:`partition_figure` under controls: law, α or bias, clients, seed.
 
     A control that the chosen law does not use is greyed out. Partitions by owner are offered where the task has owners.

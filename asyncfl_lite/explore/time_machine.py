@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import fill
 from typing import NamedTuple
 
-import ipywidgets as widgets
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from asyncfl_lite.explore.controls import played
+from asyncfl_lite.explore.controls import Explorer, played
 from asyncfl_lite.plots import (
     ACCENT,
     NEUTRAL,
@@ -81,6 +80,8 @@ def moment_figure(result: Result, time: float) -> Figure:
     A job has the colour of the staleness that its update has on arrival, as in
     :func:`~asyncfl_lite.plots.plot_gantt`, whatever the time that is shown; grey if it does not arrive within the run.
 
+    Where reports come in at this very instant, each has a dot and its staleness, the stalest a star.
+
     Args:
         result: of a run, best a short one with few clients.
         time: virtual time, in the delay law's unit.
@@ -95,12 +96,13 @@ def moment_figure(result: Result, time: float) -> Figure:
     most = max([scale.norm.vmax, *(result.summary["versions"] - result.in_flight["start_version"])])
     use_style()
     figure, grid = plt.subplot_mosaic(
-        [["jobs", "jobs"], ["behind", "accuracy"]], figsize=(9.5, 5.6), height_ratios=(3, 2), layout="constrained"
+        [["jobs", "jobs"], ["behind", "accuracy"]], figsize=(8.4, 5.6), height_ratios=(3, 2), layout="constrained"
     )
     _draw_jobs(result, time, scale, grid["jobs"])
     for job in now.training.itertuples():
-        where = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+        where = {"xytext": (9, 0), "textcoords": "offset points", "va": "center"}
         grid["jobs"].annotate(f"v{job.start_version}", (time, job.client), **where)
+    _mark_reports(now.reported[now.reported["arrived_at"] == time], grid["jobs"])
     grid["jobs"].set(title=_moment_title(now, time), ylabel="client", xlim=(0, 1.04 * end), ylim=(-0.6, many - 0.4))
     grid["behind"].barh(now.training["client"], now.training["behind"], color=NEUTRAL)
     grid["behind"].set(xlabel="versions behind", ylabel="client in flight", xlim=(0, most), ylim=(-0.6, many - 0.4))
@@ -112,6 +114,7 @@ def moment_figure(result: Result, time: float) -> Figure:
     grid["accuracy"].set(ylabel="test accuracy", xlim=(0, 1.04 * end), ylim=(0, 1))
     for name in ("jobs", "behind"):
         grid[name].yaxis.set_major_locator(MaxNLocator(integer=True))
+    grid["behind"].xaxis.set_major_locator(MaxNLocator(integer=True))
     for name in ("jobs", "accuracy"):
         grid[name].set_xlabel(time_label(result.time_unit))
     staleness_bar(scale, grid["jobs"])
@@ -134,6 +137,19 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
     axes.grid(False)
 
 
+def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
+    """Put a dot where a job ends at this instant, and a star and its staleness where the stalest of them does."""
+    if not len(reported):
+        return
+    stalest = reported["staleness"].max()
+    for row in reported.itertuples():
+        look = {"marker": "*", "markersize": 15} if row.staleness == stalest else {"marker": "o", "markersize": 7}
+        axes.plot(row.arrived_at, row.client, color=ACCENT, markeredgecolor="white", clip_on=False, zorder=5, **look)
+        where = {"xytext": (-11, 0), "textcoords": "offset points", "va": "center", "ha": "right", "zorder": 6}
+        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+        axes.annotate(f"τ = {row.staleness}", (row.arrived_at, row.client), bbox=box, fontsize=9, **where)
+
+
 def _moment_title(now: Moment, time: float) -> str:
     """Return a moment in words: where the server is, and the clients that report at this instant and at the next."""
     said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
@@ -143,10 +159,10 @@ def _moment_title(now: Moment, time: float) -> str:
     if len(now.upcoming):
         clients = ", ".join(map(str, now.upcoming["client"]))
         following = f"next: client {clients} at {now.upcoming['arrived_at'].iloc[0]:.2f}"
-    return f"{said}, accuracy {now.accuracy:.0%}\n" + fill(f"{last}; {following}", 110)
+    return f"{said}, accuracy {now.accuracy:.0%}\n" + fill(f"{last}; {following}", 100)
 
 
-def explore_run(result: Result) -> widgets.VBox:
+def explore_run(result: Result) -> Explorer:
     """Return :func:`moment_figure` under a slider that goes from arrival to arrival, and a button that plays.
 
     The slider counts arrivals; where several updates arrive at one instant, it takes them together.
