@@ -86,7 +86,7 @@ def test_a_picture_under_controls_has_its_titles_for_a_text_alternative(explorer
     title = partition_figure(a_task(), alpha=0.1, clients=9).axes[0].get_title("left")
     png, alt = re.fullmatch(r'<img src="data:image/png;base64,(.+)" alt="([^"]+)"[^>]*>', picture.value, re.S).groups()
     assert html.unescape(alt) == title
-    assert matplotlib.image.imread(io.BytesIO(base64.b64decode(png))).shape[2] == 4
+    assert matplotlib.image.imread(io.BytesIO(base64.b64decode(png))).shape[2] == 3
 
 
 def test_a_text_alternative_may_hold_quotes():

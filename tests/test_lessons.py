@@ -21,16 +21,16 @@ NAMES = [
     "06_distillation", "07_fedecho", "08_fedecho_evidence", "09_fedadt", "10_fedrevive", "11_text", "12_generation",
     "13_video", "14_theory", "15_statistics", "16_questions",
 ]  # fmt: skip
-OLD = {
-    "00_start_here",
-    "01_virtual_time",
-    "02_heterogeneity",
-    "03_baselines",
-    "04_servers_step",
+OLD: set[str] = {
     "05_kuiper",
+<<<<<<< HEAD
     "06_distillation",
     "07_fedecho",
     "08_fedecho_evidence",
+=======
+    "09_fedadt",
+    "10_fedrevive",
+>>>>>>> main
     "11_text",
     "12_generation",
     "13_video",
