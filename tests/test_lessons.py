@@ -23,14 +23,6 @@ NAMES = [
 ]  # fmt: skip
 OLD: set[str] = {
     "05_kuiper",
-<<<<<<< HEAD
-    "06_distillation",
-    "07_fedecho",
-    "08_fedecho_evidence",
-=======
-    "09_fedadt",
-    "10_fedrevive",
->>>>>>> main
     "11_text",
     "12_generation",
     "13_video",
