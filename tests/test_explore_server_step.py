@@ -51,7 +51,7 @@ def test_a_missing_column_is_named():
 def test_the_figure_takes_the_best_clients_rate_and_says_its_numbers():
     left, right = server_step_figure(curves(), 0.1).axes
     assert left.get_title("left") == "server's rate 0.1, clients' 0.3: 79.9%, swing 1.0 points"
-    assert right.get_title("left") == "digits: last five tests"
+    assert right.get_title("left") == "digits, one line per clients' rate"
     drawn = curves().query("workload == 'digits' and server_lr == 0.1 and client_lr == 0.3 and seed == 0")
     assert left.lines[0].get_ydata() == pytest.approx(100 * drawn["accuracy"].to_numpy())
     assert len(left.lines) == 2
@@ -79,6 +79,15 @@ def test_what_is_not_recorded_is_one_line(rates, more, message):
         server_step_figure(curves(), *rates, **more)
 
 
+def test_no_label_is_cut_off():
+    figure = server_step_figure(curves(), levels={"fedecho-as printed": 0.7})
+    figure.draw_without_rendering()
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        box = axis.label.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, axis.label.get_text()
+        assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1, axis.label.get_text()
+
+
 def test_controls_move_the_figure():
     table = curves()
     table = table[(table["workload"] == "digits") | (table["client_lr"] == 0.1)]
@@ -92,7 +101,7 @@ def test_controls_move_the_figure():
     assert "clients&#x27; 0.1: 59.9%" in picture.value
     controls["workload"].value = "shapes"  # which has one clients' rate only
     assert [label for label, _ in controls["clients' rate"].options] == ["best", "0.1"]
-    assert "shapes: last five tests" in picture.value and "69.9%" in picture.value
+    assert "shapes, one line" in picture.value and "69.9%" in picture.value
 
 
 def _all(widget) -> list:

@@ -22,13 +22,7 @@ NAMES = [
     "13_video", "14_theory", "15_statistics", "16_questions",
 ]  # fmt: skip
 OLD: set[str] = {
-    "05_kuiper",
-    "11_text",
-    "12_generation",
     "13_video",
-    "14_theory",
-    "15_statistics",
-    "16_questions",
 }
 """Lessons that are not rewritten by these rules yet."""
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}

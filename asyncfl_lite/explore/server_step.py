@@ -108,7 +108,8 @@ def server_step_figure(
     left.set_title(f"server's rate {server_lr:g}, clients' {client_lr:g}: {score:.1f}%, swing {zigzag:.1f} points")
     _draw_scores(own, server_lr, client_lr, colour(method), right)
     _draw_levels(levels or {}, right)
-    right.set_title(f"{workload}: last five tests")
+    right.set_title(f"{workload}, one line per clients' rate")
+    right.set_ylabel("last five tests (%)")
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
 

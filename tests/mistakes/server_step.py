@@ -20,6 +20,12 @@ MISTAKES = {
         "def late(a, tau, versions):\n    return [(1 - a) ** t for t in range(versions + 1)]",
     ],
     "04.4": [
+        "lowest_first = ['as it is', 'nobody late', 'clients alike', 'alike, nobody late']",
+        "lowest_first = ['as it is', 'clients alike', 'nobody late', 'alike, nobody late']",
+        "lowest_first = ['clients alike', 'as it is', 'alike, nobody late', 'nobody late']",
+        "lowest_first = ['as it is', 'clients alike']",
+    ],
+    "04.5": [
         "def lead(table, method, baseline, server_lr=None):\n"
         "    rows = table if server_lr is None else table[table['server_lr'] == server_lr]\n"
         "    best = rows.groupby('method')['accuracy'].max()\n    return best[method] - best[baseline]",

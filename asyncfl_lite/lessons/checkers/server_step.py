@@ -57,6 +57,29 @@ def old_news(answer: Any) -> None:
         expect_close(answer, (step, tau, versions), path, because=why)
 
 
+@exercise("04.4", "Guess the control")
+def guess_of_controls(answer: Any) -> None:
+    """Hold an order of the four conditions to what was recorded, and say what a wrong one takes for granted."""
+    right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
+    names = [str(one) for one in answer] if isinstance(answer, list | tuple) else []
+    expect(sorted(names) == sorted(right), f"Four names are asked for, each once: {'; '.join(sorted(right))}.")
+    below = {name: place for place, name in enumerate(names)}
+    expect(
+        max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),
+        f"{names[0]!r} first and {names[-1]!r} last: that takes unequal data for the cause. With nobody late unequal "
+        "clients end at 82%, with staleness both conditions end at or below 50%.",
+    )
+    expect(
+        below["clients alike"] < below["as it is"],
+        "'clients alike' above 'as it is': so one would think, but they end at 31% and unequal clients at 50%. Clients "
+        "who agree all push the same old correction.",
+    )
+    expect(
+        below["nobody late"] < below["alike, nobody late"],
+        "'nobody late' above 'alike, nobody late': where no news is old, unequal data cost 6 points.",
+    )
+
+
 def _searches(lucky: float = 0.0) -> pd.DataFrame:
     """Return a made-up search of two methods: B is steady at a short step, A at any; one lucky seed may be added."""
     level = {
@@ -71,7 +94,7 @@ def _searches(lucky: float = 0.0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "client_lr", "server_lr", "seed", "accuracy"])
 
 
-@exercise("04.4", "An equal comparison")
+@exercise("04.5", "An equal comparison")
 def equal_lead(answer: Any) -> None:
     """Hold a function to the difference of two methods' best means."""
     table, lucky = _searches(), _searches(lucky=12.0)
