@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from asyncfl_lite.models import MODELS
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "asyncfl_lite"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -176,6 +178,7 @@ def test_what_the_pages_add_is_formatted_as_the_rest(copy):
 )  # what needs TensorBoard, tests/test_callbacks.py runs without it
 def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(MODELS, "_entries", dict(MODELS._entries))  # no page's model in other tests
     names: dict = {}
     for language, code in FENCE.findall(page.read_text()):
         if language == "python":
@@ -185,6 +188,11 @@ def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
         assert (
             len(names["results"]) == 3 and len(names["jobs"].updates) == names["results"][0].summary["client_updates"]
         )
+    if page.stem == "data":
+        assert names["result"].summary["final_accuracy"] > 0.9 and names["result_of_wine"].summary["parameters"] == 139
+        assert names["said"].keys() == names["mistakes"].keys()
+        assert not any("\n" in one for one in names["said"].values())
+        assert names["said"]["a label short"] in page.read_text()
     if page.stem == "cluster":
         assert names["result"].summary["versions"] == 20
 

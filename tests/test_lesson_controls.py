@@ -1,4 +1,4 @@
-"""The controls of notebook 07 control: taken out of the lesson's cells, and held to the difference that they must make.
+"""The controls of notebook 08 control: taken out of the lesson's cells, and held to the difference that they must make.
 
 The lesson once had two controls that had silently become plain FedEcho, when the code under them changed. Both are here
 as well, in code as it was, and must be noticed.
@@ -20,7 +20,7 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.algorithms.losses import mean_teacher, uncertainty_weight
 
-LESSON = Path(__file__).parent.parent / "notebooks/07_fedecho.ipynb"
+LESSON = Path(__file__).parent.parent / "notebooks/08_fedecho_evidence.ipynb"
 UNLABELLED = 60
 SHORT = {
     "task": "digits", "algorithm": "fedecho", "delay": "fedecho_mild", "alpha": 0.1, "rounds": 40, "clients": 20,

@@ -21,23 +21,8 @@ NAMES = [
     "06_distillation", "07_fedecho", "08_fedecho_evidence", "09_fedadt", "10_fedrevive", "11_text", "12_generation",
     "13_video", "14_theory", "15_statistics", "16_questions",
 ]  # fmt: skip
-OLD = {
-    "00_start_here",
-    "01_virtual_time",
-    "02_heterogeneity",
-    "03_baselines",
-    "04_servers_step",
-    "06_distillation",
-    "07_fedecho",
-    "08_fedecho_evidence",
-    "09_fedadt",
-    "10_fedrevive",
-    "11_text",
-    "12_generation",
+OLD: set[str] = {
     "13_video",
-    "14_theory",
-    "15_statistics",
-    "16_questions",
 }
 """Lessons that are not rewritten by these rules yet."""
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}

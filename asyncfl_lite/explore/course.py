@@ -1,0 +1,183 @@
+"""The course: its lessons in order, what each takes, and three paths through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from IPython.display import Markdown
+
+
+class Lesson(NamedTuple):
+    """One lesson.
+
+    Attributes:
+        name: its notebook's, without ``.ipynb``.
+        title: a few words.
+        says: what it is about, for the table of contents.
+        reading: minutes to read and run it.
+        exercises: minutes for its exercises.
+    """
+
+    name: str
+    title: str
+    says: str
+    reading: int
+    exercises: int
+
+    @property
+    def number(self) -> str:
+        """Its two digits."""
+        return self.name[:2]
+
+
+class Part(NamedTuple):
+    """Lessons that belong together.
+
+    Attributes:
+        title: one word or two.
+        lessons: in order.
+        in_a_row: whether each needs the one before it.
+    """
+
+    title: str
+    lessons: tuple[Lesson, ...]
+    in_a_row: bool
+
+
+class Path(NamedTuple):
+    """A way through the course.
+
+    Attributes:
+        letter: which marks its lessons on the map.
+        title: for whom.
+        says: what it is good for, a sentence without its full stop.
+        numbers: of its lessons, in order.
+        with_exercises: whether its time counts exercises.
+    """
+
+    letter: str
+    title: str
+    says: str
+    numbers: tuple[str, ...]
+    with_exercises: bool
+
+    @property
+    def lessons(self) -> list[Lesson]:
+        """Its lessons, in order."""
+        by_number = {lesson.number: lesson for lesson in lessons()}
+        return [by_number[number] for number in self.numbers]
+
+    @property
+    def minutes(self) -> int:
+        """How long it takes."""
+        return sum(one.reading + self.with_exercises * one.exercises for one in self.lessons)
+
+
+COURSE = (
+    Part(
+        "The world",
+        (
+            Lesson("00_start_here", "Start here", "what asynchrony buys, and what it costs", 35, 30),
+            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 35, 35),
+            Lesson("02_heterogeneity", "Heterogeneity", "what unequal data do to training", 35, 30),
+        ),
+        True,
+    ),
+    Part(
+        "Servers",
+        (
+            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 35, 25),
+            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 30, 25),
+            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 40, 30),
+        ),
+        True,
+    ),
+    Part(
+        "Distillation",
+        (
+            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 30, 30),
+            Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 35, 30),
+            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 35, 25),
+            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 35, 30),
+            Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 40, 30),
+        ),
+        True,
+    ),
+    Part(
+        "Other data",
+        (
+            Lesson("11_text", "Text", "from words to asynchronous training", 35, 25),
+            Lesson("12_generation", "Generation", "language models that answer sums", 35, 25),
+            Lesson("13_video", "Video", "clips, and what changes with them", 35, 25),
+        ),
+        False,
+    ),
+    Part(
+        "Judging",
+        (
+            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 40, 30),
+            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 30, 30),
+            Lesson("16_questions", "Questions", "the comparison that no paper makes", 35, 25),
+        ),
+        True,
+    ),
+)
+"""Minutes are those that each lesson says of itself."""
+
+PATHS = (
+    Path("H", "an hour", "what the field is about, and which knob explains most of it", ("00", "04"), False),
+    Path(
+        "W",
+        "a week",
+        "an evening for each lesson, from the clock to FedEcho",
+        ("00", "01", "02", "03", "04", "06", "07"),
+        True,
+    ),
+    Path(
+        "R",
+        "a referee's",
+        "how to tell a gain of the method from a gain of its settings",
+        ("00", "03", "04", "08", "15", "16"),
+        True,
+    ),
+)
+
+
+def lessons() -> list[Lesson]:
+    """Return all lessons in order."""
+    return [lesson for part in COURSE for lesson in part.lessons]
+
+
+def hours(minutes: int) -> str:
+    """Return minutes as a reader plans them: as they are below two hours, else in half hours."""
+    if minutes < 120:
+        return f"{minutes} minutes"
+    whole, half = divmod(round(minutes / 30), 2)
+    return f"{whole}{'½' if half else ''} hours"
+
+
+def letters(lesson: Lesson) -> str:
+    """Return the letters of the paths that a lesson is on."""
+    return " ".join(path.letter for path in PATHS if lesson.number in path.numbers)
+
+
+def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
+    """Return the table of contents: every lesson with its minutes and its paths, linked beside the notebook."""
+    rows = ["| | lesson | about | to read | exercises | path |", "|---|---|---|--:|--:|---|"]
+    for part in parts:
+        for place, one in enumerate(part.lessons):
+            head = "" if place else f"**{part.title}**"
+            link = f"[{one.number} · {one.title}]({one.name}.ipynb)"
+            rows.append(f"| {head} | {link} | {one.says} | {one.reading} | {one.exercises} | {letters(one)} |")
+    return Markdown("\n".join(rows))
+
+
+def course_paths(paths: Sequence[Path] = PATHS) -> Markdown:
+    """Return the paths through the course, with their lessons and how long they take."""
+    rows = []
+    for path in paths:
+        links = ", ".join(f"[{one.number}]({one.name}.ipynb)" for one in path.lessons)
+        done = "with the exercises" if path.with_exercises else "of reading"
+        rows.append(f"- **{path.letter}, {path.title}** ({hours(path.minutes)} {done}): {links}; {path.says}.")
+    return Markdown("\n".join(rows))
