@@ -71,15 +71,15 @@ def test_what_cannot_be_drawn_is_said_and_leaves_no_picture():
 
 def test_controls_stand_left_and_the_picture_right():
     *controls, message, picture = explore_distillation().children
-    assert len(controls) == 16 and all(control.layout.grid_column is None for control in controls)
-    assert message.layout.grid_column == picture.layout.grid_column == "2"
-    assert picture.layout.grid_row == "1 / span 17"  # one more: a high picture must not pull its controls apart
+    assert [control.layout.grid_area for control in controls] == [f"{row} / 1" for row in range(1, 17)]
+    assert message.layout.grid_area == "1 / 2"
+    assert picture.layout.grid_area == "1 / 2 / span 17"  # one more: a high picture must not pull its controls apart
     assert "max-width: 100%" in picture.value
 
 
 @pytest.mark.parametrize("template", ["lab", "classic"])
 def test_an_exported_page_shows_the_picture(template):
-    """Two cells, executed; without saved widget states, as `make notebooks` runs them."""
+    """Two cells, executed; the states of widgets are not saved, or a page would look for a kernel in vain."""
     code = [
         "import matplotlib.pyplot as plt, ipywidgets\nfrom asyncfl_lite.explore import under_controls",
         "figure, axes = plt.subplots()\naxes.set_title('a bent line')\nplt.close(figure)\n"

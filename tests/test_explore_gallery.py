@@ -86,7 +86,7 @@ def test_images_stand_in_the_column_of_their_class(channels):
     assert np.allclose(drawn, [(0.08, 0.08, 1 / 3), (1.08, 0.08, 0), (1.08, 1.08, 2 / 3)])  # the fourth has no room
     assert [to_hex(frame.get_edgecolor()) for frame in images.patches] == [RIGHT_COLOUR, RIGHT_COLOUR, ACCENT]
     assert [line.get_ydata()[0] for line in shares.lines] == [1.0, 0.5, 0.25, 0]
-    assert shares.get_title("left") == "as asked: 100% say teachers, 50% the global model"
+    assert shares.get_title("left") == "as asked: 100% say teachers,\n50% the global model"
 
 
 def test_the_latest_snapshot_up_to_a_version():

@@ -82,14 +82,14 @@ def test_the_histogram_holds_every_update(law):
     left, right = figure.axes
     assert sum(bar.get_height() for bar in left.patches) == len(planned.updates) == 200
     mean = planned.updates["staleness"].mean()
-    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00; 10 jobs in flight"
+    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00;\n10 jobs in flight"
     with_waiting, arrived, predicted = (line.get_ydata() for line in right.lines)
     assert np.allclose(with_waiting, 5.0) and arrived[-1] == pytest.approx(mean) and list(predicted) == [5.0, 5.0]
 
 
 def test_laws_with_settings_and_impossible_ones():
     figure = staleness_figure("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=20)
-    assert figure.axes[0].get_title("left") == "per_client, before_agg: 3 of 3 in flight, M = 2"
+    assert figure.axes[0].get_title("left") == "per_client, before_agg:\n3 of 3 in flight, M = 2"
     with pytest.raises(ConfigError, match="buffer_size: a buffer of 8 never fills with 5 in flight"):
         staleness_figure(concurrency=5, buffer_size=8, redispatch="burst", versions=20)
     with pytest.raises(SimulationError, match="60 clients at a time were asked for"):

@@ -11,22 +11,37 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 from nbconvert import HTMLExporter
 
-from asyncfl_lite.explore import distillation_figure, staleness_figure
+from asyncfl_lite import Config, run
+from asyncfl_lite.explore import (
+    Snapshot,
+    distillation_figure,
+    gallery_figure,
+    moment_figure,
+    run_clock,
+    schedule_figure,
+    staleness_figure,
+)
 
 ROOT = Path(__file__).parent.parent
 EXPORTER = HTMLExporter(template_name="classic")
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 
+def shown(cell) -> list[dict]:
+    """Return what is said of a cell's images; an explorer says itself what its picture shows."""
+    outs = [out for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+    return [out.get("metadata", {}).get("image/png", {}) for out in outs]
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_figure_of_a_lesson_has_a_text_alternative_in_html(name):
     book = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4)
-    pictured = [
-        cell for cell in book.cells if any("image/png" in out.get("data", {}) for out in cell.get("outputs", []))
-    ]
-    texts = [cell.metadata.get("alt", "") for cell in pictured]
+    book.metadata.pop("widgets", None)  # without it, pages show explorers' pictures
+    pictured = [cell for cell in book.cells if shown(cell)]
+    texts = [cell.metadata.get("alt", "") or shown(cell)[0].get("alt", "") for cell in pictured]
     assert len(texts) >= 3 and all(len(text.split()) >= 8 for text in texts) and len(set(texts)) == len(texts)
     book.cells = pictured  # the rest takes seconds
     page, _ = EXPORTER.from_notebook_node(book)
@@ -35,11 +50,35 @@ def test_every_figure_of_a_lesson_has_a_text_alternative_in_html(name):
     assert len(found) == len(re.findall("<img", page)) == len(texts)
 
 
-@pytest.mark.parametrize("make", [distillation_figure, staleness_figure], ids=lambda make: make.__name__)
-def test_no_label_is_cut_off(make):
+def schedules():
+    return schedule_figure(run_clock("fedrevive", clients=100, concurrency=20, buffer_size=1, versions=200).updates)
+
+
+def gallery():
+    named = torch.arange(64) % 10
+    kept = [Snapshot(v, torch.rand(64, 1, 8, 8), named, named, named, 0.5, 16_000) for v in (100, 200)]
+    return gallery_figure(kept, 200)
+
+
+def time_machine():
+    """All of ten clients report at once, and all are named."""
+    equal = {"delay": "constant", "clients": 10, "concurrency": 10, "buffer_size": 5, "rounds": 6}
+    result = run(Config(task="digits", **equal))
+    return moment_figure(result, result.updates["arrived_at"].max())
+
+
+@pytest.mark.parametrize("make", [distillation_figure, staleness_figure, schedules, gallery, time_machine])
+def test_no_label_and_no_title_is_cut_off(make):
     figure = make()
     figure.draw_without_rendering()
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        box = axis.label.get_window_extent()
-        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, axis.label.get_text()
-        assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1, axis.label.get_text()
+    texts = [axis.label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    titles = [text for axes in figure.axes for text in axes.get_children() if text in (axes.title, axes._left_title)]
+    texts, titles = ([text for text in found if text.get_text()] for found in (texts, titles))
+    assert titles and len(texts) >= 3
+    for text in [*texts, *titles]:
+        box = text.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, text.get_text()
+        assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1, text.get_text()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in titles]
+    for place, (one, box) in enumerate(boxes):
+        assert not [other for other, another in boxes[place + 1 :] if box.overlaps(another)], one

@@ -13,6 +13,7 @@ from asyncfl_lite.explore.distillation import distillation_figure, distillation_
 from asyncfl_lite.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_lite.explore.partitions import explore_partitions, partition_figure
 from asyncfl_lite.explore.schedules import DEFAULT_LINES, explore_schedules, schedule_figure, staleness_weight
+from asyncfl_lite.explore.server_step import explore_server_step, server_step_figure, step_summary, swing
 from asyncfl_lite.explore.staleness import (
     READY_LAWS,
     explore_staleness,
@@ -36,6 +37,7 @@ __all__ = [
     "explore_partitions",
     "explore_run",
     "explore_schedules",
+    "explore_server_step",
     "explore_staleness",
     "gallery_figure",
     "jobs_that_age",
@@ -46,8 +48,11 @@ __all__ = [
     "predicted_staleness",
     "run_clock",
     "schedule_figure",
+    "server_step_figure",
     "staleness_figure",
     "staleness_weight",
+    "step_summary",
+    "swing",
     "under_controls",
     "watch_generator",
 ]

@@ -24,7 +24,7 @@ DPI = 90
 """Of pictures under controls."""
 Places = dict[tuple[int, ...], list[Bbox]]
 """Number of lines of each title -> the places of a figure's axes."""
-COLUMN = "300px"
+COLUMN = "270px"
 """Width of the column of controls."""
 SHORTEST_INTERVAL = 700
 """Milliseconds between two pictures of one that plays, where drawing takes less."""
@@ -99,12 +99,11 @@ class Explorer(widgets.GridBox):
     def __init__(self, controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> None:
         self._draw, self._shown = draw, None
         count = len(controls)
-        for control in controls:
-            control.layout.width = "auto"
-        beside = {"grid_column": "2", "min_width": "0"}
+        for row, control in enumerate(controls, start=1):  # grid_row and grid_column are lost on their way to a page
+            control.layout.width, control.layout.grid_area = "auto", f"{row} / 1"
         # an Image has no text alternative, and with a tooltip JupyterLab does not show it
-        self._picture = widgets.HTML(layout={**beside, "grid_row": f"1 / span {count + 1}"})
-        self._message = widgets.Label(layout={**beside, "grid_row": "1"})
+        self._picture = widgets.HTML(layout={"grid_area": f"1 / 2 / span {count + 1}", "min_width": "0"})
+        self._message = widgets.Label(layout={"grid_area": "1 / 2", "min_width": "0"})
         rows = f"repeat({count}, max-content) auto"  # what a picture is higher than its controls goes below them
         layout = {"grid_template_columns": f"{COLUMN} minmax(0, 1fr)", "grid_template_rows": rows, "grid_gap": "0 12px"}
         for control in controls:

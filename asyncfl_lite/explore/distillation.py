@@ -180,7 +180,10 @@ def distillation_figure(
         direction=direction, times_t2=times_t2,
     )  # fmt: skip
     use_style()
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.9), layout="constrained")
+    figure, grid = plt.subplot_mosaic(
+        [["left", "middle"], ["right", "right"]], figsize=(8.4, 6.0), height_ratios=(4, 3), layout="constrained"
+    )
+    left, middle, right = grid["left"], grid["middle"], grid["right"]
     temperature = 1.0 if rule == "fedecho" else temperature
     shade = colour("fedecho" if rule == "fedecho" else "fedadt")
     heading = {"fixed": "", "fedadt": f" (version {version:,})", "fedecho": ""}[rule]
@@ -248,7 +251,7 @@ def explore_distillation() -> Explorer:
     A control that the chosen rule does not use is greyed out.
     """
     rule = widgets.Dropdown(options=[(heading, name) for name, heading in RULES.items()], description="rule")
-    classes = widgets.ToggleButtons(options=(3, 4), description="classes")
+    classes = widgets.Dropdown(options=(3, 4), description="classes")
     label = widgets.Dropdown(options=(0, 1, 2), description="label")
     weight = widgets.FloatSlider(0.3, min=0, max=1, step=0.05, description="weight α", continuous_update=False)
     version = widgets.IntSlider(250, min=0, max=2000, step=50, description="version", continuous_update=False)

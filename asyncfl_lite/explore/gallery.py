@@ -114,11 +114,11 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
         raise ConfigError(f"version: no snapshot up to version {version}; {first}")
     now = past[-1]
     use_style()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.4), width_ratios=(6, 5), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.6), width_ratios=(6, 5), layout="constrained")
     ends = [end for snapshot in snapshots for end in (snapshot.images.min(), snapshot.images.max())]
     _draw_images(now, rows, (float(min(ends)), float(max(ends))), left)
     left.set_title(f"version {now.version}: the newest of {now.pool:,} samples")
-    right.set_title(f"as asked: {now.share('teachers'):.0%} say teachers, {now.share('student'):.0%} the global model")
+    right.set_title(f"as asked: {now.share('teachers'):.0%} say teachers,\n{now.share('student'):.0%} the global model")
     _draw_shares(snapshots, now, right)
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure

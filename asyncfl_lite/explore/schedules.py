@@ -96,7 +96,7 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
     use_style()
     figure, grid = plt.subplot_mosaic(
         [["weights", "used"], ["staleness", "version"]],
-        figsize=(10.5, 5.2), height_ratios=(3, 2), width_ratios=(5, 4), layout="constrained",
+        figsize=(8.4, 5.4), height_ratios=(3, 2), width_ratios=(5, 4), layout="constrained",
     )  # fmt: skip
     _draw_weights(tau, lines, grid["weights"], grid["used"])
     _draw_staleness(tau, grid["staleness"])
@@ -125,10 +125,10 @@ def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left:
         where = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
         right.annotate(f"{used.mean():.2f}", (np.quantile(used, 0.95), row), **where)
         labels.append(f"{title(method)}: {WEIGHT_MEANINGS[name].split(',')[0]}")
-    left.set(ylabel="weight (no unit)", ylim=(-0.03, 1.05), title="thick: where the middle 90% of updates are")
+    left.set(ylabel="weight (no unit)", ylim=(-0.03, 1.05), title="thick: the middle 90% of updates")
     right.set(
         yticks=range(len(labels)), yticklabels=labels, ylim=(len(labels) - 0.4, -0.7),
-        xlabel="weight (no unit)", xlim=(-0.03, 1.18), title="weights in use: 5% to 95%, and their mean",
+        xlabel="weight (no unit)", xlim=(-0.03, 1.18), title="in use: 5% to 95%, and mean",
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
         axes.plot(weights, color=shade("fedadt", number), linewidth=2)
         axes.annotate(f"{weights[-1]:.2f}", (last, weights[-1]), xytext=(0, 6), textcoords="offset points", ha="right")
     axes.set(xlabel="server version", ylabel="α̃, KL's share", xlim=(0, max(1, last)), ylim=(0, 1.05))
-    axes.set_title("FedADT's α̃ follows the version, not τ")
+    axes.set_title("α̃ follows the version, not τ")
 
 
 @lru_cache(maxsize=8)

@@ -145,10 +145,10 @@ def staleness_figure(
         raise ConfigError(f"buffer_size: a buffer of {buffer_size} never fills with {concurrency} in flight")
     speed = updates["client"].map(planned.clients["category"])
     use_style()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 4.2), layout="constrained")
     plot_staleness(updates, expected=predicted, by=speed if speed.any() else None, axes=left)
     left.set_ylim(top=4 * left.get_ylim()[1])  # room for the legend
-    left.set_title(f"{law}, {redispatch}: {concurrency} of {clients} in flight, M = {buffer_size}")
+    left.set_title(f"{law}, {redispatch}:\n{concurrency} of {clients} in flight, M = {buffer_size}")
     _draw_running_mean(planned, predicted, right)
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
@@ -165,7 +165,7 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
     axes.axhline(predicted, color="black", linestyle="--", label=f"predicted {predicted:.2f}")
     mean = updates["staleness"].mean()
     axes.set(xlabel="server version", ylabel="mean staleness so far", ylim=(0, max(1.3 * predicted, 1.1 * mean, 0.1)))
-    axes.set_title(f"mean {mean:.2f}, predicted {predicted:.2f}; {len(planned.in_flight)} jobs in flight")
+    axes.set_title(f"mean {mean:.2f}, predicted {predicted:.2f};\n{len(planned.in_flight)} jobs in flight")
     axes.legend(loc="lower right")
 
 

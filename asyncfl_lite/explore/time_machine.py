@@ -96,7 +96,7 @@ def moment_figure(result: Result, time: float) -> Figure:
     most = max([scale.norm.vmax, *(result.summary["versions"] - result.in_flight["start_version"])])
     use_style()
     figure, grid = plt.subplot_mosaic(
-        [["jobs", "jobs"], ["behind", "accuracy"]], figsize=(9.5, 5.6), height_ratios=(3, 2), layout="constrained"
+        [["jobs", "jobs"], ["behind", "accuracy"]], figsize=(8.4, 5.6), height_ratios=(3, 2), layout="constrained"
     )
     _draw_jobs(result, time, scale, grid["jobs"])
     for job in now.training.itertuples():
@@ -159,7 +159,7 @@ def _moment_title(now: Moment, time: float) -> str:
     if len(now.upcoming):
         clients = ", ".join(map(str, now.upcoming["client"]))
         following = f"next: client {clients} at {now.upcoming['arrived_at'].iloc[0]:.2f}"
-    return f"{said}, accuracy {now.accuracy:.0%}\n" + fill(f"{last}; {following}", 110)
+    return f"{said}, accuracy {now.accuracy:.0%}\n" + fill(f"{last}; {following}", 100)
 
 
 def explore_run(result: Result) -> Explorer:
