@@ -109,7 +109,7 @@ COURSE = (
         (
             Lesson("11_text", "Text", "from words to asynchronous training", 35, 30),
             Lesson("12_generation", "Generation", "language models that answer sums", 30, 25),
-            Lesson("13_video", "Video", "clips, and a chain of teachers", 35, 30),
+            Lesson("13_video", "Video", "clips, and what changes with them", 35, 30),
         ),
         False,
     ),
