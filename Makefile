@@ -66,7 +66,8 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1
 
 notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
 	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
-	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR $$book || exit 1; done
+	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
+	   --ExecutePreprocessor.store_widget_state=False $$book || exit 1; done
 
 explorable: $(READY)  ## make docs/explore.html, the page that needs no kernel, from docs/explorable/
 	@$(BIN)/python docs/explorable/build.py

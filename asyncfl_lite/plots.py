@@ -24,6 +24,9 @@ from asyncfl_lite.base.style import ACCENT, NEUTRAL, use_style
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
 """What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
 
+OTHERS = (NEUTRAL, "#0f766e", "#9333ea", "#b45309", "#be123c", "#1e3a8a")
+"""Of curves whose names are no methods', in their order; the first is that of the only such curve."""
+
 UNFINISHED = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
 """How a timeline draws a job that does not arrive within the run, and so has no staleness."""
 
@@ -169,10 +172,41 @@ def plot_curves(
         style = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][variant]}
         if shades:
             style["color"] = shade(method, variant)
+        if method.split("-")[0].lower() not in {*ALGORITHMS, *NO_METHODS}:
+            families = dict.fromkeys(name.split("-")[0] for name in curves if colour(name) == NEUTRAL)
+            style["color"] = OTHERS[list(families).index(method.split("-")[0]) % len(OTHERS)]
         axes.plot(grid, seeds.mean(0), label=title(method), linewidth=2, zorder=3 + number, **style)
         axes.fill_between(grid, seeds.min(0), seeds.max(0), color=style["color"], alpha=0.15, linewidth=0)
     axes.set(xlabel=labels[over], ylabel=f"test {value}", xlim=(0, None))
     axes.legend()
+    return axes
+
+
+def label_lines(axes: Axes, size: float = 9.0) -> Axes:
+    """Write each line's label at its right end, in its colour, in place of a legend; labels keep off each other.
+
+    Args:
+        axes: with lines that have labels, after its limits were set.
+        size: of the letters, in points.
+    """
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_") and len(line.get_ydata())]
+    into_axes = axes.transData + axes.transAxes.inverted()
+    ends = [into_axes.transform(line.get_xydata()[-1])[1] for line in lines]
+    gap = 1.3 * size / 72 / (axes.get_window_extent().height / axes.figure.dpi)
+    order = sorted(range(len(lines)), key=ends.__getitem__)
+    for below, above in zip(order, order[1:], strict=False):
+        ends[above] = max(ends[above], ends[below] + gap)
+    ceiling = 1.0
+    for place in reversed(order):
+        ends[place] = min(ends[place], ceiling)
+        ceiling = ends[place] - gap
+    for line, height in zip(lines, ends, strict=True):
+        axes.annotate(
+            line.get_label(), (1, height), xycoords="axes fraction", xytext=(5, 0), textcoords="offset points",
+            va="center", fontsize=size, color=line.get_color(), annotation_clip=False,
+        )  # fmt: skip
+    if axes.get_legend() is not None:
+        axes.get_legend().remove()
     return axes
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_lessons import NAMES, OLD
+from test_lessons import NAMES
 
 from asyncfl_lite.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
 from asyncfl_lite.explore.course_map import course_map
@@ -27,7 +27,7 @@ def test_every_lesson_is_in_the_course_in_order():
     assert [one.name for one in lessons()] == NAMES
 
 
-@pytest.mark.parametrize("lesson", [one for one in lessons() if one.name not in OLD], ids=lambda one: one.name)
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.name)
 def test_minutes_are_those_that_the_lesson_says(lesson):
     book = nbformat.read(ROOT / f"notebooks/{lesson.name}.ipynb", as_version=4)
     opening = "\n".join(cell.source for cell in book.cells[:3])

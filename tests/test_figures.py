@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
+import pandas as pd
 import pytest
 import torch
 from nbconvert import HTMLExporter
 
-from asyncfl_lite import Config, run
+from asyncfl_lite import Config, plots, run
+from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.explore import (
     Snapshot,
     distillation_figure,
@@ -65,6 +68,34 @@ def time_machine():
     equal = {"delay": "constant", "clients": 10, "concurrency": 10, "buffer_size": 5, "rounds": 6}
     result = run(Config(task="digits", **equal))
     return moment_figure(result, result.updates["arrived_at"].max())
+
+
+def curves(*names):
+    tables = {name: pd.DataFrame({"time": [0.0, 1.0], "accuracy": [0.1, 0.9]}) for name in names}
+    axes = plots.plot_curves(tables)
+    plt.close(axes.figure)
+    return axes
+
+
+def test_curves_that_are_no_methods_have_colours_of_their_own():
+    names = ("buffer 1", "buffer 5", "buffer 20", "fedecho")
+    shades = [line.get_color() for line in curves(*names).get_lines()]
+    assert len(set(shades)) == 4 and shades[0] == plots.NEUTRAL and shades[3] == plots.colour("fedecho")
+    assert not set(shades[:3]) & {ALGORITHMS.get(name).colour for name in ALGORITHMS}
+    assert not set(plots.OTHERS) & {ALGORITHMS.get(name).colour for name in ALGORITHMS}
+
+
+def test_labels_at_the_ends_of_lines_keep_off_each_other():
+    """Six lines end at one point; their labels stand one above the other, in their colours, without a legend."""
+    names = ("fedbuff", "fedecho", "kuiper", "fedadt", "fedasync", "fadas")
+    axes = plots.label_lines(curves(*names))
+    axes.figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert len(boxes) == 6 and all(one.y1 <= other.y0 + 0.5 for one, other in zip(boxes, boxes[1:], strict=False))
+    assert {text.get_text(): text.get_color() for text in axes.texts} == {
+        plots.title(name): plots.colour(name) for name in names
+    }
+    assert axes.get_legend() is None and max(box.x1 for box in boxes) <= axes.figure.bbox.x1
 
 
 @pytest.mark.parametrize("make", [distillation_figure, staleness_figure, schedules, gallery, time_machine])

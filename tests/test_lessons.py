@@ -21,15 +21,13 @@ NAMES = [
     "06_distillation", "07_fedecho", "08_fedecho_evidence", "09_fedadt", "10_fedrevive", "11_text", "12_generation",
     "13_video", "14_theory", "15_statistics", "16_questions",
 ]  # fmt: skip
-OLD: set[str] = set()
-"""Lessons that are not rewritten by these rules yet."""
 BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}
 MOST_WORDS, MOST_LINES, MOST_SECONDS = 150, 12, 40
 FENCED = re.compile(r"^```.*?^```", re.S | re.M)
 DISPLAYED = re.compile(r"\$\$.*?\$\$", re.S)
 CLOSING = ["What you now know", "What to distrust", "Reading"]
 
-each = pytest.mark.parametrize("name", [name for name in NAMES if name not in OLD])
+each = pytest.mark.parametrize("name", NAMES)
 
 
 def prose(name: str) -> list[str]:
@@ -41,7 +39,7 @@ def code(name: str) -> list:
 
 
 def test_the_lessons_are_those_of_the_course_in_order():
-    assert [name for name in NAMES if name in BOOKS or name not in OLD] == list(BOOKS)
+    assert list(BOOKS) == NAMES
 
 
 @each

@@ -225,3 +225,13 @@ def test_what_the_project_has_tried_means_the_same_runs_still():
         assert len(carried_out._known(path, search)) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), (
             path
         )
+
+
+def test_a_client_alone_has_the_best_rate_of_synchronous_training_without_a_servers():
+    """A lone client was once given a server's rate of 3.3, which was best for the mean of twelve, and learnt nothing."""
+    alone = expand_grid(ROOT / "experiments/laptop.yaml", only="kuiper/fig2/*")
+    assert len(alone) == 6
+    for cell in alone:
+        bias = "0" if "bias0/" in cell.name else "1"
+        chosen = tuned.chosen(f"kuiper-glyphs50-bias{bias}", "fedavg", "printed")
+        assert chosen == {"client_lr": cell.config.client_lr, "server_lr": cell.config.server_lr}

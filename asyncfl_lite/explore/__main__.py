@@ -5,6 +5,7 @@ from pathlib import Path
 
 from asyncfl_lite.explore.diagrams import write_all
 
-if len(sys.argv) != 2:
-    sys.exit("usage: python -m asyncfl_lite.explore FOLDER")
-print(f"{len(write_all(Path(sys.argv[1])))} diagrams written to {sys.argv[1]}")
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m asyncfl_lite.explore FOLDER")
+    print(f"{len(write_all(Path(sys.argv[1])))} diagrams written to {sys.argv[1]}")

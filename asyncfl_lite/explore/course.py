@@ -87,16 +87,16 @@ COURSE = (
     Part(
         "Servers",
         (
-            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 35, 25),
-            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 30, 25),
-            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 40, 30),
+            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 45, 25),
+            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 35, 45),
+            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 70, 60),
         ),
         True,
     ),
     Part(
         "Distillation",
         (
-            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 30, 30),
+            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 35, 30),
             Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 35, 30),
             Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 35, 25),
             Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 35, 30),
@@ -107,18 +107,18 @@ COURSE = (
     Part(
         "Other data",
         (
-            Lesson("11_text", "Text", "from words to asynchronous training", 35, 25),
-            Lesson("12_generation", "Generation", "language models that answer sums", 35, 25),
-            Lesson("13_video", "Video", "clips, and what changes with them", 35, 25),
+            Lesson("11_text", "Text", "from words to asynchronous training", 35, 30),
+            Lesson("12_generation", "Generation", "language models that answer sums", 30, 25),
+            Lesson("13_video", "Video", "clips, and what changes with them", 35, 30),
         ),
         False,
     ),
     Part(
         "Judging",
         (
-            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 40, 30),
-            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 30, 30),
-            Lesson("16_questions", "Questions", "the comparison that no paper makes", 35, 25),
+            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 55, 35),
+            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 35, 40),
+            Lesson("16_questions", "Questions", "the comparison that no paper makes", 35, 30),
         ),
         True,
     ),
@@ -138,7 +138,7 @@ PATHS = (
         "R",
         "a referee's",
         "how to tell a gain of the method from a gain of its settings",
-        ("00", "03", "04", "08", "15", "16"),
+        ("00", "03", "04", "07", "08", "15", "16"),
         True,
     ),
 )
