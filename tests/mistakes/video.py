@@ -7,7 +7,7 @@ MISTAKES = {
         "def middles(length, frames):\n    return [round((k + 0.5) * length / frames) for k in range(frames)]",
     ],
     "13.2": ["answer = [[1, 0], [0, 1]]", "answer = [[1, 1], [1, 1]]", "answer = [[1, 0], [1, 0]]"],
-    "13.3": ["answer = 10", "answer = 0", "answer = -5"],
+    "13.3": ["answer = 7.6", "answer = -62", "answer = 'more'"],
     "13.4": [
         "def student_loss(student, teacher, labels, a):\n"  # the norm, a sum over classes
         "    kd = ((student - teacher) ** 2).sum(-1).mean()\n"
