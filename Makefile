@@ -51,7 +51,7 @@ reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermil
 report: $(READY)  ## make the report of TIER from what is recorded in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)
 
-test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (about 8 minutes)
+test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (about 10 minutes)
 	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
 

@@ -92,9 +92,9 @@ def run(
 
     The same configuration gives the same bits on the same machine with the same builds of its libraries. Elsewhere the
     schedule, who trains when and on which version, is the same (unless it depends on weights: where updates are refused
-    or clients are chosen by their losses), but sums are rounded otherwise, and where the server's step is large the
-    system is chaotic: a difference in the seventh decimal at version 10 was five points of accuracy at version 80.
-    Accuracies reproduce as distributions over seeds.
+    or clients are chosen by their losses), but sums are rounded otherwise, and where rates are large the system is
+    chaotic: a difference in the seventh decimal at version 10 was five points of accuracy at version 80. Accuracies
+    reproduce as distributions over seeds.
 
     Args:
         config: what to run; a plain dict of settings is taken too.
