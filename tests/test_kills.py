@@ -1,4 +1,4 @@
-"""Runs that are really killed, twenty times each, end as if nothing had happened."""
+"""Runs that are really killed, a dozen times each, end as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.runs.results import TABLES
 
-KILLS = 20
+KILLS = 12
 SCRIPT = Path(__file__).with_name("killed.py")
 COMMON = {"clients": 20, "concurrency": 10, "eval_every": 20, "checkpoint_every": 1, "delay": "fedecho_large"}
 RUNS = {
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(not hasattr(os, "fork"), reas
 
 
 @pytest.mark.parametrize("algorithm", RUNS)
-def test_twenty_kills_change_nothing(algorithm, tmp_path):
+def test_a_dozen_kills_change_nothing(algorithm, tmp_path):
     config = Config(**COMMON, algorithm=algorithm, **RUNS[algorithm])
     (tmp_path / "configuration.json").write_text(json.dumps(config.as_dict()))
     arguments = [str(tmp_path / "configuration.json"), str(tmp_path / "run"), str(KILLS), "1"]
