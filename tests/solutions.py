@@ -12,6 +12,7 @@ import re
 import symtable
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,7 @@ class Lesson(NamedTuple):
     solutions: list[Solution]
 
 
+@cache
 def lesson(path: Path, until: int | None = None) -> Lesson:
     """Read a notebook, or its cells before one, without the cells of exercises, which nothing else may need."""
     statements: list[str] = []

@@ -66,9 +66,8 @@ def expect_close(
         atol: absolute tolerance.
         rtol: relative tolerance.
     """
-    given = answer if inputs is None else call(answer, *inputs)
-    what = f"Your answer {shown(given)}" if inputs is None else f"{_called(answer, inputs)} gives {shown(given)}"
-    hint = f" {because[0].upper()}{because[1:].rstrip('.')}." if because else ""
+    given, what = _given(answer, inputs)
+    hint = _hint(because)
     try:
         ours, theirs = _numbers(wanted), _numbers(given)
     except (TypeError, ValueError):
@@ -81,11 +80,21 @@ def expect_close(
 
 def expect_equal(answer: Any, inputs: Sequence[Any] | None, wanted: Any, *, because: str = "") -> None:
     """Raise :class:`Wrong` unless an answer equals what is wanted: names, sets, integers; see :func:`expect_close`."""
-    given = answer if inputs is None else call(answer, *inputs)
+    given, what = _given(answer, inputs)
     if given != wanted:
-        what = f"Your answer {shown(given)}" if inputs is None else f"{_called(answer, inputs)} gives {shown(given)}"
-        hint = f" {because[0].upper()}{because[1:].rstrip('.')}." if because else ""
-        raise Wrong(f"{what}, expected {shown(wanted)}.{hint}")
+        raise Wrong(f"{what}, expected {shown(wanted)}.{_hint(because)}")
+
+
+def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
+    """Return what an answer is, or gives on these inputs, and how to say so."""
+    if inputs is None:
+        return answer, f"Your answer {shown(answer)}"
+    given = call(answer, *inputs)
+    return given, f"{_called(answer, inputs)} gives {shown(given)}"
+
+
+def _hint(because: str) -> str:
+    return f" {because[0].upper()}{because[1:].rstrip('.')}." if because else ""
 
 
 def _numbers(value: Any) -> np.ndarray:

@@ -55,7 +55,7 @@ const Engine = (() => {
     return g;
   }
 
-  // Softmax of the rows of z, in place of a copy.
+  // Softmax of each row of z, as a new array.
   function softmax(z, classes) {
     const p = new Float64Array(z.length);
     for (let i = 0; i < z.length; i += classes) {
