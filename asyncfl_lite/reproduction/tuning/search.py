@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +81,21 @@ def _completed(search: Search, grid: Grid, known: dict[Name, Row], so_far: Path)
     for begin in range(0, len(missing), AT_ONCE):
         part = missing[begin : begin + AT_ONCE]
         results = _results([search.config(*place) for _, place in part])
-        known |= {name: _row(*place, result) for (name, place), result in zip(part, results, strict=True)}
-        _write(so_far, list(known.values()))
+        for (name, place), result in zip(part, results, strict=True):
+            known[name] = _row(*place, result)
+            _write(so_far, list(known.values()))
     return [known[name] for name in wanted]
 
 
-def _results(configs: Sequence[Config]) -> list[Result]:
-    """Run configurations: small models' in lockstep, large ones' one after another."""
+def _results(configs: Sequence[Config]) -> Iterator[Result]:
+    """Run configurations and yield what comes out: small models' in lockstep, large ones' one after another."""
     first = Run(configs[0])
     if first.trainer.cohort:
-        return finish_together([first, *map(Run, configs[1:])])
-    return [*finish_together([first]), *(finish_together([Run(config)])[0] for config in configs[1:])]
+        yield from finish_together([first, *map(Run, configs[1:])])
+        return
+    yield from finish_together([first])
+    for config in configs[1:]:
+        yield from finish_together([Run(config)])
 
 
 def _row(point: dict[str, Any], seed: int, result: Result) -> Row:

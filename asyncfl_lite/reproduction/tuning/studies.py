@@ -44,6 +44,8 @@ class StudyEntry(Settings):
     about: str
     settings: dict[str, Any]
     methods: dict[str, TriedMethod] = Field(min_length=1)
+    seeds: Seeds | None = None
+    """In the place of the file's, where a run takes minutes."""
 
 
 class StudyFile(Settings):
@@ -108,7 +110,11 @@ def read_searches(path: str | Path, only: str = "*") -> list[Search]:
     path = Path(path)
     file = read_yaml(path, StudyFile)
     try:
-        searches = [search for name, entry in file.studies.items() for search in _searches(name, entry, file.seeds)]
+        searches = [
+            search
+            for name, entry in file.studies.items()
+            for search in _searches(name, entry, entry.seeds or file.seeds)
+        ]
         _check_knobs(searches)
         for search in searches:
             search.config(points_of(search.grid)[0], search.seeds[0])
