@@ -96,7 +96,7 @@ COURSE = (
     Part(
         "Distillation",
         (
-            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 35, 30),
+            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 40, 25),
             Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 35, 30),
             Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 35, 25),
             Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 35, 30),

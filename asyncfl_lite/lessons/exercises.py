@@ -14,6 +14,7 @@ from __future__ import annotations
 import html
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,13 +66,15 @@ class Checked:
     def _repr_html_(self) -> str:
         mark, colour = {"right": ("✓", "#2e7d32"), "wrong": ("✗", "#b23b00"), "open": ("…", "#667")}[self.state]
         head = f"{mark} Exercise {self.exercise.id}, {html.escape(self.exercise.title)}: {self.state}."
+        message = CODE.sub(r"<code>\1</code>", html.escape(self.message))
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 2px 10px; white-space: pre-wrap">'
-            f"<b>{head}</b> {html.escape(self.message)}</div>"
+            f"<b>{head}</b> {message}</div>"
         )
 
 
 AGAIN = "and run this cell again."
+CODE = re.compile(r"`([^`]*)`")
 _EXERCISES: dict[str, Exercise] = {}
 
 

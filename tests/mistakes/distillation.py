@@ -8,5 +8,5 @@ MISTAKES = {
     ],
     "06.2": ["answer = 3", "answer = 1 / 9", "answer = 27"],
     "06.3": ["def overrules(n):\n    return 2.0", "def overrules(n):\n    return 2.0 * (n + 1)"],
-    "06.4": ["answer = (60, 90)", "answer = (0, 30)", "answer = 50"],
+    "06.4": ["answer = (60, 90)", "answer = (0, 30)", "answer = (0, 0.9)", "answer = 50"],
 }

@@ -20,8 +20,8 @@ def pull(answer: Any) -> None:
     """Compare with automatic differentiation, from T = 1 to a student that agrees already."""
     cases = [
         (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities less the teacher's"),
-        (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes are at T, and the chain rule adds a factor 1 / T"),
-        (_logits(3, -2), _logits(0, 0), 0.5, "T below 1 makes both sharper, and 1 / T makes the step larger"),
+        (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes are at T, and z stands inside z / T"),
+        (_logits(3, -2), _logits(0, 0), 0.5, "T below 1 makes both sharper, and the gradient in z larger"),
         (_logits(1, 2, 3, 4), _logits(6, 7, 8, 9), 2.0, "logits that differ by a constant are the same probabilities"),
     ]
     for z, v, temperature, because in cases:
@@ -47,7 +47,7 @@ def shrinks(answer: Any) -> None:
 def overrules(answer: Any) -> None:
     """Ask for one client, for nine, and for the 49 others of FedEcho's experiments."""
     for others in (1, 9, 49):
-        because = f"class 0 has z / {others + 1} on average and class 1 has {2 * others} / {others + 1}"
+        because = f"softmax keeps the order of logits, and each mean is over all {others + 1} clients"
         expect_close(answer, (others,), 2.0 * others, because=because)
 
 
@@ -59,6 +59,7 @@ def stale(answer: Any) -> None:
     except (TypeError, ValueError):
         raise Wrong("Two numbers are asked for, in percent: (added, taught).") from None
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
+    expect(max(added, taught) > 1, "Both are percentages: 50 is half of the images, 0.5 nearly none.")
     expect(
         added <= 20,
         f"Added: {added:g}% is too much. The displacement led from the common start to the client; 300 steps further "
