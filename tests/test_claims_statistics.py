@@ -62,6 +62,7 @@ def test_the_looks_spend_five_percent():
         (0.06, 0.03, 0.07, UNDECIDED),  # above 0, but the margin lies within
         (0.0, 0.008, 0.07, NO_DIFFERENCE),
         (0.0, 0.05, 0.0, UNDECIDED),
+        (0.0, 0.05, 0.07, SMALLER),  # neither more than 0 nor level, but surely not what was claimed
         (-0.03, 0.01, 0.0, REVERSED),
         (-0.03, 0.01, 0.07, REVERSED),
         (-0.004, 0.003, 0.0, REVERSED),  # small, but its sign is sure
@@ -78,6 +79,8 @@ def test_the_verdict_is_read_off_the_interval():
     assert judge(0.01, 0.02, True) == HOLDS and judge(0.0, 0.02, False) == UNDECIDED
     assert judge(0.01, 0.02, True, 0.05) == SMALLER and judge(-0.01, 0.005, True) == NO_DIFFERENCE
     assert judge(-math.inf, -0.01, False) == REVERSED and judge(0.01, math.inf, False, 0.05) == UNDECIDED
+    assert judge(-0.02, 0.04, False, 0.05) == SMALLER and judge(-0.02, 0.04, False, 0.03) == UNDECIDED
+    assert judge(-0.02, 0.04, False, -0.01) == UNDECIDED
 
 
 def test_odd_input_decides_nothing_by_accident():

@@ -55,6 +55,9 @@ MISTAKES = {
         VERDICT.format(lines='    if equal:\n        return "no difference"\n    if low > margin:\n        return "holds"\n'
                              '    if high < 0:\n        return "reversed"\n    if 0 < low and high < margin:\n'
                              '        return "smaller than claimed"'),
+        VERDICT.format(lines='    if low > margin:\n        return "holds"\n    if high < 0:\n        return "reversed"\n'
+                             '    if low > 0 and high < margin:\n        return "smaller than claimed"\n'
+                             '    if equal:\n        return "no difference"'),
     ],
     "15.5": [
         HOLM.format(adjusted="p[order] * len(p)", back="[np.argsort(order)]"),  # Bonferroni

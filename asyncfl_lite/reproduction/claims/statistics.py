@@ -6,8 +6,9 @@ level (1 %, 1.5 %, 2.5 %, in all 5 %), so its interval is wider than 95 %, and a
 that 5 % is the bar at every look.
 
 **Verdict** of a difference against a margin m (0, or the printed gain) from its t interval: ``holds`` (lower end above
-m), ``smaller than claimed`` (between 0 and m), ``reversed`` (upper end below 0), else ``no difference`` (two one-sided
-tests put it within ±1 point, Schuirmann 1987), else ``undecided``. Wilcoxon's signed-rank test stands beside it.
+m), ``reversed`` (upper end below 0), ``no difference`` (0 lies within, and two one-sided tests put it within ±1 point,
+Schuirmann 1987), ``smaller than claimed`` (upper end below m: whether anything is left is the lower end's matter), else
+``undecided``. Wilcoxon's signed-rank test stands beside it.
 
 **Several comparisons.** A claim holds where all its parts do, which needs no correction; that one part refutes it is
 corrected by Holm (1979) over the parts. Over the claims of a family Benjamini and Hochberg (1995).
@@ -142,9 +143,9 @@ def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
         return HOLDS
     if high < min(0.0, margin):
         return REVERSED
-    if low > 0 and high < margin:
-        return SMALLER
-    return NO_DIFFERENCE if equal and margin >= 0 else UNDECIDED
+    if equal and margin >= 0 >= low:
+        return NO_DIFFERENCE
+    return SMALLER if high < margin else UNDECIDED
 
 
 def interval(differences: np.ndarray, level: float) -> tuple[float, float]:
