@@ -1,0 +1,77 @@
+"""Write the numbers of README.md, docs/findings.md and docs/results.md anew from what is recorded.
+
+``python tests/refresh.py`` after a record has changed; then read what the sentences around the tables say. It changes
+differences with their intervals in rows that name their cells, README's copy of the first table, FedEcho's table and the
+counts of verdicts; the tests hold all of them to the records.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import test_findings as findings
+import test_readme as readme
+
+from asyncfl_lite.reproduction.report import Recorded
+
+ROOT = Path(__file__).parent.parent
+
+
+def row_of(line: str) -> str:
+    """Return a line of a table whose last column names one or two cells, with today's numbers; others as they are."""
+    parts = [part.strip() for part in line.strip("|").split("|")]
+    cells = re.findall(r"`([a-z]+/[^`]+)`", parts[-1])
+    if not line.startswith("|") or not cells:
+        return line
+    if len(cells) == 1:
+        parts[-2] = findings.difference(cells[0], f"{cells[0]}@printed")
+    else:
+        left, right = cells
+        parts[2:4] = findings.difference(f"{left}@printed", f"{right}@printed"), findings.difference(left, right)
+    return "| " + " | ".join(parts) + " |"
+
+
+def refreshed_findings(text: str) -> str:
+    """Return docs/findings.md with today's differences."""
+    return "\n".join(map(row_of, text.splitlines())) + "\n"
+
+
+def refreshed_readme(text: str, leads: list[list[str]]) -> str:
+    """Return README.md with the leads of docs/findings.md."""
+    for row in leads:
+        text = re.sub(rf"^\| {re.escape(row[0])} \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
+    return text
+
+
+def refreshed_results(text: str) -> str:
+    """Return docs/results.md with FedEcho's accuracies and the counts of verdicts."""
+    smoke, laptop = (
+        readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "laptop")
+    )
+    for title, paper, *_ in readme.rows_below("## FedEcho against FedBuff", text):
+        name = readme.SETS.get(title.split(" (")[0])
+        cell = f"fedecho-{name}" if name else title.lower()
+        row = f"| {title} | {paper} | {smoke[cell]} | {laptop[f'{cell}@printed']} | {laptop[cell]} |"
+        text = re.sub(rf"^\| {re.escape(title)} \| {re.escape(paper)} \|.*$", row, text, flags=re.M)
+    for tier in ("smoke", "laptop"):
+        found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
+        for paper, of, claims, *_ in readme.rows_below("## Claims, paper by paper", text):
+            if of == tier:
+                counts = " | ".join(map(str, found.verdicts(paper.lower())))
+                text = re.sub(
+                    rf"^\| {paper} \| {tier} \|.*$", f"| {paper} | {tier} | {claims} | {counts} |", text, flags=re.M
+                )
+    return text
+
+
+def main() -> None:
+    """Write the three pages."""
+    for name, change in (("docs/findings.md", refreshed_findings), ("docs/results.md", refreshed_results)):
+        (ROOT / name).write_text(change((ROOT / name).read_text()))
+    leads = findings.tables((ROOT / "docs/findings.md").read_text())[0]
+    (ROOT / "README.md").write_text(refreshed_readme((ROOT / "README.md").read_text(), leads))
+
+
+if __name__ == "__main__":
+    main()
