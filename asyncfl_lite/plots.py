@@ -266,6 +266,7 @@ def plot_staleness(
     *,
     expected: float | None = None,
     by: pd.Series | None = None,
+    width: int | None = None,
     axes: Axes | None = None,
 ) -> Axes:
     """Draw how stale the arrivals were, with their mean and, where known, the mean that theory expects.
@@ -274,12 +275,13 @@ def plot_staleness(
         updates: a result's table of updates.
         expected: the mean that theory expects.
         by: a group for each row of ``updates``, such as its client's speed; each gets a colour.
+        width: versions in a bar; without it, as many as make at most 61 bars. Give it to compare figures.
         axes: where to draw.
     """
     axes = _axes(axes)
     staleness = updates["staleness"]
     most = int(staleness.max()) if len(staleness) else 0
-    width = most // 61 + 1  # whole versions, so that every bar counts as many of them
+    width = width or most // 61 + 1  # whole versions, so that every bar counts as many of them
     bins = np.arange(0, most + width + 1, width) - 0.5
     if by is None:
         axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
@@ -287,9 +289,10 @@ def plot_staleness(
         groups = staleness.groupby(by).mean().sort_values().index
         for group, shade in zip(groups, sns.color_palette("viridis_r", len(groups)), strict=True):
             axes.hist(staleness[by == group], bins=bins, color=shade, alpha=0.85, label=str(group))
-    axes.axvline(staleness.mean(), color=ACCENT, linewidth=2, label=f"mean {staleness.mean():.1f}")
+    behind = 0.9  # the bars, which the lines would cover
+    axes.axvline(staleness.mean(), color=ACCENT, linewidth=2, zorder=behind, label=f"mean {staleness.mean():.1f}")
     if expected is not None:
-        axes.axvline(expected, color="black", linestyle="--", label=f"identity {expected:.1f}")
+        axes.axvline(expected, color="black", linestyle="--", zorder=behind, label=f"predicted {expected:.1f}")
     axes.set(xlabel="staleness on arrival (versions)", ylabel="updates", yscale="log")
     axes.legend()
     return axes

@@ -21,6 +21,7 @@ from asyncfl_lite.explore import (
     moment,
     moment_figure,
     predicted_staleness,
+    report_rates,
     run_clock,
     staleness_figure,
 )
@@ -75,6 +76,24 @@ def test_no_prediction_for_a_policy_that_is_not_known():
         predicted_staleness("later", 5, 1)
 
 
+def test_reports_of_the_long_run_are_forecast():
+    durations = np.linspace(1, 20, 400) ** 2 / 20  # from 0.05 to 20; many clients, so they are nearly independent
+    rates = report_rates(durations, 150)
+    assert (rates * durations).sum() == pytest.approx(150)
+    assert np.ptp(1 / rates - durations) < 1e-6  # all are idle for 1 / ν
+    setting = {"durations": durations.tolist(), "clients": 400, "concurrency": 150, "buffer_size": 5}
+    planned = run_clock("per_client", **setting, versions=None, horizon=500)
+    settled = planned.updates.query("arrived_at > 100")["client"]
+    counted = np.bincount(settled, minlength=400) / 400
+    assert counted.reshape(4, 100).sum(1) == pytest.approx(rates.reshape(4, 100).sum(1), rel=0.03)
+
+
+@pytest.mark.parametrize("in_flight", [0, 3, 4])
+def test_no_rates_where_nobody_or_everybody_is_in_flight(in_flight):
+    with pytest.raises(ConfigError, match="in_flight: must be above 0 and below the number of clients, 3"):
+        report_rates(np.ones(3), in_flight)
+
+
 @pytest.mark.parametrize("law", READY_LAWS)
 def test_the_histogram_holds_every_update(law):
     planned = run_clock(law, clients=20, concurrency=10, buffer_size=2, versions=100)
@@ -82,14 +101,14 @@ def test_the_histogram_holds_every_update(law):
     left, right = figure.axes
     assert sum(bar.get_height() for bar in left.patches) == len(planned.updates) == 200
     mean = planned.updates["staleness"].mean()
-    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00;\n10 jobs in flight"
+    assert right.get_title("left") == f"mean {mean:.2f}, predicted 5.00;\n10 jobs in flight at the end"
     with_waiting, arrived, predicted = (line.get_ydata() for line in right.lines)
     assert np.allclose(with_waiting, 5.0) and arrived[-1] == pytest.approx(mean) and list(predicted) == [5.0, 5.0]
 
 
 def test_laws_with_settings_and_impossible_ones():
     figure = staleness_figure("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=20)
-    assert figure.axes[0].get_title("left") == "per_client, before_agg:\n3 of 3 in flight, M = 2"
+    assert figure.axes[0].get_title("left") == "per_client, before_agg:\nconcurrency 3 of 3, M = 2"
     with pytest.raises(ConfigError, match="buffer_size: a buffer of 8 never fills with 5 in flight"):
         staleness_figure(concurrency=5, buffer_size=8, redispatch="burst", versions=20)
     with pytest.raises(SimulationError, match="60 clients at a time were asked for"):

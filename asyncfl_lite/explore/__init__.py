@@ -19,6 +19,7 @@ from asyncfl_lite.explore.staleness import (
     explore_staleness,
     jobs_that_age,
     predicted_staleness,
+    report_rates,
     run_clock,
     staleness_figure,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "moment_figure",
     "partition_figure",
     "predicted_staleness",
+    "report_rates",
     "run_clock",
     "schedule_figure",
     "server_step_figure",

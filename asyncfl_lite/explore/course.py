@@ -79,7 +79,7 @@ COURSE = (
         "The world",
         (
             Lesson("00_start_here", "Start here", "what asynchrony buys, and what it costs", 35, 30),
-            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 35, 35),
+            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 45, 40),
             Lesson("02_heterogeneity", "Heterogeneity", "what unequal data do to training", 35, 30),
         ),
         True,

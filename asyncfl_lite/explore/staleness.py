@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.optimize import brentq
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
@@ -99,6 +100,36 @@ def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> 
     raise ConfigError(f"redispatch: no prediction for {redispatch!r}; allowed: {allowed}")
 
 
+def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
+    """Return how often each client reports where every arrival starts one job, for a client drawn evenly from the idle.
+
+    Each idle client is called at one rate ν. Client i then trains for d_i, is idle for 1 / ν, and so reports
+    ν / (1 + ν d_i) times per unit and holds the share ν d_i / (1 + ν d_i) of a slot. The shares add up to A, which
+    fixes ν. Clients are taken as independent, which fails where few of them are in flight.
+
+    Args:
+        durations: mean durations d, ``(N,)``, above 0.
+        in_flight: jobs in flight A, below N.
+
+    Returns:
+        Reports per unit of time, ``(N,)`` float64.
+
+    Raises:
+        ConfigError: unless A is above 0 and below N.
+
+    >>> report_rates(np.array([1.0, 1.0, 8.0]), 2).round(3).tolist()
+    [0.547, 0.547, 0.113]
+    """
+    if not 0 < in_flight < len(durations):
+        raise ConfigError(f"in_flight: must be above 0 and below the number of clients, {len(durations)}")
+
+    def too_many(rate: float) -> float:
+        return float((rate * durations / (1 + rate * durations)).sum() - in_flight)
+
+    rate = brentq(too_many, 1e-9, 1e9)
+    return rate / (1 + rate * durations)
+
+
 def jobs_that_age(planned: Schedule) -> np.ndarray:
     """Return how many jobs each version made one version older, ``(T,)`` int64.
 
@@ -148,7 +179,7 @@ def staleness_figure(
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 4.2), layout="constrained")
     plot_staleness(updates, expected=predicted, by=speed if speed.any() else None, axes=left)
     left.set_ylim(top=4 * left.get_ylim()[1])  # room for the legend
-    left.set_title(f"{law}, {redispatch}:\n{concurrency} of {clients} in flight, M = {buffer_size}")
+    left.set_title(f"{law}, {redispatch}:\nconcurrency {concurrency} of {clients}, M = {buffer_size}")
     _draw_running_mean(planned, predicted, right)
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
@@ -165,7 +196,7 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
     axes.axhline(predicted, color="black", linestyle="--", label=f"predicted {predicted:.2f}")
     mean = updates["staleness"].mean()
     axes.set(xlabel="server version", ylabel="mean staleness so far", ylim=(0, max(1.3 * predicted, 1.1 * mean, 0.1)))
-    axes.set_title(f"mean {mean:.2f}, predicted {predicted:.2f};\n{len(planned.in_flight)} jobs in flight")
+    axes.set_title(f"mean {mean:.2f}, predicted {predicted:.2f};\n{len(planned.in_flight)} jobs in flight at the end")
     axes.legend(loc="lower right")
 
 

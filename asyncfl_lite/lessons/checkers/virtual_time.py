@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asyncfl_lite.explore import predicted_staleness, run_clock
+from asyncfl_lite.explore import predicted_staleness, report_rates, run_clock
 from asyncfl_lite.lessons.exercises import Wrong, exercise
 from asyncfl_lite.lessons.expectations import call, expect, expect_close, shown
 
@@ -30,18 +30,24 @@ def my_clock(answer: Any) -> None:
 
 def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None:
     names = ("time", "client", "staleness")
+    heard = set()
     for number, (mine, theirs) in enumerate(zip(given, wanted, strict=False), start=1):
         expect(len(mine) == 3, f"{called}: an arrival is (time, client, staleness), yours is {shown(mine)}.")
         for name, one, other in zip(names, mine, theirs, strict=True):
             if not np.isclose(float(one), float(other)):
-                raise Wrong(
-                    f"{called}: arrival {number} has {name} {one:g}, expected {other:g}. "
-                    + {
-                        "time": "The next job begins when its client reports.",
-                        "client": "The earliest job is next; on a tie, the one with the smaller number.",
-                        "staleness": "Is the version sent the one from before the report, or from after it?",
-                    }[name]
-                )
+                hints = {
+                    "time": "The next job begins when its client reports.",
+                    "client": "The earliest job is next; on a tie, the one with the smaller number.",
+                    "staleness": "Which version was this client sent when it last reported: the one from before that "
+                    "report, or from after it? Staleness counts the versions since.",
+                }
+                if name == "staleness" and theirs[1] not in heard:
+                    hints[name] = (
+                        "This client was sent version 0 and reports for the first time. How many versions were there "
+                        "before this report came? A version that the report itself completes does not count."
+                    )
+                raise Wrong(f"{called}: arrival {number} has {name} {one:g}, expected {other:g}. {hints[name]}")
+        heard.add(theirs[1])
     expect(
         len(given) == len(wanted),
         f"{called} gives {len(given)} arrivals, expected {len(wanted)}: stop when the last version is made.",
@@ -53,56 +59,56 @@ def four_papers(answer: Any) -> None:
     """Four numbers, the mean staleness of FedEcho, FedRevive, KUIPER and FedAvg."""
     expect(isinstance(answer, tuple | list) and len(answer) == 4, "Four numbers are asked for.")
     cases = (
-        ("FedEcho", ("before_agg", 25, 5), "25 jobs age with each version, 5 updates share that"),
-        ("FedRevive", ("after_agg", 100, 1), "the reporter's slot is still empty when the version is made"),
+        ("FedEcho", ("before_agg", 25, 5), "25 jobs age with each version, 5 updates share that."),
+        ("FedRevive", ("after_agg", 100, 1), "the reporter's slot is still empty when the version is made."),
         ("KUIPER", ("burst", 12, 4), "the four who reported wait while the version is made; who still trains?"),
-        ("FedAvg", ("rounds", 25, 25), "when the version of a round is made, nobody trains"),
+        ("FedAvg", ("rounds", 25, 25), "when the version of a round is made, nobody trains."),
     )
     for given, (name, setting, why) in zip(answer, cases, strict=True):
         wanted = predicted_staleness(*setting)
-        expect(np.isclose(float(given), wanted), f"{name}: you say {float(given):g}. Think again: {why}.")
+        expect(np.isclose(float(given), wanted), f"{name}: you say {float(given):g}. Think again: {why}")
 
 
 @exercise("01.3", "Who reports how often")
 def reports(answer: Any) -> None:
     """A function of mean durations and jobs in flight; the slots that it implies must add up."""
     cases = (
-        (np.array([1.0] * 6 + [8.0] * 2), 3, "the shares of a slot must add up to 3"),
+        (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
         (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),
         (np.array([1.0, 1.0, 1.0, 100.0]), 2, "a client that is 100 times slower is hardly ever idle"),
         (np.array([0.5, 4.0]), 1, "two clients share one slot, so each cycle of the two takes as long as both jobs"),
     )
     for durations, in_flight, why in cases:
-        expect_close(answer, (durations, in_flight), _rates(durations, in_flight), because=why)
-
-
-def _rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
-    low, high = 1e-9, 1e9
-    for _ in range(200):  # by halves: the shares grow with the rate
-        rate = (low * high) ** 0.5
-        enough = (rate * durations / (1 + rate * durations)).sum() > in_flight
-        low, high = (low, rate) if enough else (rate, high)
-    return rate / (1 + rate * durations)
+        wanted = report_rates(durations, in_flight)
+        given = call(answer, durations, in_flight)
+        expect(
+            np.shape(given) != wanted.shape or not np.allclose(given, wanted * durations),
+            f"reports({shown(durations)}, {in_flight}) gives {shown(given)}. Those are the shares of a slot, and they "
+            f"add up to {in_flight}, as they must; asked are reports per unit of time.",
+        )
+        expect_close(answer, (durations, in_flight), wanted, because=why)
 
 
 @exercise("01.4", "Two remedies")
 def two_remedies(answer: Any) -> None:
     """Two names, which remedy makes fresher and which gets stragglers heard more."""
     expect(
-        isinstance(answer, tuple | list) and len(answer) == 2 and set(answer) <= {"faster", "fewer"},
+        isinstance(answer, tuple | list) and len(answer) == 2 and all(one in ("faster", "fewer") for one in answer),
         'Two names are asked for, each "faster" or "fewer".',
     )
     fresher, heard = answer
-    expect(
-        fresher == "fewer",
-        "Fresher: a straggler that is twice as fast halves its staleness, from 126 to 64 versions. But with 12 in "
-        "flight the mean staleness of all falls to 12 / 5, and the stragglers' to 46.",
-    )
-    expect(
-        heard == "fewer",
-        "Heard: twice as fast gives them 1.44% of the updates, up from 0.76%. With 12 in flight many more fast clients "
-        "are idle, and a straggler that reports is called again as readily as they: 1.87%.",
-    )
+    wrong = []
+    if fresher != "fewer":
+        wrong.append(
+            'Fresher: you say "faster". That halves their jobs, and with them their staleness, from 126 to 64 versions.'
+            " But how many versions does one whole job miss when only 12 clients make them?"
+        )
+    if heard != "fewer":
+        wrong.append(
+            'More often heard: you say "faster". That takes them from 0.76% of the updates to 1.44%. But what share '
+            "have they if most clients, fast and slow, are idle and are called equally often?"
+        )
+    expect(not wrong, " ".join(wrong))
 
 
 @exercise("01.5", "Forecast the failures")
@@ -110,17 +116,28 @@ def failures(answer: Any) -> None:
     """Two numbers, updates per unit of time and the share of rounds that wait."""
     expect(isinstance(answer, tuple | list) and len(answer) == 2, "Two numbers are asked for: (updates, share).")
     updates, share = (float(one) for one in answer)
+    held = 0.9 * 1 + 0.1 * 20
     expect(
         abs(updates - 25) > 0.5 and abs(updates - 22.5) > 0.5,
         f"(1) You say {updates:g}: a job that never returns also keeps its slot for 20 units, in which nobody else "
         "trains there.",
     )
-    expect_close(
-        updates, None, 25 * 0.9 / 2.9, rtol=0.02,
-        because="(1) a slot is held for 0.9 · 1 + 0.1 · 20 units on average, and nine jobs in ten are heard",
-    )  # fmt: skip
+    expect(
+        abs(updates / (25 / held) - 1) > 0.02,
+        f"(1) You say {updates:g}: so many jobs end per unit, but not all of them with a report.",
+    )
+    expect(
+        abs(updates / (25 * 0.9 / held) - 1) < 0.02,
+        f"(1) You say {updates:g}, which is too {'many' if updates > 25 * 0.9 / held else 'few'}. Take ten jobs in one "
+        "slot, one after the other: how many units do they take together, and how many of them report?",
+    )
     expect(share <= 1, f"(2) You say {share:g}: write the share as a fraction of 1.")
-    expect_close(
-        share, None, 1 - 0.9**25, atol=0.006,
-        because="(2) the chance that all 25 return is 0.9 to the power of 25",
-    )  # fmt: skip
+    expect(
+        abs(share - 0.9**25) > 0.006,
+        f"(2) You say {share:g}: that is the share of rounds in which all 25 return.",
+    )
+    expect(
+        abs(share - (1 - 0.9**25)) < 0.006,
+        f"(2) You say {share:g}, which is too {'much' if share > 1 - 0.9**25 else 'little'}. A round does not wait "
+        "only if all of its 25 jobs return; how probable is that for one, for two, for 25?",
+    )
