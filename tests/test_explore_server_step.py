@@ -62,7 +62,7 @@ def test_the_figure_takes_the_best_clients_rate_and_says_its_numbers():
 
 def test_other_methods_are_lines_with_their_numbers():
     right = server_step_figure(curves(), workload="shapes", levels={"kuiper-tuned": 0.72, "kuiper": 0.7}).axes[1]
-    assert {text.get_text() for text in right.texts} == {"KUIPER (tuned) 72.0%", "KUIPER 70.0%"}
+    assert {text.get_text() for text in right.get_legend().texts} == {"KUIPER (tuned) 72.0%", "KUIPER 70.0%"}
     assert {72.0, 70.0} <= {float(line.get_ydata()[0]) for line in right.lines if len(set(line.get_ydata())) == 1}
 
 

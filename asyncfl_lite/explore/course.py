@@ -88,7 +88,7 @@ COURSE = (
         "Servers",
         (
             Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 45, 25),
-            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 35, 45),
+            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 50, 45),
             Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 70, 60),
         ),
         True,
@@ -126,7 +126,7 @@ COURSE = (
 """Minutes are those that each lesson says of itself."""
 
 PATHS = (
-    Path("H", "an hour", "what the field is about, and which knob explains most of it", ("00", "04"), False),
+    Path("H", "an hour and a half", "what the field is about, and which knob explains most of it", ("00", "04"), False),
     Path(
         "W",
         "a week",

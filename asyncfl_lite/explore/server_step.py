@@ -102,7 +102,7 @@ def server_step_figure(
     here = _chosen(at_rate, "client_lr", client_lr)
     same = (curves["workload"] == workload) & (curves["server_lr"] == server_lr) & (curves["client_lr"] == client_lr)
     use_style()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained", width_ratios=(3, 2))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=(3, 2))
     _draw_curves(curves[same], colour(method), left)
     score, zigzag = here["score"].mean(), here["swing"].mean()
     left.set_title(f"server's rate {server_lr:g}, clients' {client_lr:g}: {score:.1f}%, swing {zigzag:.1f} points")
@@ -145,14 +145,12 @@ def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: s
 
 
 def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
-    """Draw other methods' levels, labelled at their left ends: the higher above its line, the lower below."""
-    highest = max(levels.values(), default=0.0)
-    for name, level in levels.items():
-        axes.axhline(100 * level, color=colour(name), linestyle="--" if level < highest else "-", linewidth=1.2)
-        above = level == highest
-        axes.annotate(f"{title(name)} {100 * level:.1f}%", (0.02, 100 * level), (0, 3 if above else -3),
-                      xycoords=("axes fraction", "data"), textcoords="offset points", color=colour(name),
-                      va="bottom" if above else "top", fontsize=9)  # fmt: skip
+    """Draw other methods' levels, named below the axes, where no curve crosses the words; the first is dashed."""
+    for place, (name, level) in enumerate(levels.items()):
+        axes.axhline(100 * level, color=colour(name), linestyle="-" if place else "--", linewidth=1.5,
+                     label=f"{title(name)} {100 * level:.1f}%")  # fmt: skip
+    if levels:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16))
 
 
 def explore_server_step(
@@ -167,10 +165,11 @@ def explore_server_step(
     """
     levels = levels or {}
     workloads, rates = list(curves["workload"].unique()), sorted(curves["server_lr"].unique())
-    workload = widgets.Dropdown(options=workloads, description="workload")
+    wide = {"description_width": "100px"}
+    workload = widgets.Dropdown(options=workloads, description="workload", style=wide)
     server = widgets.SelectionSlider(options=[(f"{rate:g}", rate) for rate in rates], value=rates[-1],
-                                     description="server's rate", continuous_update=False)  # fmt: skip
-    client = widgets.Dropdown(options=[("best", None)], description="clients' rate")
+                                     description="server's rate", continuous_update=False, style=wide)  # fmt: skip
+    client = widgets.Dropdown(options=[("best", None)], description="clients' rate", style=wide)
 
     def own_rates(change: object = None) -> None:
         own = sorted(curves.loc[curves["workload"] == workload.value, "client_lr"].unique())

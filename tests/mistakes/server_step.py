@@ -36,5 +36,17 @@ MISTAKES = {
         "    rows = table if server_lr is None else table[table['server_lr'] == server_lr]\n"
         "    means = rows.groupby(['method', 'client_lr', 'server_lr'])['accuracy'].mean()\n"
         "    best = means.groupby('method').max()\n    return best[baseline] - best[method]",
+        "def lead(table, method, baseline, server_lr=None):\n"
+        "    means = table.groupby(['method', 'client_lr', 'server_lr'])['accuracy'].mean().reset_index()\n"
+        "    own, other = (means[means['method'] == name] for name in (method, baseline))\n"
+        "    other = other if server_lr is None else other[other['server_lr'] == server_lr]\n"
+        "    return own['accuracy'].max() - other['accuracy'].max()",
+    ],
+    "04.6": [
+        "bugs = {'A', 'B', 'C', 'D', 'E'}",
+        "bugs = {'B', 'C', 'D', 'E'}",
+        "bugs = {'B'}",
+        "bugs = {'C', 'E'}",
+        "bugs = {'B', 'C'}",
     ],
 }

@@ -16,7 +16,7 @@ from asyncfl_lite.lessons.expectations import call, expect, expect_close
 def mean_jump(answer: Any) -> None:
     """Hold a function to the mean absolute difference of the last tests."""
     hints = {
-        ((50, 60, 50, 60), 4): "up and down must not cancel: take absolute values before the mean",
+        ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down; distance from the mean does not count",
         ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
         ((0.7, 0.7, 0.7), 20): "fewer tests than asked for: all of them count",
     }
@@ -29,10 +29,11 @@ def noise_at_rest(answer: Any) -> None:
     """Hold a function to the deviation of a quadratic's model at rest."""
     cases = {
         (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
-        (1.0, 1.0, 2.0, 4): "the mean of M centres has the deviation σ/√M; give the deviation, not the variance",
-        (0.3, 1.0, 1.0, 5): "with a = ηκ the variance at rest is a/(2 − a) · σ²/M",
-        (1.0, 0.5, 1.0, 5): "a client that walks a share κ is as good as a server that does: a = ηκ",
-        (0.1, 0.2, 3.0, 10): "a client that walks a share κ is as good as a server that does: a = ηκ",
+        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; think what "
+        "deviation that has, and what variance",
+        (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
+        (1.0, 0.5, 1.0, 5): "put the change of clients who walk half of the way into x_{t+1}: what is in η's place",
+        (0.1, 0.2, 3.0, 10): "both the server and the clients walk a share of the way here",
     }
     for (eta, share, sigma, size), why in cases.items():
         step = eta * share
@@ -54,6 +55,12 @@ def old_news(answer: Any) -> None:
         path = [1.0]
         for version in range(versions):
             path.append(path[-1] - step * path[max(0, version - tau)])
+        given = call(answer, step, tau, versions)
+        expect(
+            not hasattr(given, "__len__") or len(given) == len(path),
+            f"late({step}, {tau}, {versions}) gives a list of another length than asked: from x_0 to x_{versions}. "
+            "Versions before 0 are not part of it.",
+        )
         expect_close(answer, (step, tau, versions), path, because=why)
 
 
@@ -66,17 +73,17 @@ def guess_of_controls(answer: Any) -> None:
     below = {name: place for place, name in enumerate(names)}
     expect(
         max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),
-        f"{names[0]!r} first and {names[-1]!r} last: that takes unequal data for the cause. With nobody late unequal "
-        "clients end at 82%, with staleness both conditions end at or below 50%.",
+        f"{names[0]!r} first and {names[-1]!r} last is a fair guess, and the records differ. It takes unequal data for "
+        "the cause. What did Section 3's clients do at a step of 1 who had no unequal data?",
     )
     expect(
         below["clients alike"] < below["as it is"],
-        "'clients alike' above 'as it is': so one would think, but they end at 31% and unequal clients at 50%. Clients "
-        "who agree all push the same old correction.",
+        "'clients alike' above 'as it is' is what most would guess, and the records differ. Of these two, in which do "
+        "all clients push the same old correction?",
     )
     expect(
         below["nobody late"] < below["alike, nobody late"],
-        "'nobody late' above 'alike, nobody late': where no news is old, unequal data cost 6 points.",
+        "'nobody late' above 'alike, nobody late': where no news is old, unequal data are all that is left to harm.",
     )
 
 
@@ -99,7 +106,7 @@ def equal_lead(answer: Any) -> None:
     """Hold a function to the difference of two methods' best means."""
     table, lucky = _searches(), _searches(lucky=12.0)
     cases = [
-        (table, "A", "B", 1.0, 7, "at the server's rate 1 the best means are 75 and 68"),
+        (table, "A", "B", 1.0, 7, "the server's rate 1 holds for both methods: their best means there are 75 and 68"),
         (table, "A", "B", None, -1, "each method may choose both rates: the best means are 81 and 82"),
         (table, "B", "A", None, 1, "the second name is the baseline, whose best is subtracted"),
         (lucky, "A", "B", 1.0, 7, "one seed of A is lucky at the clients' rate 0.3, whose mean is 74: judge by means"),
@@ -107,5 +114,25 @@ def equal_lead(answer: Any) -> None:
     for rows, method, baseline, rate, wanted, why in cases:
         given = call(answer, rows, method, baseline, rate)
         expect(isinstance(given, int | float | np.number), f"lead(table, {method!r}, …) gives {given!r}, no number.")
-        if abs(float(given) - wanted) > 1e-6:
-            expect_close(given, None, wanted, because=f"lead(table, {method!r}, {baseline!r}, {rate}): {why}")
+        called = f"lead(table, {method!r}, {baseline!r}, {rate})"
+        expect(abs(float(given) - wanted) < 1e-6, f"{called} gives {float(given):g}, expected {wanted}: {why}.")
+
+
+@exercise("04.6", "Rounding or a bug")
+def rounding_or_bug(answer: Any) -> None:
+    """Hold a choice of findings to what an order of summation can do, and say what speaks against a wrong one."""
+    letters = set(answer) if isinstance(answer, set | frozenset | list | tuple | str) else None
+    expect(letters is not None and letters <= set("ABCDE"), "A set of letters from A to E is asked for.")
+    harmless = {
+        "A": "scores of this pair's runs differ by more than 4 points on average",
+        "D": "look at the largest difference of two tests at this pair",
+    }
+    for letter, why in harmless.items():
+        expect(letter not in letters, f"{letter} is no sure sign of a bug: {why}.")
+    bugs = {
+        "B": "which client reports when is drawn from the seed; does it depend on the model?",
+        "C": "how far apart are the models after five versions? See the left panel.",
+        "E": "single scores move up and down; what is left of that in a mean over ten seeds?",
+    }
+    for letter, why in bugs.items():
+        expect(letter in letters, f"{letter} is more than rounding does: {why}")
