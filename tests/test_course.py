@@ -62,8 +62,10 @@ def test_paths_go_forwards_from_the_start_and_take_the_time_they_say():
     for path in PATHS:
         assert list(path.numbers) == sorted(set(path.numbers)) and path.numbers[0] == "00"
     hour, week, referee = PATHS
-    assert 75 <= hour.minutes <= 105 and len(week.numbers) == 7
-    assert hour.minutes == sum(one.reading for one in hour.lessons)
+    assert 45 <= hour.minutes <= 65 and len(week.numbers) == 7
+    start, step = hour.lessons
+    assert hour.minutes == start.reading + 20 < start.reading + step.reading
+    assert "[04](04_servers_step.ipynb) (Sections 1 and 6);" in course_paths().data
     assert referee.minutes == sum(one.reading + one.exercises for one in referee.lessons)
     assert hours(referee.minutes) in course_paths().data
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from IPython.display import Markdown
@@ -54,6 +55,7 @@ class Path(NamedTuple):
         says: what it is good for, a sentence without its full stop.
         numbers: of its lessons, in order.
         with_exercises: whether its time counts exercises.
+        parts: number of a lesson of which a part is enough -> which part, and the minutes to read it.
     """
 
     letter: str
@@ -61,6 +63,7 @@ class Path(NamedTuple):
     says: str
     numbers: tuple[str, ...]
     with_exercises: bool
+    parts: Mapping[str, tuple[str, int]] = MappingProxyType({})
 
     @property
     def lessons(self) -> list[Lesson]:
@@ -71,7 +74,8 @@ class Path(NamedTuple):
     @property
     def minutes(self) -> int:
         """How long it takes."""
-        return sum(one.reading + self.with_exercises * one.exercises for one in self.lessons)
+        reading = sum(self.parts.get(one.number, ("", one.reading))[1] for one in self.lessons)
+        return reading + self.with_exercises * sum(one.exercises for one in self.lessons)
 
 
 COURSE = (
@@ -126,7 +130,14 @@ COURSE = (
 """Minutes are those that each lesson says of itself."""
 
 PATHS = (
-    Path("H", "an hour and a half", "what the field is about, and which knob explains most of it", ("00", "04"), False),
+    Path(
+        "H",
+        "an hour",
+        "what the field is about, and which knob explains most of it",
+        ("00", "04"),
+        False,
+        {"04": ("Sections 1 and 6", 20)},
+    ),
     Path(
         "W",
         "a week",
@@ -177,7 +188,11 @@ def course_paths(paths: Sequence[Path] = PATHS) -> Markdown:
     """Return the paths through the course, with their lessons and how long they take."""
     rows = []
     for path in paths:
-        links = ", ".join(f"[{one.number}]({one.name}.ipynb)" for one in path.lessons)
+        links = ", ".join(f"[{one.number}]({one.name}.ipynb){_part(path, one)}" for one in path.lessons)
         done = "with the exercises" if path.with_exercises else "of reading"
         rows.append(f"- **{path.letter}, {path.title}** ({hours(path.minutes)} {done}): {links}; {path.says}.")
     return Markdown("\n".join(rows))
+
+
+def _part(path: Path, lesson: Lesson) -> str:
+    return f" ({path.parts[lesson.number][0]})" if lesson.number in path.parts else ""
