@@ -149,7 +149,7 @@ def _lead() -> Case:
         | {name: control + name for name in ("noise", "no-distillation")},
         {},
         "no-distillation",
-        "1292b4dc63f557378e12094cf0e6a671abab086217aee9884482a8e87f7b830e",
+        "5b6c8152d29fd64511bd983a05820d04d7d02003bbc8d6fffffd809aa63f5b91",
     )
 
 
@@ -185,7 +185,7 @@ def _weight() -> Case:
         cells | {name: f"fedecho/table7/{name}" for name in ("fixed-0.5", "ce-only", "kl-only")},
         {},
         "fixed-0.5",
-        "fcc46f8a43c9f73ecdf3a2a227c7f000b459fc6d1c386d40a69b24c5b9292cf0",
+        "4fe3c1c0a51c14c32e61bb271d17fb47c98b273b2236642d17701dee10adf26d",
     )
 
 
