@@ -3,7 +3,7 @@
 DIGEST = "def digest(plan):\n    return hashlib.sha256({text}.encode()).hexdigest()"
 ACTED = "def acted(treated, control):\n    return bool({value})"
 PLAN = """
-{case} = Plan(
+{name} = Plan(
     case="{case}",
     asks=Question(first={first!r}, predicate={predicate!r}, second={second!r}, margin={margin}),
     runs=Runs(metric="{metric}", column="{column}", seeds={seeds}, level={level}),
@@ -11,13 +11,13 @@ PLAN = """
 )
 """
 GOOD = {
-    "lead": {"case": "lead", "first": "fedecho-natural", "predicate": "above", "second": "fedbuff", "margin": 12.5,
+    "lead": {"name": "lead", "case": "lead", "first": "fedecho-natural", "predicate": "above", "second": "fedbuff", "margin": 12.5,
              "metric": "last5_accuracy", "column": "tuned", "seeds": 10, "level": 0.95, "cell": "fedecho-synthetic",
              "changes": ["settings.distill_set"], "shows": ["other_weights", "same_schedule"]},
-    "deaf": {"case": "deaf", "first": "fedecho", "predicate": "level", "second": "deaf", "margin": 1,
+    "deaf": {"name": "deaf_plan", "case": "deaf", "first": "fedecho", "predicate": "level", "second": "deaf", "margin": 1,
              "metric": "last5_accuracy", "column": "tuned", "seeds": 10, "level": 0.95, "cell": "deaf",
              "changes": ["hears"], "shows": ["other_weights", "same_schedule"]},
-    "weight": {"case": "weight", "first": "dynamic", "predicate": "above", "second": "fixed-0.5", "margin": 0,
+    "weight": {"name": "weight", "case": "weight", "first": "dynamic", "predicate": "above", "second": "fixed-0.5", "margin": 0,
                "metric": "last5_accuracy", "column": "printed", "seeds": 48, "level": 0.95, "cell": "fixed-0.5",
                "changes": ["settings.alpha_min", "settings.alpha_max"], "shows": ["other_weights"]},
 }  # fmt: skip
@@ -59,7 +59,7 @@ MISTAKES = {
         plan("deaf", predicate="above", margin=0),
         plan("deaf", margin=3),
         plan("deaf", changes=["logits"]),
-        plan("lead"),  # another case's
+        plan("lead", name="deaf_plan"),  # another case's
     ],
     "18.5": [
         plan("weight", seeds=3),

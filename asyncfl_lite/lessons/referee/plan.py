@@ -59,10 +59,10 @@ class Plan(Settings):
         ...     case="lead",
         ...     asks=Question(first="fedecho-natural", predicate="above", second="fedbuff", margin=0),
         ...     runs=Runs(metric="best_accuracy", column="printed", seeds=3, level=0.95),
-        ...     control=Control(cell="noise", changes="settings.distill_set", shows=()),
+        ...     control=Control(cell="fedbuff", changes=["algorithm"], shows=[]),
         ... )
-        >>> print(seal(plan))
-        sealed: 6be9
+        >>> seal(plan).digest[:8]
+        '72121f1c'
     """
 
     case: Literal["lead", "deaf", "weight"]

@@ -133,14 +133,14 @@ def _control(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Whether the proofs refuse a control that does nothing, and accept one that acts."""
+    """Whether the proofs refuse a control that does nothing, and accept one that acts, and its reverse."""
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):
         return False, f"A control that is {of.first} itself, weight for weight, would show all that the plan demands."
-    refused = failed(shows, treated, acting)
+    refused = failed(shows, treated, acting) | failed(shows, acting, treated)
     if refused:
-        return False, f"{', '.join(refused)} would refuse a control that is known to act."
+        return False, f"{', '.join(refused)} would refuse a control that acts, and gains or loses by it."
     return True, f"{', '.join(shows)}: refuses a control that does nothing, and accepts one that acts."
 
 
