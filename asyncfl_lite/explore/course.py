@@ -123,6 +123,7 @@ COURSE = (
             Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 55, 35),
             Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 35, 40),
             Lesson("16_questions", "Questions", "the comparison that no paper makes", 35, 30),
+            Lesson("18_referee", "Referee", "a plan sealed before the result", 30, 45),
         ),
         True,
     ),
@@ -149,7 +150,7 @@ PATHS = (
         "R",
         "a referee's",
         "how to tell a gain of the method from a gain of its settings",
-        ("00", "03", "04", "07", "08", "15", "16"),
+        ("00", "03", "04", "07", "08", "15", "16", "18"),
         True,
     ),
 )

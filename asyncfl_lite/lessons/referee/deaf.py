@@ -1,0 +1,89 @@
+"""The second case's runs: FedEcho on 8×8 digits, a control as it is offered, and one that acts.
+
+The control shall make the server deaf to stragglers: their updates count, what they predict is never stored. The one
+that is offered stood in an early edition of lesson 08.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from asyncfl_lite.algorithms.fedbuff import FedBuff
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import finish_together
+from asyncfl_lite.runs.results import Result
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.update import Update
+
+VERSIONS = 180
+"""Enough for every straggler to be heard; the first one reports after about a hundred."""
+
+
+class Refusing(dict[int, Tensor]):
+    """A store of predictions that takes none of some clients."""
+
+    def __init__(self, refused: set[int]) -> None:
+        super().__init__()
+        self.refused = refused
+
+    def __setitem__(self, client: int, logits: Tensor) -> None:
+        if client not in self.refused:
+            super().__setitem__(client, logits)
+
+
+def config(seed: int, versions: int = VERSIONS) -> Config:
+    """Return the configuration of all this case's runs: two steps of distillation a version, as in lesson 08."""
+    settings = {"distill_q": 1, "distill_batch_size": 250, "distill_lr": 2.5e-3}
+    whole = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "algorithm": "fedecho", "settings": settings}
+    return Config(**whole, rounds=versions, seed=seed)
+
+
+def stragglers(session: Run) -> set[int]:
+    """Return the clients of the slowest kind."""
+    return set(np.flatnonzero(session.simulation.delays.category_index == 2).tolist())
+
+
+def untouched(session: Run) -> None:
+    """Leave FedEcho as it is."""
+
+
+def offered(session: Run) -> None:
+    """Put a store that refuses stragglers into the server: the control as it is offered."""
+    session.algorithm.logits = Refusing(stragglers(session))
+
+
+def acting(session: Run) -> None:
+    """Keep stragglers' models from the method that predicts with them, wherever it stores what they say."""
+    server, hear, slow = session.algorithm, session.algorithm.on_receive, stragglers(session)
+
+    def on_receive(update: Update) -> bool:
+        return FedBuff.on_receive(server, update) if update.client in slow else hear(update)
+
+    server.on_receive = on_receive
+
+
+VARIANTS: dict[str, Callable[[Run], None]] = {"fedecho": untouched, "deaf": offered, "deaf-again": acting}
+"""Cell -> what is done to its server before it runs."""
+
+
+def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[str, Result]:
+    """Run some of the case's cells in lockstep with one seed.
+
+    Args:
+        cells: names from :data:`VARIANTS`.
+        seed: of all of them.
+        versions: how many.
+    """
+    sessions = [Run(config(seed, versions)) for _ in cells]
+    for session, cell in zip(sessions, cells, strict=True):
+        VARIANTS[cell](session)
+    return dict(zip(cells, finish_together(sessions), strict=True))
+
+
+def settings_of(cell: str) -> dict[str, Any]:
+    """Return what a cell says of itself: its configuration, and whose predictions its server hears."""
+    return config(0).as_dict() | {"hears": "everybody" if cell == "fedecho" else "all but stragglers"}

@@ -1,0 +1,124 @@
+"""A referee's plan, written before any result is seen, and its seal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from asyncfl_lite.base.errors import AsyncFLError, shown
+from asyncfl_lite.base.registry import Settings
+
+Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(set(names))))]
+"""Names whose order says nothing."""
+
+
+class Question(Settings):
+    """Which two cells are compared, and what is claimed of them."""
+
+    first: str
+    predicate: Literal["above", "level"]
+    """``above``: the first lies above the second by more than the margin; ``level``: they differ by less than it."""
+    second: str
+    margin: float = Field(ge=0)
+    """In points of accuracy."""
+
+
+class Runs(Settings):
+    """Which runs decide, by which number."""
+
+    metric: Literal["last5_accuracy", "final_accuracy", "best_accuracy"]
+    """The mean of a run's last five tests, its last test, or the best of all its tests."""
+    column: Literal["tuned", "printed"]
+    """Rates searched for every method, or the server's as its paper prints them."""
+    seeds: int = Field(ge=3)
+    """How many: 0, 1, …"""
+    level: float = Field(gt=0, lt=1)
+    """Of the interval; as the number of seeds is sealed, there is one look."""
+
+
+class Control(Settings):
+    """A cell that differs from the first in one thing, and what its runs must show before they count."""
+
+    cell: str
+    changes: Names
+    """Settings in which it differs, such as ``settings.distill_set``."""
+    shows: Names
+    """Of :data:`.proofs.PROOFS`, each on every seed."""
+
+
+class Plan(Settings):
+    """What would convince a referee.
+
+    Example:
+        >>> plan = Plan(
+        ...     case="lead",
+        ...     asks=Question(first="fedecho-natural", predicate="above", second="fedbuff", margin=0),
+        ...     runs=Runs(metric="best_accuracy", column="printed", seeds=3, level=0.95),
+        ...     control=Control(cell="fedbuff", changes=["algorithm"], shows=[]),
+        ... )
+        >>> seal(plan).digest[:8]
+        '72121f1c'
+    """
+
+    case: Literal["lead", "deaf", "weight"]
+    asks: Question
+    runs: Runs
+    control: Control
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A seal: what a plan said when it was sealed.
+
+    Attributes:
+        text: the plan in canonical form: JSON, keys sorted.
+        digest: the text's SHA-256, 64 hexadecimal digits.
+    """
+
+    text: str
+    digest: str
+
+    def __repr__(self) -> str:
+        return f"sealed: {self.digest}"
+
+
+def canonical(content: Plan | dict[str, Any]) -> str:
+    """Return a plan, or the mapping that it is made of, as JSON with its keys sorted: the same plan, the same text."""
+    return json.dumps(content.model_dump(mode="json") if isinstance(content, Plan) else content, sort_keys=True)
+
+
+def digest_of(text: str | bytes) -> str:
+    """Return the SHA-256 of a text, in UTF-8, or of bytes."""
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
+
+
+def seal(plan: Plan) -> Sealed:
+    """Seal a plan: write down its digest before you look at a result."""
+    return Sealed(canonical(plan), digest_of(canonical(plan)))
+
+
+def unchanged(plan: Plan, sealed: Sealed) -> None:
+    """Hold a plan to its seal.
+
+    Raises:
+        AsyncFLError: one line that names each field that was changed, or says that the seal is broken.
+    """
+    if digest_of(sealed.text) != sealed.digest:
+        raise AsyncFLError("the seal is broken: its text no longer has its digest; seal a plan anew, and say so")
+    then, now = (dict(_leaves(json.loads(text))) for text in (sealed.text, canonical(plan)))
+    changed = [f"{name} was {shown(then[name])}, is {shown(now[name])}" for name in then if then[name] != now[name]]
+    if changed:
+        raise AsyncFLError(f"the plan was changed after it was sealed: {'; '.join(changed)}")
+
+
+def _leaves(content: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value

@@ -1,0 +1,86 @@
+"""Carrying out a sealed plan on recorded runs: the control's proofs first, then the difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from asyncfl_lite.lessons.referee.cases import case
+from asyncfl_lite.lessons.referee.plan import Plan, Sealed, unchanged
+from asyncfl_lite.lessons.referee.proofs import failed
+from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, equivalence, interval, judge
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED, UNDECIDED
+
+NO_VERDICT = "no verdict"
+"""The control did not show what it had to."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a sealed plan.
+
+    Attributes:
+        plan: the plan.
+        digest: of its seal.
+        verdict: one of :data:`asyncfl_lite.reproduction.claims.verdicts.VERDICTS`, or ``no verdict``.
+        detail: what it rests on.
+        mean, low, high: of the difference, in points; NaN where nothing was compared.
+    """
+
+    plan: Plan
+    digest: str
+    verdict: str
+    detail: str
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    def __repr__(self) -> str:
+        return f"seal {self.digest[:8]}: {self.detail}: {self.verdict}"
+
+
+def run(plan: Plan, sealed: Sealed) -> Verdict:
+    """Carry out a plan, if it is still what was sealed.
+
+    Args:
+        plan: as it stands now.
+        sealed: its seal.
+
+    Returns:
+        ``no verdict`` where the control does not show what the plan demands, whatever the accuracies; ``not run``
+        where fewer seeds are recorded than the plan asks for; else the package's rule on the plan's interval.
+
+    Raises:
+        AsyncFLError: the plan was changed after it was sealed, or names a cell or a proof that there is not.
+    """
+    unchanged(plan, sealed)
+    of, asks, runs, control = case(plan.case), plan.asks, plan.runs, plan.control
+    seeds = runs.seeds
+    sides = (of.runs(cell, runs.column).loc[: seeds - 1] for cell in (asks.first, control.cell))
+    missing = failed(control.shows, *sides)
+    gap = of.gap(asks.first, asks.second, runs.metric, runs.column).loc[: seeds - 1]
+    said = f"{asks.first} less {asks.second}, {runs.metric}, {runs.column}"
+    if len(gap) < seeds:
+        return Verdict(plan, sealed.digest, NOT_RUN, f"{said}, {len(gap)} of {seeds} seeds are recorded")
+    if missing:
+        told = ", ".join(f"{name} fails on {count} of {seeds} seeds" for name, count in missing.items())
+        return Verdict(plan, sealed.digest, NO_VERDICT, f"the control {control.cell} did not act: {told}")
+    low, high = interval(gap.to_numpy(), runs.level)
+    mean, verdict = float(gap.mean()), judged(plan, low, high, gap.to_numpy())
+    asked = f"asked: above {asks.margin:g}" if asks.predicate == "above" else f"asked: within {asks.margin:g}"
+    place = "inside" if low <= of.claimed <= high else "outside"
+    shown = f"{mean:+.2f} [{low:.2f}, {high:.2f}] ({asked}; the claimed {of.claimed:.2f} lies {place})"
+    return Verdict(plan, sealed.digest, verdict, f"{said}, {seeds} seeds: {shown}", mean, low, high)
+
+
+def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
+    """Return the package's verdict; of a claim that two cells are level as :func:`.findings.as_equality` has it."""
+    level = plan.asks.predicate == "level"
+    bound = plan.asks.margin if level else 100 * EQUAL_POINTS
+    equal = equivalence(gap, bound) <= 1 - plan.runs.level
+    if not level:
+        return judge(low, high, equal, plan.asks.margin)
+    apart = judge(low, high, False) in (HOLDS, REVERSED)
+    return HOLDS if equal else REVERSED if apart else UNDECIDED

@@ -1,0 +1,365 @@
+"""Lesson 18's room: seals, verdicts, envelopes, and a grade whose lines can each be won and lost."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from mistakes.referee import GOOD
+
+from asyncfl_lite import Config, lessons
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.lessons import referee
+from asyncfl_lite.lessons.referee import Control, Plan, Question, Runs, cases, deaf, proofs, records
+from asyncfl_lite.lessons.referee.envelope import FOLDER
+from asyncfl_lite.lessons.referee.rubric import LINES
+from asyncfl_lite.lessons.referee.verdict import judged
+from asyncfl_lite.reproduction.claims.statistics import interval
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, UNDECIDED
+
+WEIGHT = ("settings.alpha_min", "settings.alpha_max")
+
+
+def plan(case: str, /, **changed: Any) -> Plan:
+    """A plan with full marks, with some fields changed."""
+    chosen = GOOD[case] | changed
+
+    def part(*names: str) -> dict[str, Any]:
+        return {name: chosen[name] for name in names}
+
+    return Plan(
+        case=chosen["case"],
+        asks=Question(**part("first", "predicate", "second", "margin")),
+        runs=Runs(**part("metric", "column", "seeds", "level")),
+        control=Control(**part("cell", "changes", "shows")),
+    )
+
+
+def lost(given: Plan) -> set[str]:
+    return {line.name for line in referee.grade(given).lost}
+
+
+def carried_out(given: Plan) -> referee.Verdict:
+    return referee.run(given, referee.seal(given))
+
+
+# --- seals ----------------------------------------------------------------------------------------------
+
+
+leaves = st.one_of(st.integers(-5, 5), st.floats(-1, 1), st.text(max_size=3), st.lists(st.integers(0, 3), max_size=3))
+plans_as_mappings = st.recursive(
+    st.dictionaries(st.text(max_size=3), leaves, min_size=1, max_size=4),
+    lambda inner: st.dictionaries(st.text(max_size=3), st.one_of(leaves, inner), min_size=1, max_size=4),
+    max_leaves=8,
+)
+
+
+def reordered(content: Any, order: Any) -> Any:
+    if not isinstance(content, dict):
+        return content
+    names = list(content)
+    order.shuffle(names)
+    return {name: reordered(content[name], order) for name in names}
+
+
+def paths(content: dict, above: tuple = ()) -> list[tuple]:
+    inner = [
+        paths(value, (*above, name)) if isinstance(value, dict) else [(*above, name)] for name, value in content.items()
+    ]
+    return [path for some in inner for path in some]
+
+
+@given(plans_as_mappings, st.randoms(use_true_random=False))
+def test_the_order_of_fields_says_nothing(content, order):
+    assert referee.canonical(reordered(content, order)) == referee.canonical(content)
+
+
+@given(plans_as_mappings, st.data())
+def test_any_change_of_a_value_is_another_digest(content, data):
+    path = data.draw(st.sampled_from(paths(content) or [None]))
+    if path is None:
+        return
+    changed = json.loads(json.dumps(content))
+    *above, last = path
+    within = reduce(lambda part, name: part[name], above, changed)
+    within[last] = data.draw(leaves.filter(lambda value: json.dumps(value) != json.dumps(within[last])))
+    digests = {referee.digest_of(referee.canonical(one)) for one in (content, changed)}
+    assert len(digests) == 2
+
+
+def test_a_plan_says_the_same_however_it_is_written():
+    one = plan("weight")
+    other = plan("weight", margin=0.0, changes=[*reversed(WEIGHT), WEIGHT[0]])
+    assert referee.seal(one) == referee.seal(other) == referee.seal(Plan.from_mapping(one.model_dump()))
+    assert repr(referee.seal(one)) == f"sealed: {referee.digest_of(referee.canonical(one))}"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"margin": 1}, "asks.margin was 12.5, is 1.0"),
+        ({"seeds": 3, "column": "printed"}, "runs.column was 'tuned', is 'printed'; runs.seeds was 10, is 3"),
+        ({"shows": []}, r"control.shows was \['other_weights', 'same_schedule'\], is \[\]"),
+    ],
+)
+def test_a_plan_that_was_changed_is_refused_and_the_field_named(changed, told):
+    with pytest.raises(AsyncFLError, match=f"^the plan was changed after it was sealed: {told}$"):
+        referee.run(plan("lead", **changed), referee.seal(plan("lead")))
+
+
+def test_a_seal_that_was_changed_is_broken():
+    sealed, other = referee.seal(plan("lead")), plan("lead", margin=1)
+    with pytest.raises(AsyncFLError, match="^the seal is broken"):
+        referee.run(other, referee.Sealed(referee.canonical(other), sealed.digest))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [({"seeds": 2}, "seeds"), ({"margin": -1}, "margin"), ({"level": 95}, "level"), ({"metric": "luck"}, "metric"),
+     ({"case": "led"}, "case"), ({"predicate": "below"}, "predicate")],
+)  # fmt: skip
+def test_an_impossible_plan_is_one_line(changed, told):
+    with pytest.raises(ConfigError, match=told):
+        plan("lead", **changed)
+
+
+# --- verdicts -------------------------------------------------------------------------------------------
+
+
+def test_verdicts_are_those_of_the_packages_rule():
+    large = "fedecho/table2/large-dir0.1/"
+    for column in ("printed", "tuned"):
+        for rival in ("fedbuff", "ca2fl", "fedac"):
+            found = carried_out(plan("lead", second=rival, column=column, level=0.99, margin=0))
+            theirs = lessons.evidence("fedecho").column(column).above(f"{large}fedecho-natural", large + rival)
+            assert found.verdict == theirs.verdict
+            ends = [100 * theirs.contrast.mean, 100 * theirs.contrast.low, 100 * theirs.contrast.high]
+            assert [found.mean, found.low, found.high] == pytest.approx(ends)
+
+
+def test_level_is_asked_within_the_margin():
+    asked = {"second": "deaf-again", "cell": "deaf-again"}
+    assert carried_out(plan("deaf", **asked)).verdict == HOLDS
+    assert carried_out(plan("deaf", **asked, margin=0.1)).verdict == "reversed"
+    assert carried_out(plan("weight", predicate="level", margin=0.5, seeds=3)).verdict == UNDECIDED
+
+
+def test_without_proof_that_the_control_acted_there_is_no_verdict():
+    found = carried_out(plan("deaf"))
+    assert found.verdict == referee.NO_VERDICT and np.isnan(found.mean)
+    assert "the control deaf did not act: other_weights fails on 10 of 10 seeds" in repr(found)
+    assert carried_out(plan("deaf", shows=["it_ran"])).verdict == HOLDS
+    both = carried_out(plan("deaf", second="deaf-again", cell="deaf-again"))
+    assert both.verdict == HOLDS and both.low > 0
+
+
+def test_a_plan_for_more_seeds_than_are_recorded_is_not_run():
+    found = carried_out(plan("weight", column="tuned", seeds=140))
+    assert found.verdict == NOT_RUN and "10 of 140 seeds are recorded" in found.detail
+
+
+# --- the grade ------------------------------------------------------------------------------------------
+
+
+FULL = [
+    *(("lead", changed) for changed in (
+        {}, {"seeds": 3, "level": 0.99}, {"margin": 8, "metric": "final_accuracy", "shows": "other_accuracy"},
+        {"cell": "no-distillation", "changes": ["settings.distill_q", "settings.distill_set"]},
+    )),
+    *(("deaf", changed) for changed in (
+        {}, {"margin": 0.5, "column": "printed"}, {"shows": "other_accuracy", "seeds": 5},
+        {"metric": "final_accuracy", "shows": ["it_ran", "other_weights"]},
+    )),
+    *(("weight", changed) for changed in (
+        {}, {"seeds": 64, "level": 0.99}, {"seeds": 140, "column": "tuned"}, {"seeds": 64, "margin": 0.05},
+        {"cell": "kl-only"},
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "changed"), FULL)
+def test_good_plans_of_several_kinds_have_full_marks(case, changed):
+    found = referee.grade(plan(case, **changed))
+    assert found.points == len(LINES), repr(found)
+    assert repr(found).endswith("8 of 8 points")
+
+
+LOSES = [
+    ("lead", {"second": "fedac"}, {"question", "budget"}),  # Adam's rates are other ones, as many
+    ("lead", {"predicate": "level", "margin": 1}, {"question", "power"}),
+    ("lead", {"metric": "best_accuracy"}, {"number"}),
+    ("lead", {"margin": 25}, {"power"}),
+    ("lead", {"margin": 0}, {"margin"}),
+    ("lead", {"margin": 0.125}, {"margin"}),  # a fraction, not points
+    ("lead", {"level": 0.9}, {"level"}),
+    ("lead", {"column": "printed"}, {"budget"}),
+    ("lead", {"cell": "fedbuff", "changes": "algorithm"}, {"control"}),
+    ("lead", {"cell": "noise"}, {"control"}),
+    ("lead", {"cell": "no-distillation", "changes": "settings.distill_q"}, {"control"}),
+    ("lead", {"cell": "fedecho-natural", "changes": ()}, {"control"}),
+    ("lead", {"shows": ()}, {"proof"}),
+    ("lead", {"shows": ("it_ran", "same_schedule")}, {"proof"}),
+    ("deaf", {"shows": "it_ran"}, {"proof"}),
+    ("deaf", {"shows": ("other_weights", "lower_accuracy")}, {"proof"}),
+    ("deaf", {"predicate": "above", "margin": 0}, {"question", "power", "margin"}),
+    ("deaf", {"margin": 2.5}, {"margin"}),
+    ("deaf", {"metric": "best_accuracy"}, {"number"}),
+    ("deaf", {"changes": "settings.distill_set"}, {"control"}),
+    ("deaf", {"level": 0.5}, {"level"}),
+    ("weight", {"seeds": 3}, {"power"}),
+    ("weight", {"seeds": 10}, {"power"}),
+    ("weight", {"metric": "final_accuracy"}, {"power"}),
+    ("weight", {"column": "tuned"}, {"power"}),
+    ("weight", {"margin": 0.4}, {"power"}),
+    ("weight", {"level": 0.5}, {"level", "margin"}),
+    ("weight", {"second": "ce-only"}, {"question", "power"}),
+    ("weight", {"changes": WEIGHT[:1]}, {"control"}),
+    ("weight", {"shows": "lower_accuracy"}, {"proof"}),
+]
+
+
+@pytest.mark.parametrize(("case", "changed", "lines"), LOSES)
+def test_bad_plans_lose_the_lines_that_they_should(case, changed, lines):
+    assert lost(plan(case, **changed)) == lines, repr(referee.grade(plan(case, **changed)))
+
+
+def test_every_line_is_lost_by_some_plan():
+    assert set.union(*(lines for *_, lines in LOSES)) == set(LINES)
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_the_grade_does_not_look_at_who_is_ahead(case, monkeypatch):
+    before = repr(referee.grade(plan(case)))
+    read = cases.Case.runs
+
+    def lifted(self, cell, column):
+        found = read(self, cell, column)
+        numbers = found[list(records.NUMBERS)] + 0.1 * (cell == self.first)
+        return found.assign(**numbers)
+
+    monkeypatch.setattr(cases.Case, "runs", lifted)
+    assert repr(referee.grade(plan(case))) == before
+    monkeypatch.setattr(cases.Case, "runs", lambda self, cell, column: read(self, cell, column).loc[: cases.PILOT - 1])
+    assert repr(referee.grade(plan(case))) == before, "nor at other seeds than the pilot's"
+
+
+def test_the_budget_counts_what_the_searches_tried():
+    line = next(line for line in referee.grade(plan("lead", second="ca2fl")).lines if line.name == "budget")
+    assert line.says == "The search tried 12 settings of fedecho-natural and 9 settings of ca2fl." and not line.won
+    line = next(line for line in referee.grade(plan("lead", column="printed")).lines if line.name == "budget")
+    assert "a single server_lr of fedbuff" in line.says
+
+
+@pytest.mark.parametrize(("changed", "told"), [({"first": "fedeco"}, "cell"), ({"cell": "x"}, "cell"),
+                                               ({"shows": "luck"}, "shows")])  # fmt: skip
+def test_an_unknown_name_is_one_line(changed, told):
+    with pytest.raises(ConfigError, match=f"^{told}: .* is not known"):
+        referee.grade(plan("lead", **changed))
+    with pytest.raises(AsyncFLError, match="^case: 'led' is not known; did you mean 'lead'"):
+        referee.case("led")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "margin", "truth", "deviation", "seeds", "level"),
+    [("above", 0.0, 1.0, 1.0, 10, 0.95), ("above", 2.0, 3.0, 1.5, 5, 0.99), ("above", 1.0, 0.5, 1.0, 8, 0.95),
+     ("level", 1.0, 0.0, 1.2, 10, 0.95), ("level", 1.0, 0.8, 0.5, 6, 0.95), ("level", 0.5, 0.0, 2.0, 4, 0.9)],
+)  # fmt: skip
+def test_the_chance_of_a_verdict_is_its_share_of_made_up_runs(predicate, margin, truth, deviation, seeds, level):
+    draws = truth + deviation * np.random.default_rng(0).standard_normal((4000, seeds))
+    given = plan("lead", predicate=predicate, margin=margin, seeds=seeds, level=level)
+    said = np.mean([judged(given, *interval(row, level), row) == HOLDS for row in draws])
+    assert referee.chance(predicate, margin, truth, deviation, seeds, level) == pytest.approx(said, abs=0.03)
+
+
+def test_without_any_deviation_the_chance_is_certain():
+    assert referee.chance("above", 1, 2, 0, 3, 0.95) == referee.chance("level", 1, 0, 0, 3, 0.95) == 1
+    assert referee.chance("above", 2, 1, 0, 3, 0.95) == referee.chance("level", 1, 2, 0, 3, 0.95) == 0
+
+
+# --- cases, envelopes, records --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", referee.CASES)
+def test_an_envelope_is_what_was_committed_to(name, tmp_path):
+    opened = referee.open_envelope(carried_out(plan(name)))
+    assert opened.digest == referee.case(name).commitment and opened.digest in repr(referee.case(name))
+    assert all(verdict.plan.case == name for verdict in opened.verdicts.values()) and len(opened.verdicts) >= 3
+    assert NOT_RUN not in {verdict.verdict for verdict in opened.verdicts.values()}
+    (tmp_path / f"{name}.json").write_bytes((FOLDER / f"{name}.json").read_bytes().replace(b"The", b"A", 1))
+    with pytest.raises(AsyncFLError, match="^" + name + ": the envelope is another one than was committed to"):
+        referee.open_envelope(carried_out(plan(name)), tmp_path)
+
+
+@pytest.mark.parametrize("name", referee.CASES)
+def test_a_sheet_shows_deviations_and_no_mean(name):
+    of, shown = referee.case(name), referee.pilots(name)
+    gap = of.gap(of.first, of.second, "last5_accuracy", "printed").loc[:4]
+    assert shown.loc["last5_accuracy", "printed"] == pytest.approx(gap.std())
+    assert f"{gap.mean():.2f}" not in repr(shown) or gap.mean() == 0
+
+
+def test_recorded_runs_are_of_todays_configurations():
+    for cell, seeds in records.MORE_SEEDS.items():
+        found = records.runs_of(cell)
+        assert list(found.index) == list(range(64))
+        config = records.laptop_cells()[cell].config
+        assert [config.with_seed(seed).hash for seed in found.index] == list(found["config_hash"])
+        assert seeds == range(10, 64)
+    for cell in deaf.VARIANTS:
+        found = records.runs_of(f"deaf/{cell}")
+        assert [deaf.config(seed).hash for seed in range(10)] == list(found["config_hash"])
+    with pytest.raises(ConfigError, match="cell"):
+        referee.case("deaf").runs("fedbuff", "tuned")
+
+
+def test_runs_beyond_the_tiers_scatter_as_its_own():
+    """They were made on another day, of the same code and configuration."""
+    for cell in records.MORE_SEEDS:
+        numbers = 100 * records.runs_of(cell)["last5_accuracy"]
+        old, new = numbers.loc[:9], numbers.loc[10:]
+        assert abs(old.mean() - new.mean()) < 3 * np.hypot(old.sem(), new.sem())
+
+
+def test_recorded_controls_show_what_the_lesson_says():
+    plain, offered, acting = (records.runs_of(f"deaf/{cell}") for cell in deaf.VARIANTS)
+    assert proofs.failed(["other_weights"], plain, offered) == {"other_weights": 10}
+    assert proofs.failed(["other_weights", "same_schedule"], plain, acting) == {}
+    assert proofs.failed(["other_weights"], plain, acting.set_index(acting.index + 100)) == {"other_weights": 0}
+
+
+def test_the_offered_control_does_nothing_and_the_other_acts(monkeypatch):
+    short = {
+        "task": "digits", "algorithm": "fedecho", "delay": "fedecho_mild", "alpha": 0.1, "clients": 20,
+        "concurrency": 15, "buffer_size": 4, "client_lr": 0.2, "local_epochs": 1, "eval_every": 40,
+        "settings": {"distill_samples": 60, "distill_batch_size": 60, "distill_q": 1, "distill_lr": 1e-3},
+    }  # fmt: skip
+    monkeypatch.setattr(deaf, "config", lambda seed, versions: Config(**short, rounds=versions, seed=seed))
+    found = deaf.trained([*deaf.VARIANTS], seed=0, versions=40)
+    table = pd.DataFrame({cell: result.summary for cell, result in found.items()}).T
+    assert table.loc["deaf", "weights_sha256"] == table.loc["fedecho", "weights_sha256"]
+    assert table.loc["deaf-again", "weights_sha256"] != table.loc["fedecho", "weights_sha256"]
+    assert table["schedule_sha256"].nunique() == 1
+
+
+def test_recording_runs_what_is_missing_and_nothing_else(monkeypatch, tmp_path):
+    path = tmp_path / "some.csv"
+    whole = pd.read_csv(records.RECORDED)
+    gone = whole[(whole["cell"] == "deaf/deaf") & (whole["seed"] == 3)]
+    whole.drop(gone.index).to_csv(path, index=False)
+    asked = []
+
+    def trained(cells, seed):
+        asked.append((cells, seed))
+        return {"deaf": type("R", (), {"summary": gone.iloc[0].to_dict(), "config": deaf.config(seed)})()}
+
+    monkeypatch.setattr(records, "RECORDED", path)
+    monkeypatch.setattr(deaf, "trained", trained)
+    records.record()
+    assert asked == [(["deaf"], 3)]
+    pd.testing.assert_frame_equal(pd.read_csv(path), whole)
