@@ -42,7 +42,12 @@ def started(server: Server) -> Server:
 
 
 def send(
-    server: Algorithm, delta: float | Sequence[float] | torch.Tensor, *, client: int = 0, staleness: int = 0, **more: Any
+    server: Algorithm,
+    delta: float | Sequence[float] | torch.Tensor,
+    *,
+    client: int = 0,
+    staleness: int = 0,
+    **more: Any,
 ) -> bool:
     """Send a server of the bench one update; return whether it made a version of it.
 

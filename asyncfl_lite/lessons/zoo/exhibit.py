@@ -85,15 +85,11 @@ class Exhibit:
         return self.mutation.diff()
 
     @contextmanager
-    def registered(self) -> Iterator[dict[str, str]]:
-        """Give configurations a name for the ill method as long as the context lasts.
-
-        Yields:
-            ``healthy`` and ``ill`` -> the name that ``Config.algorithm`` takes.
-        """
+    def registered(self) -> Iterator[str]:
+        """Give the ill method a name that ``Config.algorithm`` takes, as long as the context lasts, and yield it."""
         name = f"{self.method} (exhibit {self.letter})"
         ALGORITHMS.register(name)(self.ill_cls)
         try:
-            yield {"healthy": self.method, "ill": name}
+            yield name
         finally:
             ALGORITHMS.remove(name)

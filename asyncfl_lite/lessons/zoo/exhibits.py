@@ -61,7 +61,7 @@ _BUFFER = (
             {"buffer_size": 1, "server_lr": 1.0},
             {"buffer_size": 3, "server_lr": 0.3, "staleness_weight": "poly_norm"},
         ),
-        config={"server_lr": 0.3},
+        config={"cohort": "off"},
         known="PyTorch's tutorial on saving models warns of its cousin: state_dict() hands out references, no copies.",
     ),
     Exhibit(
@@ -212,7 +212,7 @@ _MEMORY = (
         "FedEcho: FedBuff, then distillation from the mean of every client's latest predictions, kept in `logits`.",
         {
             "renewal": "a client's first predictions are kept, its later ones dropped",
-            "double": "a client that reports twice counts twice",
+            "samples": "clients count by their numbers of samples",
             "whose": "predictions are filed under the place in the buffer, not under the client",
             "teacher": "the teacher is the newest client alone",
             "model": "predictions are of the global model, not of the client's",
@@ -224,7 +224,7 @@ _MEMORY = (
             {"buffer_size": 2, "distill_samples": 8, "distill_batch_size": 4, "distill_lr": 0.01},
             {"buffer_size": 3, "server_lr": 0.5, "distill_samples": 8, "distill_lr": 0.01, "teacher_avg": "probs"},
         ),
-        config={"server_lr": 0.3},
+        config={"server_lr": 0.3, "settings": {"distill_samples": 200}},
     ),
     Exhibit(
         "I",
@@ -251,7 +251,7 @@ _MEMORY = (
             {"buffer_size": 1, "server_lr": 0.01, "beta2": 0.9, "bias_correction": True},
             {"buffer_size": 3, "server_lr": 1.0, "beta1": 0.0, "delay_adaptive": True},
         ),
-        config={"server_lr": 0.01},
+        config={"server_lr": 0.003},
         known="With the maximum it is AMSGrad, without it Adam: Reddi, Kale, Kumar (ICLR 2018) show where Adam fails.",
     ),
 )
@@ -262,27 +262,28 @@ _AROUND = (
         "fedac",
         Mutation(
             FedAC,
-            "return control - self.controls[client] if client in self.controls else control",
-            "return self.controls[client] - control if client in self.controls else control",
+            "renewed = mean_gradient if update.correction is None else mean_gradient - update.correction",
+            "renewed = mean_gradient",
         ),
-        "FedAC: clients add C - C_i to their gradients, which `correction_for(client, control_sent())` gives; C_i is "
-        "the client's own mean gradient, in `controls`, and C the server's.",
+        "FedAC: clients add C - C_i to their gradients, which `correction_for(client, control_sent())` gives. C_i, in "
+        "`controls`, is the mean of the client's own gradients: -Δ_i / 0.01 for one step on the bench, less the "
+        "`correction` that its update says was in it.",
         {
-            "sign": "clients add C_i - C, which drives them apart",
+            "sign": "clients are told to add C_i - C",
             "fresh": "a client without C_i gets no correction",
             "whose": "a client gets another client's C_i",
-            "renewal": "C_i is never renewed",
+            "own": "C_i keeps the correction, so that it is fed back",
             "server": "C stays at zero",
         },
-        "sign",
-        "Let clients 0 and 1 report, and compare `correction_for(0, C) + controls[0]` with C.",
-        4,
+        "own",
+        "Send a client's update twice, with `correction=0.5` and without. Which C_i does the server note?",
+        5,
         (
             {"buffer_size": 2, "server_lr": 0.1},
             {"buffer_size": 1, "server_lr": 0.01, "fedac_fresh": "floor"},
             {"buffer_size": 3, "server_lr": 0.1, "correction": "once"},
         ),
-        config={"server_lr": 0.01},
+        config={"server_lr": 0.003},
     ),
     Exhibit(
         "K",
@@ -338,7 +339,7 @@ _AROUND = (
     ),
 )
 
-SHELVES = {"One buffer": _BUFFER, "Stale updates": _STALE, "Memory": _MEMORY, "Around the server": _AROUND}
+SHELVES = {"one buffer": _BUFFER, "stale updates": _STALE, "memory": _MEMORY, "around the server": _AROUND}
 EXHIBITS = {one.letter: one for shelf in SHELVES.values() for one in shelf}
 
 
