@@ -21,7 +21,7 @@ INVARIANTS = {
 
 
 def named(letters: str, answer: Any) -> str:
-    """Hold the names of places to the bugs; say what tells where one is wrong, and show the lines where all are right."""
+    """Hold names of places to the bugs; say which experiment tells, and show the lines to who has found all."""
     expect(
         isinstance(answer, dict) and set(answer) == set(letters),
         f"Your answer {shown(answer)}: a dictionary of the keys {', '.join(letters)} is asked for.",

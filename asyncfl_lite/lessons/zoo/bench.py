@@ -24,7 +24,7 @@ def started(server: Server) -> Server:
 
     Methods that distil find eight inputs there, with and without labels. Everything is the same at every call.
     """
-    layer = torch.nn.Linear(2, 3, bias=False, dtype=torch.float64)
+    layer = torch.nn.utils.skip_init(torch.nn.Linear, 2, 3, bias=False, dtype=torch.float64)
     with torch.no_grad():
         layer.weight.copy_(torch.tensor([[0.5, -1.0], [1.5, 0.25], [-0.75, 2.0]]))
     model = VectorModel(layer)

@@ -54,7 +54,7 @@ def score() -> pd.DataFrame:
     table = pd.DataFrame(rows, index=pd.Index(ids, name="exercise"))
     total = {column: table[column].sum() for column in ("found", "of", "tries", "par")}
     table.loc["all"] = {**total, "exhibits": "", "minutes": table["minutes"].sum()}
-    return table.astype({column: int for column in total})
+    return table.astype(dict.fromkeys(total, int))
 
 
 def _row(id: str, tried: list[Attempt]) -> dict[str, object]:

@@ -71,8 +71,8 @@ _BUFFER = (
             FedBuff, "self.after_step(self.step(self._sum / self._divisor))",
             "self.after_step(self.step(self._sum / self.buffer_size))",
         ),
-        "FedAvg with equal weights: x ← x + η · mean of the round's updates. A round closes early, by flush(), when the "
-        "server stops waiting for lost ones.",
+        "FedAvg with equal weights: x ← x + η · mean of the round's updates. A round closes early, by flush(), when "
+        "the server stops waiting for lost ones.",
         {
             "rate": "the server's rate is not applied, or twice",
             "leftover": "something of one round is still there in the next",

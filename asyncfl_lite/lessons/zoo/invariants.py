@@ -12,7 +12,7 @@ from asyncfl_lite.lessons.zoo.exhibits import exhibit
 from asyncfl_lite.testing.candidate import untouched_generators
 
 Invariant = Callable[[Algorithm], bool]
-"""Is given a server that has just been started on the bench, does with it what it likes, and says whether it is well."""
+"""Is given a server just started on the bench, does with it what it likes, and says whether the server is well."""
 
 
 def grade(letter: str, invariant: Invariant) -> str:
@@ -36,17 +36,15 @@ def grade(letter: str, invariant: Invariant) -> str:
     ...     zoo.grade("A", finite)
     ... except Wrong as wrong:
     ...     print(wrong)
-    Blind: finite says that the ill server A is well, with buffer_size=2, server_lr=0.5.
+    Blind: finite says that the ill A is well, with buffer_size=2, server_lr=0.5.
     """
     one = exhibit(letter)
     for settings in (*one.settings, *one.asleep):
-        said = _judged(invariant, one.healthy(**settings), f"the healthy server {letter}", settings)
-        expect(
-            said, f"False alarm: {_name(invariant)} says that the healthy server {letter} is ill, {_with(settings)}."
-        )
+        said = _judged(invariant, one.healthy(**settings), f"the healthy {letter}", settings)
+        expect(said, f"False alarm: {_name(invariant)} says that the healthy {letter} is ill, {_with(settings)}.")
     for settings in one.settings:
-        said = _judged(invariant, one.ill(**settings), f"the ill server {letter}", settings)
-        expect(not said, f"Blind: {_name(invariant)} says that the ill server {letter} is well, {_with(settings)}.")
+        said = _judged(invariant, one.ill(**settings), f"the ill {letter}", settings)
+        expect(not said, f"Blind: {_name(invariant)} says that the ill {letter} is well, {_with(settings)}.")
     return (
         f"{letter}: true for the healthy server with {len(one.settings) + len(one.asleep)} settings, "
         f"false for the ill one with {len(one.settings)}."

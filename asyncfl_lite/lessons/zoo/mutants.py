@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import __future__
-
 import difflib
 import inspect
 import sys
@@ -42,8 +40,8 @@ class Mutation:
         for part in reversed(cls.__mro__[: cls.__mro__.index(self.owner) + 1]):
             source = self._changed() if part is self.owner else source_of(part)
             names = {**vars(sys.modules[part.__module__]), **made}
-            code = compile(source, f"<{part.__name__}>", "exec", flags=__future__.annotations.compiler_flag)
-            exec(code, names)  # the package's own text, but for one line of this room
+            # annotations stay text here as there: compile() takes over this module's own future statements
+            exec(compile(source, f"<{part.__name__}>", "exec"), names)
             made[part.__name__] = names[part.__name__]
         return made[cls.__name__]
 

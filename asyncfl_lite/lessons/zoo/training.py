@@ -9,6 +9,7 @@ import pandas as pd
 
 from asyncfl_lite.lessons.zoo.exhibits import exhibit
 from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import run_many
 from asyncfl_lite.runs.run import Run, StopRun
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 
@@ -27,15 +28,15 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
     Returns:
         Accuracy by version (rows) and seed (columns).
     """
-    one, curves = exhibit(letter), {}
+    one = exhibit(letter)
     with one.registered() as name:
-        for seed in seeds:
-            config = Config(**{**DIGITS, **one.config, "algorithm": one.method, "seed": seed})
-            if ill:  # another method's name would bring other defaults
-                config = Config(**{**config.as_dict(), "algorithm": name})
-            rows = resumed(config) if one.resumed else Run(config).finish().curve
-            curves[f"seed {seed}"] = rows.drop_duplicates("version").set_index("version")["accuracy"]
-    return pd.DataFrame(curves)
+        config = Config(**{**DIGITS, **one.config, "algorithm": one.method})
+        if ill:  # its name alone is changed: by that name it would get other defaults
+            config = Config(**{**config.as_dict(), "algorithm": name})
+        configs = [config.with_seed(seed) for seed in seeds]
+        found = [resumed(each) for each in configs] if one.resumed else [each.curve for each in run_many(configs)]
+    curves = [curve.drop_duplicates("version").set_index("version")["accuracy"] for curve in found]
+    return pd.concat(curves, axis=1, keys=[f"seed {seed}" for seed in seeds])
 
 
 def resumed(config: Config) -> pd.DataFrame:
