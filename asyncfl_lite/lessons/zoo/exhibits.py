@@ -172,7 +172,7 @@ _STALE = (
         ),
         ({"buffer_size": 2, "t0": 0.0}, {"buffer_size": 2, "acc": "post_eval"}),
         config={"client_lr": 0.1},
-        known="This package once weighed KUIPER's clients by an accuracy during training (lesson 05).",
+        known="This package once weighed KUIPER's clients by an accuracy during training; see lesson 05.",
     ),
 )
 
