@@ -7,13 +7,15 @@ lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/l
 """
 
 from asyncfl_lite.lessons.evidence import compare, evidence, scores
-from asyncfl_lite.lessons.exercises import Checked, Exercise, Wrong, check, exercise, exercises
+from asyncfl_lite.lessons.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_lite.lessons.expectations import call, expect, expect_close, expect_equal
 
 __all__ = [
+    "Attempt",
     "Checked",
     "Exercise",
     "Wrong",
+    "attempts",
     "call",
     "check",
     "compare",

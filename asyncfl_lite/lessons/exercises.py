@@ -15,13 +15,14 @@ import html
 import importlib
 import pkgutil
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from asyncfl_lite.base.errors import AsyncFLError
 
-Checker = Callable[[Any], None]
+Checker = Callable[[Any], str | None]
 
 
 class Wrong(Exception):
@@ -35,7 +36,8 @@ class Exercise:
     Attributes:
         id: the lesson's number, a dot, and the exercise's number in it, such as ``07.1``.
         title: a few words.
-        checker: raises :class:`Wrong` for an answer that is wrong.
+        checker: raises :class:`Wrong` for an answer that is wrong, and ``NotImplementedError`` for one that is not
+            finished; what it returns is told to who is right.
     """
 
     id: str
@@ -73,8 +75,25 @@ class Checked:
         )
 
 
+class Attempt(NamedTuple):
+    """One answer that was checked.
+
+    Attributes:
+        id: of the exercise.
+        answer: what was given.
+        state: what became of it, as in :class:`Checked`.
+        at: when, in seconds of a clock that only rises.
+    """
+
+    id: str
+    answer: Any
+    state: str
+    at: float
+
+
 AGAIN = "and run this cell again."
 CODE = re.compile(r"`([^`]*)`")
+_ATTEMPTS: list[Attempt] = []
 _EXERCISES: dict[str, Exercise] = {}
 
 
@@ -123,15 +142,25 @@ def check(id: str, answer: Any) -> Checked:
         lesson = sorted(one for one in known if one.split(".")[0] == str(id).split(".")[0])
         raise AsyncFLError(f"there is no exercise {id!r}; " + (f"this lesson has {', '.join(lesson)}" if lesson else
                            f"exercises are {', '.join(known)}"))  # fmt: skip
-    asked = known[id]
+    checked = _checked(known[id], answer)
+    _ATTEMPTS.append(Attempt(id, answer, checked.state, time.monotonic()))
+    return checked
+
+
+def attempts() -> list[Attempt]:
+    """Return every answer that this process has checked, the oldest first."""
+    return list(_ATTEMPTS)
+
+
+def _checked(asked: Exercise, answer: Any) -> Checked:
     if answer is ...:
         return Checked(asked, "open", f"Put your answer in the place of the dots, {AGAIN}")
     try:
-        asked.checker(answer)
-    except NotImplementedError:
-        return Checked(asked, "open", f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}")
+        return Checked(asked, "right", asked.checker(answer) or "")
+    except NotImplementedError as left:
+        stub = f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}"
+        return Checked(asked, "open", str(left) or stub)
     except Wrong as wrong:
         return Checked(asked, "wrong", str(wrong))
     except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
         return Checked(asked, "wrong", f"Your code stops: {type(error).__name__}: {error}")
-    return Checked(asked, "right", "")

@@ -1,0 +1,71 @@
+"""A class with one line of its source changed, as mutation testing makes it, and the change as a diff."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+import textwrap
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One change in one class's source.
+
+    Attributes:
+        owner: the class whose source is changed; a base of the one that is asked for, or that one.
+        old: what stands there exactly once.
+        new: what takes its place.
+    """
+
+    owner: type
+    old: str
+    new: str
+
+    def applied(self, cls: type[T]) -> type[T]:
+        """Return a copy of ``cls`` that is made anew from its source, and its bases' down to the changed one.
+
+        The copy is no subclass: its methods' ``super()`` leads where the original's does. Its code is in no file.
+
+        Raises:
+            ValueError: when the class has no such base, or its source does not hold ``old`` exactly once.
+        """
+        if self.owner not in cls.__mro__:
+            raise ValueError(f"{self.owner.__name__} is no base of {cls.__name__}")
+        made: dict[str, Any] = {}
+        for part in reversed(cls.__mro__[: cls.__mro__.index(self.owner) + 1]):
+            source = self._changed() if part is self.owner else source_of(part)
+            names = {**vars(sys.modules[part.__module__]), **made}
+            # annotations stay text here as there: compile() takes over this module's own future statements
+            exec(compile(source, f"<{part.__name__}>", "exec"), names)
+            made[part.__name__] = names[part.__name__]
+        return made[cls.__name__]
+
+    def diff(self) -> str:
+        """Return the change as a unified diff of both sources."""
+        name = self.owner.__name__
+        lines = difflib.unified_diff(
+            source_of(self.owner).splitlines(),
+            self._changed().splitlines(),
+            f"{name}, healthy",
+            f"{name}, ill",
+            n=2,
+            lineterm="",
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _changed(self) -> str:
+        source = source_of(self.owner)
+        if source.count(self.old) != 1:
+            raise ValueError(f"{self.owner.__name__}: {self.old!r} must stand there once, not {source.count(self.old)}")
+        return source.replace(self.old, self.new)
+
+
+def source_of(cls: type) -> str:
+    """Return a class's source without decorators, which would register its copy under the original's name."""
+    lines = textwrap.dedent(inspect.getsource(cls)).splitlines()
+    return "\n".join(lines[next(place for place, line in enumerate(lines) if line.startswith("class ")) :]) + "\n"
