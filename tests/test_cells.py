@@ -12,7 +12,7 @@ import yaml
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.reproduction.claims.measured import time_to
-from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.grid.cells import PaperTier, expand_grid
 
 ROOT = Path(__file__).parent.parent
 FAMILY = {
@@ -85,6 +85,13 @@ def test_cells_that_few_seeds_left_undecided_have_more(tmp_path):
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
     with pytest.raises(ConfigError, match=r"p.yaml: tiers.smoke.looks: cell: 'p/large/fedech' is not known; did you"):
         expand_grid(tmp_path / "smoke.yaml")
+
+
+def test_a_look_may_leave_out_the_column_as_printed():
+    tier = PaperTier(seeds=[0], looks={2: ["p/a"], 3: ["q/*"]})
+    assert [tier.seeds_of(name) for name in ("p/a", "p/a@printed", "q/a@printed")] == [[0, 1], [0], [0, 1, 2]]
+    seeds = {cell.name: len(cell.seeds) for cell in expand_grid(ROOT / "experiments/laptop.yaml", paper="fedecho")}
+    assert seeds["fedecho/table7/kl-only"] == 16 and seeds["fedecho/table7/kl-only@printed"] == 10
 
 
 def test_fedechos_table_5_has_one_seed_as_printed():

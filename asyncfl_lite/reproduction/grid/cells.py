@@ -75,7 +75,8 @@ class PaperTier(Settings):
     """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
     looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
     """Number of seeds, 0, 1, …, in the place of ``seeds`` -> patterns of the names of cells that have so many, since
-    with fewer their claims were undecided. Of several numbers the first counts; each pattern must match a cell."""
+    with fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several numbers
+    the first counts; each pattern must match a cell."""
 
     def seeds_of(self, name: str) -> list[int]:
         """Return the seeds of a cell."""
@@ -291,7 +292,7 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
 
 def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
     """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
-    seeds = cell.seeds.get(tier) or common.seeds_of(name)
+    seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
     found = search is not None and tuned.has_outcomes(*search)
