@@ -75,8 +75,8 @@ class PaperTier(Settings):
     """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
     looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
     """Number of seeds, 0, 1, …, in the place of ``seeds`` -> patterns of the names of cells that have so many, since
-    with fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several numbers
-    the first counts; each pattern must match a cell."""
+    with fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several
+    numbers the first counts; each pattern must match a cell."""
 
     def seeds_of(self, name: str) -> list[int]:
         """Return the seeds of a cell."""
