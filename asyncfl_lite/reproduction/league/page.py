@@ -27,6 +27,7 @@ from asyncfl_lite.reproduction.league.standings import (
     EVEN,
     TARGET_SHARE,
     UNDECIDED,
+    VERDICTS,
     WORSE,
     Row,
     Standings,
@@ -99,7 +100,7 @@ def content(outcome: Outcome) -> dict[str, Any]:
         "title": outcome.title,
         "accent": ACCENT,
         "about": f"{Path(entry.file).name}, code {entry.digest}. {_about(outcome)}",
-        "lead": [f"{column['heading']}: {column['said']}" for column in columns],
+        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)],
         "missing": _missing(outcome.found),
         "columns": columns,
         "cost_place": outcome.found[0].place.name,
@@ -119,6 +120,16 @@ def _about(outcome: Outcome) -> str:
         else ""
     )
     return f"{where}, {len(place.seeds)} seeds each, every run with {place.updates} client updates.{haste}"
+
+
+def _lead(outcome: Outcome, column: str) -> str:
+    """Return one sentence on a column: how many comparisons came out how."""
+    found = outcome.in_column(column)
+    rows = [row.verdict for one in found for row in one.rows if row.verdict]
+    counts = ", ".join(f"{rows.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in rows)
+    return (
+        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons: {counts}."
+    )
 
 
 def _missing(found: Sequence[Standings]) -> str:
@@ -170,11 +181,13 @@ def _place(outcome: Outcome, one: Standings) -> dict[str, Any]:
     counts = ", ".join(f"{verdict} {_against(verdict)} {count}" for verdict, count in one.counts().items())
     ends = [abs(end) for row in others for end in row.difference[3:5] if math.isfinite(end)]
     scale = min(WIDEST_BAR, max(1.5, *(100 * end for end in ends), 1.5))
-    known = not math.isnan(one.target)
+    known, config = not math.isnan(one.target), one.place.config_of(REFERENCE)
     curves, shown = draw_beside(one, name)
     return {
         "name": one.place.name,
-        "said": f"Of {len(others)} methods: {title} is {counts}." if others else "No other method was run here.",
+        "said": f"Task {config.task}, delay law {config.delay}. "
+        + (f"Of {len(others)} methods: {title} is {counts}." if others else "No other method was run here."),
+        "scale": f"{scale:.2g}",
         "target": f"{TARGET_SHARE:.0%} of FedBuff's accuracy with the same seed, on average {one.target:.1%}" if known
         else "no target, as FedBuff was not run",
         "rows": [_row(outcome, one, row, scale) for row in one.rows],
@@ -192,8 +205,8 @@ def _notes(one: Standings) -> str:
     if not never:
         return "All runs reached the target."
     return (
-        f"Not at the target with every seed: {', '.join(never)}. Such a run is censored at its end: where a ratio of times "
-        "has ≥ or ≤, nothing bounds it on the other side."
+        f"Not at the target with every seed: {', '.join(never)}. Such a run is censored at its end: where a ratio of "
+        "times has ≥ or ≤, nothing bounds it on the other side."
     )
 
 
@@ -210,7 +223,7 @@ def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, 
         "difference": "" if newcomer else _difference(row.difference),
         "bar": None if newcomer else _bar(row, scale),
         "verdict": row.verdict,
-        "to_decide": "" if row.verdict != UNDECIDED else f"about {row.to_decide}" if row.to_decide else "over 1,000",
+        "to_decide": "" if row.verdict != UNDECIDED else f"{row.to_decide} seeds?" if row.to_decide else "",
         "time": _time(row.times, row.seeds),
         "ratio": "" if row.times is None or row.times.ratio is None else _ratio(row.times.ratio),
     }
@@ -235,9 +248,9 @@ def _bar(row: Row, scale: float) -> dict[str, Any] | None:
     if not math.isfinite(found.high - found.low):
         return None
     low, mean, high = (
-        round(100 + 100 * max(-1.0, min(1.0, 100 * value / scale)), 1) for value in (found.low, found.mean, found.high)
+        round(100 + 96 * max(-1.0, min(1.0, 100 * value / scale)), 1) for value in (found.low, found.mean, found.high)
     )
-    band = round(100 / scale, 1)
+    band = round(96 / scale, 1)
     colour = BAR_COLOURS.get(row.verdict, "#6b7280")
     return {"low": low, "mean": mean, "high": high, "band_from": 100 - band, "band": 2 * band, "colour": colour}
 
@@ -265,10 +278,8 @@ def _costs(outcome: Outcome) -> list[Costs]:
     classes = load_task(first.place.config_of(REFERENCE).task_settings).num_classes
     rows = []
     for row in first.rows:
-        own = row.method == entry.name
-        search = outcome.newcomer.search(first.place) if own else first.place.searches[row.method]
-        config = search.config({knob: values[0] for knob, values in search.grid.items()}, search.seeds[0])
-        looked = outcome.trial.unlabelled if own else None
+        looked = outcome.trial.unlabelled if row.method == entry.name else None
+        config = first.configs[row.method]
         rows.append(costs(row.method, config, first.measured, classes=classes, unlabelled=looked))
     return rows
 
@@ -316,8 +327,8 @@ def _changes(outcome: Outcome) -> list[str]:
     seeds = f"More seeds: {len(undecided)} comparisons are undecided. "
     if soon:
         seeds += (
-            f"Were means and deviations to stay, {len(soon)} of them would exclude 0 with up to {max(soon)} seeds, before "
-            "the correction for their number."
+            f"Were means and deviations to stay, {len(soon)} of them would exclude 0 with up to {max(soon)} seeds, "
+            "before the correction for their number."
         )
     lines = [
         seeds,

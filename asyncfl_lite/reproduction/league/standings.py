@@ -21,6 +21,7 @@ from asyncfl_lite.reproduction.claims.statistics import LEVEL, Contrast, contras
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
 from asyncfl_lite.reproduction.league.field import REFERENCE, Place
 from asyncfl_lite.reproduction.report.ranks import Ranking, ranking
+from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result
 
 BETTER, WORSE, EVEN = "better", "worse", "level"
@@ -79,6 +80,7 @@ class Standings(NamedTuple):
         missing: methods of the field that were not.
         target: mean over seeds of the accuracy that times are taken to; NaN without FedBuff.
         measured: what they are made of; its cells are called as their methods.
+        configs: method -> the configuration of one of its runs.
     """
 
     place: Place
@@ -86,6 +88,7 @@ class Standings(NamedTuple):
     missing: list[str]
     target: float
     measured: Measured
+    configs: Mapping[str, Config]
 
     def counts(self) -> dict[str, int]:
         """Return verdict -> methods, of those that occur."""
@@ -125,6 +128,7 @@ def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result
         [method for method in place.searches if method not in runs],
         math.nan if target is None else float(target.mean()),
         measured,
+        {method: own[0].config for method, own in runs.items()},
     )
 
 
