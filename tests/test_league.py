@@ -139,6 +139,7 @@ def field(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(home.IN_CLONE, "tuning", str(folder / "tuning"))
         patch.setattr(recording, "run_grid", in_this_process)
+        patch.setattr(carried_out, "EXTENSIONS", 0)
         costs_said = []
         recording.record_field(folder / "league.yaml", folder / "runs", folder / "results",
                                allowed=costs_said.append, say=lambda line: None)  # fmt: skip
@@ -455,7 +456,8 @@ def test_seeds_that_the_place_does_not_compare_are_left_out():
 
 
 def test_as_many_seeds_as_are_said_would_decide_and_fewer_would_not():
-    values = np.random.default_rng(3).normal(0.004, 0.02, 10)
+    drawn = np.random.default_rng(3).normal(0, 0.02, 10)
+    values = drawn - drawn.mean() + 0.4 * drawn.std(ddof=1)
     found = contrast(values, "", alpha=LEVEL)
     count = seeds_to_decide(found)
     assert found.low < 0 < found.high and count > 10
@@ -491,7 +493,9 @@ def test_without_fedbuff_there_is_no_target():
 
 def test_ranks_are_over_the_methods_that_all_places_have():
     results = {"mine": runs_of(BASE), "fedbuff": runs_of(BASE - 0.05), "fedasync": runs_of(BASE + 0.05)}
-    both = [standings(tiny_place(*own), "mine", own) for own in (results, {k: results[k] for k in ("mine", "fedbuff")})]
+    fewer = {method: results[method] for method in ("mine", "fedbuff")}
+    elsewhere = Place("digits", "uniform", "tuned", dict.fromkeys(fewer), tuple(range(10)))
+    both = [standings(tiny_place(*results), "mine", results), standings(elsewhere, "mine", fewer)]
     found, left_out = ranked(both)
     assert found.ranks.to_dict() == {"mine": 1, "fedbuff": 2} and found.blocks == 20 and left_out == ["fedasync"]
     assert found.near("mine") == ["mine"]  # the critical difference of two methods over 20 blocks is 0.44
