@@ -469,6 +469,7 @@ def test_as_many_seeds_as_are_said_would_decide_and_fewer_would_not():
         return stats.t.ppf(0.975, seeds - 1) * deviation / math.sqrt(seeds)
 
     assert half(count) < abs(values.mean()) <= half(count - 1)
+    assert seeds_to_decide(found, 18) > count
     assert seeds_to_decide(contrast(np.array([1e-5, -1e-5, 0.02, -0.02]), "", alpha=LEVEL)) is None
 
 

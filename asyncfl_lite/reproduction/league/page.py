@@ -314,9 +314,11 @@ def _tried_said(outcome: Outcome) -> str:
     tries = " and ".join(f"{found[0].place.tries} {short}" for short, found in shown.items() if found)
     said = (
         f"Every method may try as many combinations in a place, {tries}, with the seeds {seeds}, which no comparison "
-        "uses; where the best lies on an edge, its grid grows, at most twice. As printed, clients' rates are tried "
-        f"beside a server's settings from its paper, or beside {outcome.title}'s defaults."
+        "uses; where the best lies on an edge, its grid grows, at most twice."
     )
+    if outcome.in_column("printed"):
+        said += " As printed, clients' rates are tried beside a server's settings from its paper, or beside "
+        said += f"{outcome.title}'s defaults."
     unequal = f" With --quick {outcome.title}'s grid did not grow, and those of the field may have."
     return said + unequal * outcome.quick
 
@@ -326,10 +328,7 @@ def _changes(outcome: Outcome) -> list[str]:
     soon = [row.to_decide for row in undecided if row.to_decide]
     seeds = f"More seeds: {len(undecided)} comparisons are undecided. "
     if soon:
-        seeds += (
-            f"Were means and deviations to stay, {len(soon)} of them would exclude 0 with up to {max(soon)} seeds, "
-            "before the correction for their number."
-        )
+        seeds += f"Were means and deviations to stay, {len(soon)} of them would be decided by up to {max(soon)} seeds."
     lines = [
         seeds,
         "Other places: a place is one workload and one law. A verdict holds for it and for no other.",

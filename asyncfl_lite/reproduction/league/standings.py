@@ -146,17 +146,22 @@ def judged(found: Sequence[Contrast]) -> list[str]:
     ]
 
 
-def seeds_to_decide(found: Contrast) -> int | None:
-    """Return about how many seeds would keep 0 out of the interval, were mean and deviation to stay as they are.
+def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
+    """Return about how many seeds would decide that there is a difference, were mean and deviation to stay as they are.
 
-    Not corrected for the number of methods. None where they are more than :data:`MOST_SEEDS`, or nothing can be said.
+    Args:
+        found: a comparison at 5 %.
+        among: how many methods it is corrected for, by the strictest of Holm's steps.
+
+    Returns:
+        More seeds than there are; None where they are above :data:`MOST_SEEDS`, or nothing can be said.
     """
     if not math.isfinite(found.high - found.low) or found.mean == 0:
         return None
     error = (found.high - found.low) / 2 / special.stdtrit(found.seeds - 1, 1 - LEVEL / 2)
     deviation = error * math.sqrt(found.seeds)
     counts = np.arange(found.seeds + 1, MOST_SEEDS + 1)
-    halves = special.stdtrit(counts - 1, 1 - LEVEL / 2) * deviation / np.sqrt(counts)
+    halves = special.stdtrit(counts - 1, 1 - LEVEL / among / 2) * deviation / np.sqrt(counts)
     enough = counts[halves < abs(found.mean)]
     return int(enough[0]) if len(enough) else None
 
@@ -166,7 +171,7 @@ def _row(
 ) -> Row:
     values = measured.by_seed(method, ACCURACY).to_numpy()
     low, high = interval(values, 1 - LEVEL) if len(values) > 1 else (-math.inf, math.inf)
-    to_decide = seeds_to_decide(found) if verdict == UNDECIDED else None
+    to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == UNDECIDED else None
     times = None if target is None else _times(measured, newcomer, method, target)
     return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times)
 

@@ -41,7 +41,9 @@ should be.
 <p class="note">Accuracy: mean over seeds of a run's last five tests, in %, with its own 95% interval. Difference:
 {{ title }} less the method, in points, seed by seed, with its 95% interval; drawn from −{{ place.scale }} to
 +{{ place.scale }} points, the grey band is ± 1. Time: median virtual time to {{ place.target }}; its ratio is the
-method's time over {{ title }}'s. Decided by: about so many seeds would exclude 0, were mean and deviation to stay.</p>
+method's time over {{ title }}'s.
+Verdicts are corrected for the number of methods, intervals are not. Decided by: about so many seeds would tell the two
+apart, were mean and deviation to stay.</p>
 <div class="wide" role="region" aria-label="standings in {{ place.name }}, {{ column.short }}" tabindex="0"><table>
 <thead><tr><th scope="col">method</th><th scope="col" class="number">accuracy</th>
 <th scope="col" class="number">difference</th><th scope="col">worse · better</th>
