@@ -12,6 +12,9 @@ WORKERS ?= 2
 # YES=1 starts what is estimated to take more than two hours. SCHEDULER=tcp://…:8786 runs cells on a Dask cluster.
 YES     ?=
 SCHEDULER ?=
+# The file that enters the league; QUICK=1 for one workload and half of the seeds.
+METHOD  ?=
+QUICK   ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
 # CPU wheel index: make setup TORCH_INDEX=<its address>
 TORCH_INDEX ?=
@@ -27,7 +30,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long lab notebooks explorable bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long league lab notebooks explorable bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -60,6 +63,10 @@ test-fast: $(READY)  ## the tests that take less than a fifth of a second each, 
 
 test-long: $(READY)  ## runs that are killed, grids whose workers die, a browser, memory over 20,000 updates, a full disk (about 12 minutes)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
+
+league: $(READY)  ## run METHOD, such as my_method.py, against all others: a page on where it stands (QUICK=1: minutes)
+	@test -n "$(METHOD)" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
+	@$(BIN)/asyncfl-lite league '$(METHOD)' $(if $(QUICK),--quick) --workers $(WORKERS) $(if $(YES),--yes)
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1
 	@$(BIN)/jupyter lab --ip=127.0.0.1 notebooks

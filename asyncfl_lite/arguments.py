@@ -160,7 +160,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     parser.add_argument("--version", action="version", version=f"asyncfl-lite {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="run|grid|tune|report|record|list")
+    commands = parser.add_subparsers(required=True, metavar="run|grid|tune|report|record|league|list")
     parser.commands = commands.choices
 
     asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
@@ -232,6 +232,24 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
     _takes_own(record)
     record.set_defaults(command="record")
+
+    league = commands.add_parser(
+        "league",
+        help="run your method, a file, against all others, and write a page on where it stands",
+        description="Checks the method's rules, tunes it with as many tries as all others had, runs its seeds, and "
+        "compares them with the recorded field. What is finished is not run again.",
+        formatter_class=_Defaults,
+    )
+    league.add_argument("method", nargs="?", help="a Python file with one method; GRID in it says what it tries")
+    league.add_argument("--quick", action="store_true", help="one workload, tuned, five seeds: minutes on two cores")
+    league.add_argument("--field", action="store_true", help="record the field itself: hours, resumable")
+    league.add_argument("--only", default="*", help="of the field, only cells whose name matches, such as '*/fedecho*'")
+    league.add_argument("--tier", default="league", help="a tier of such cells, with tuning.yaml beside its file")
+    league.add_argument("--workers", type=_workers, default=2, help=f"processes: 1 to {MOST_WORKERS}")
+    league.add_argument("--runs", type=_folder, default="runs", help="folder of results, and of the page")
+    league.add_argument("--results", type=_folder, default="results", help="folder of the tables with the field")
+    league.add_argument("--yes", action="store_true", help="start though it may take more than two hours")
+    league.set_defaults(command="league")
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
     listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")

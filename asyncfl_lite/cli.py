@@ -1,4 +1,4 @@
-"""The command line: ``asyncfl-lite run | grid | tune | report | record | list``, or ``python -m asyncfl_lite …``.
+"""The command line: ``asyncfl-lite run | grid | tune | …``, or ``python -m asyncfl_lite …``.
 
 The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so a new setting is an option at
 once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
@@ -29,6 +29,8 @@ from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends
 if TYPE_CHECKING:
     import pandas as pd
 
+    from asyncfl_lite.reproduction.grid.cost import Estimate
+    from asyncfl_lite.reproduction.grid.run import Report
     from asyncfl_lite.runs.config import Config
 
 
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _when_interrupted(options: argparse.Namespace | None) -> str:
     """Return in one line what is kept of a command that was interrupted and could not say so itself."""
-    if options is not None and options.command == "grid":
+    if options is not None and options.command in ("grid", "league"):
         return MESSAGE
     if options is None or options.command != "run":
         return "asyncfl-lite: interrupted"
@@ -185,7 +187,7 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 def _grid(options: argparse.Namespace) -> int:
     from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-    from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED, estimate
+    from asyncfl_lite.reproduction.grid.cost import estimate
     from asyncfl_lite.reproduction.grid.run import run_grid
     from asyncfl_lite.reproduction.grid.tidy import write_tidy
     from asyncfl_lite.reproduction.grid.workers import count_workers
@@ -201,11 +203,7 @@ def _grid(options: argparse.Namespace) -> int:
         print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; asyncfl-lite tune")
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept="results", workers=workers)
-    print(cost, flush=True)
-    if cost.asks and not options.yes:
-        raise ConfigError(
-            f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
-        )
+    _allow(cost, options)
 
     def keep(cell: Cell) -> None:
         write_tidy([cell], options.runs, Path(options.record) / cell.tier)
@@ -213,6 +211,22 @@ def _grid(options: argparse.Namespace) -> int:
     finished = None if options.record is None else keep
     with ends_when_interrupted():
         report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler, finished=finished)
+    return _said(report)
+
+
+def _allow(cost: Estimate, options: argparse.Namespace) -> None:
+    """Say what cells cost; refuse what takes long unless it was asked for."""
+    from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED
+
+    print(cost, flush=True)
+    if cost.asks and not options.yes:
+        raise ConfigError(
+            f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
+        )
+
+
+def _said(report: Report) -> int:
+    """Say how a grid ended, and return the exit code."""
     counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
     print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
     for name, where in sorted(report.elsewhere.items()):
@@ -231,7 +245,7 @@ def _tune(options: argparse.Namespace) -> int:
     folder = None if options.results is None else Path(options.results)
     with ends_when_interrupted():
         for search in searches:
-            tune(search, folder, say=lambda line: print(line, flush=True))
+            tune(search, folder, say=_line)
     return 0
 
 
@@ -271,6 +285,28 @@ def _record(options: argparse.Namespace) -> int:
         raise ConfigError(f"runs: nothing of tier {options.tier!r} is recorded in {options.runs}")
     print(f"{count} runs written to {folder}")
     return 0
+
+
+def _league(options: argparse.Namespace) -> int:
+    from asyncfl_lite.reproduction.places import tier_file
+
+    if (options.method is None) == (not options.field):
+        raise ConfigError("league: must be given a Python file with a method, such as my_method.py, or --field")
+    places = tier_file(options.tier), Path(options.runs), Path(options.results)
+    with ends_when_interrupted():
+        if options.field:
+            from asyncfl_lite.reproduction.league.recording import record_field
+
+            return _said(record_field(*places, only=options.only, workers=options.workers,
+                                      allowed=lambda cost: _allow(cost, options), say=_line))  # fmt: skip
+        from asyncfl_lite.reproduction.league.enter import enter
+
+        enter(options.method, *places, quick=options.quick, workers=options.workers, yes=options.yes, say=_line)
+    return 0
+
+
+def _line(text: str) -> None:
+    print(text, flush=True)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -323,7 +359,15 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
     )
 
 
-COMMANDS = {"run": _run, "grid": _grid, "tune": _tune, "report": _report, "record": _record, "list": _list}
+COMMANDS = {
+    "run": _run,
+    "grid": _grid,
+    "tune": _tune,
+    "report": _report,
+    "record": _record,
+    "league": _league,
+    "list": _list,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -24,7 +24,17 @@ from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.measure import fedrevive
 from asyncfl_lite.reproduction.published import FOLDER, published
-from asyncfl_lite.reproduction.report import Recorded, export, head_to_head, metrics, page, shown, summary, tables
+from asyncfl_lite.reproduction.report import (
+    Recorded,
+    export,
+    head_to_head,
+    metrics,
+    page,
+    ranks,
+    shown,
+    summary,
+    tables,
+)
 from asyncfl_lite.reproduction.report.notebook import as_pages, make_report
 from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
@@ -397,11 +407,11 @@ def test_ranks_and_nemenyis_difference_are_demsars():
         f"place {place}": {m: 50 + 10 * i + rng.random(3) for i, m in enumerate(head_to_head.FIVE)}
         for place in range(4)
     }
-    found = head_to_head.ranking(there)
+    found = ranks.ranking(there, head_to_head.FIVE)
     assert list(found.ranks) == [1, 2, 3, 4, 5] and list(found.ranks.index) == list(head_to_head.FIVE[::-1])
     assert found.blocks == 12 and found.p < 1e-6
     assert found.critical == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 12)), abs=2e-3)  # q of Demšar's Table 5
-    assert head_to_head._groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert ranks.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def test_a_place_tells_apart_what_a_corrected_paired_test_does():

@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.algorithms.table import claimed
 from asyncfl_lite.reproduction.claims.findings import Finding, against, compare
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, LEVEL, benjamini_hochberg, contrast
+from asyncfl_lite.reproduction.claims.storage import storage
 from asyncfl_lite.reproduction.claims.verdicts import (
     DID_NOT_TRAIN,
     HOLDS,
@@ -212,12 +211,8 @@ def server_storage(m: Measured) -> pd.DataFrame:
         values = m.by_seed(f"{LARGE}/{method}")
         if values is None:
             continue
-        kind = ALGORITHMS.get("fedavg" if method == "oort" else method)
         server = Config(algorithm="fedavg" if method == "oort" else method).make_algorithm()
-        models, logits = claimed(server, clients=CLIENTS, unlabelled=1)[:2]
-        held = int(m.values(f"{LARGE}/{method}", "most_versions_in_flight").max()) if kind.keeps_versions else 0
-        kilobytes = (models + held) * m.values(f"{LARGE}/{method}", "parameters").max() * 4 / 1000
-        rows[method] = [values.mean(), models + held, held, kilobytes, logits * CLASSES * 4 / 1000]
+        rows[method] = [values.mean(), *storage(m, f"{LARGE}/{method}", server, clients=CLIENTS, classes=CLASSES)]
     columns = ["accuracy", "models", "in_flight", "kilobytes", "logits_kilobytes"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype({"models": int, "in_flight": int})
 

@@ -180,14 +180,8 @@ class Measured:
         times = [self.times_to(cell, target, window) for cell, window in zip((faster, slower), windows, strict=True)]
         if any(one is None or not len(one) for one in times):
             return Finding(NOT_RUN, f"{label}: not run")
-        ends = [self.of_curves(cell, lambda curve: curve["time"].iloc[-1]) for cell in (faster, slower)]
-        first = [self.of_curves(cell, _first_test) for cell in (faster, slower)]
-        columns = [pd.Series(np.maximum(time, start), end.index)
-                   for time, start, end in zip(times, first, ends, strict=True)]  # fmt: skip
-        both = pd.concat([*columns, *ends], axis=1, join="inner", keys=range(4)).dropna()
-        a, b, end_a, end_b = (both[place].to_numpy() for place in range(4))
-        ratios, bounds = log_ratios(a, b, (end_a, end_b))
-        equal = EQUAL_RATIO if np.isfinite([a, b]).all() else None
+        ratios, bounds, reached = self.time_ratios(faster, slower, target, windows)
+        equal = EQUAL_RATIO if reached else None
         found = contrast(ratios, label, math.log(factor), unit="log ratio", equal=equal, bounds=bounds)
         shown = (f"{time_text(time)}{self.mark(cell)}" for time, cell in zip(times, (faster, slower), strict=True))
         asked = f" (asked: above {factor:g})" if factor != 1 else ""
@@ -195,6 +189,25 @@ class Measured:
         if self.is_constant(faster) or self.is_constant(slower):
             return Finding(DID_NOT_TRAIN, text)
         return Finding(found.verdict, text, found)
+
+    def time_ratios(
+        self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
+    ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
+        """Return what :func:`.log_ratios` makes of two cells that were run, and whether all their runs got there.
+
+        A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
+
+        Args:
+            faster: the cell whose being sooner is positive.
+            slower, target, windows: as for :meth:`sooner`.
+        """
+        columns = []
+        for cell, window in zip((faster, slower), windows, strict=True):
+            first, end = (self.of_curves(cell, of) for of in (_first_test, _last_test))
+            columns.append(pd.Series(np.maximum(self.times_to(cell, target, window), first), end.index))
+            columns.append(end)
+        a, end_a, b, end_b = pd.concat(columns, axis=1, join="inner", keys=range(4)).dropna().to_numpy().T
+        return *log_ratios(a, b, (end_a, end_b)), bool(np.isfinite([a, b]).all())
 
     def above(self, better: str, worse: str, margin: float = 0.0, number: str = ACCURACY) -> Finding:
         """Whether one cell lies above another by more than ``margin``, a fraction for accuracies, over common seeds."""
@@ -220,6 +233,10 @@ def _first_test(curve: pd.DataFrame) -> float:
     """Return when a run was first tested after its start: before that, no time is known."""
     later = curve["time"][curve["time"] > 0]
     return float(later.iloc[0]) if len(later) else 1.0
+
+
+def _last_test(curve: pd.DataFrame) -> float:
+    return float(curve["time"].iloc[-1])
 
 
 def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:

@@ -96,6 +96,7 @@ def contrast(
     unit: str = "points",
     equal: float | None = EQUAL_POINTS,
     bounds: tuple[bool, bool] = (True, True),
+    alpha: float | None = None,
 ) -> Contrast:
     """Judge differences that were taken seed by seed.
 
@@ -106,6 +107,7 @@ def contrast(
         unit: see :class:`Contrast`.
         equal: half the width of the region of equality, in the unit of the differences; None where none is defined.
         bounds: whether the numbers bound the mean from below and from above; not, where some are censored.
+        alpha: the error level of the only look that there will be; by default that of the look so many seeds allow.
 
     Returns:
         ``undecided`` with an interval without ends for fewer than three seeds or where one number is infinite.
@@ -114,7 +116,7 @@ def contrast(
     differences = np.asarray(differences, float)
     differences = differences[~np.isnan(differences)]
     seeds = len(differences)
-    alpha = level_at(seeds)
+    alpha = level_at(seeds) if alpha is None else alpha
     if seeds < FEWEST_SEEDS or np.isinf(differences).any():
         mean = float(differences.mean()) if seeds else math.nan
         ends = (-math.inf, math.inf, 1 - alpha, seeds, margin)

@@ -1,15 +1,11 @@
 """The methods against each other, over workloads and delay regimes: ranks, critical differences, a heat map.
 
-Two tests, both at 5%. Over everything: Friedman's test and Nemenyi's critical difference of mean ranks (Demšar,
-"Statistical Comparisons of Classifiers over Multiple Data Sets", 2006, Eqs. 2 and 3 with q of the studentised range);
-a block is one seed of one workload and regime, so blocks of one place are not independent, which makes the difference
-smaller than it should be. Within a place: paired two-sided t tests of each method against the place's best over the
-same seeds, Holm-corrected.
+Two tests, both at 5%. Over everything: mean ranks (:mod:`.ranks`), a block being one seed of one workload and regime,
+so that blocks of one place are not independent, which makes the difference smaller than it should be. Within a place:
+paired two-sided t tests of each method against the place's best over the same seeds, Holm-corrected.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,25 +17,8 @@ from asyncfl_lite.reproduction.claims.across import FIVE, OTHERS, REGIMES, WORKL
 from asyncfl_lite.reproduction.claims.findings import deviation, mean_text
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS
 from asyncfl_lite.reproduction.report.figures import finish, panels
+from asyncfl_lite.reproduction.report.ranks import LEVEL, draw_ranks, ranking
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
-
-LEVEL = 0.05
-
-
-class Ranking(NamedTuple):
-    """Mean ranks, 1 being best.
-
-    Attributes:
-        ranks: method -> mean rank over blocks, best first.
-        blocks: seeds of places that have all these methods.
-        p: of Friedman's test that all methods rank alike; NaN for fewer than three methods.
-        critical: Nemenyi's difference of mean ranks.
-    """
-
-    ranks: pd.Series
-    blocks: int
-    p: float
-    critical: float
 
 
 def places(recorded: Recorded) -> dict[str, dict[str, np.ndarray]]:
@@ -58,24 +37,6 @@ def places(recorded: Recorded) -> dict[str, dict[str, np.ndarray]]:
 def cell_of(place: str, method: str) -> str:
     """Return the name of a method's cell at a place of :func:`places`."""
     return "/".join(("head_to_head", *place.split(", "), method))
-
-
-def ranking(there: dict[str, dict[str, np.ndarray]]) -> Ranking | None:
-    """Rank the methods that every place has; None where there are not two of them with the same seeds."""
-    common = [m for m in (*FIVE, *OTHERS) if there and all(m in methods for methods in there.values())]
-    blocks = [
-        np.stack([methods[m] for m in common], axis=1)
-        for methods in there.values()
-        if common and len({len(methods[m]) for m in common}) == 1
-    ]
-    if len(common) < 2 or not blocks:
-        return None
-    accuracies = np.concatenate(blocks)
-    ranks = stats.rankdata(-accuracies, axis=1).mean(axis=0)
-    k, n = len(common), len(accuracies)
-    q = stats.studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
-    p = stats.friedmanchisquare(*accuracies.T).pvalue if k > 2 and n > 1 else float("nan")
-    return Ranking(pd.Series(ranks, common).sort_values(), n, float(p), float(q * np.sqrt(k * (k + 1) / (6 * n))))
 
 
 def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
@@ -147,40 +108,15 @@ def heat_map(recorded: Recorded) -> Figure | None:
 
 
 def critical_differences(recorded: Recorded) -> Figure | None:
-    """Draw mean ranks on a line with Nemenyi's critical difference; bars join methods that it does not tell apart."""
-    found = ranking(places(recorded))
-    if found is None:
-        return None
-    figure, (axes,) = panels(1)
-    groups = _groups(found)
-    figure.set_size_inches(9, 1.0 + 0.28 * len(found.ranks) + 0.12 * len(groups))
-    names = list(found.ranks.index)
-    for place, method in enumerate(names):
-        axes.plot(found.ranks[method], place, "o", color=plots.colour(method), markersize=8)
-    axes.set_yticks(range(len(names)), [f"{plots.title(m)}  {found.ranks[m]:.2f}" for m in names])
-    for first, last in groups:
-        low, high = found.ranks.iloc[first], found.ranks.iloc[last]
-        axes.plot([low, high], [last + 0.35] * 2, color="#374151", linewidth=3, solid_capstyle="butt")
-    axes.invert_yaxis()
-    axes.set_xlim(0.7, len(names) + 0.3)
-    axes.set_xlabel(f"mean rank over {found.blocks} seeds of places; critical difference {found.critical:.2f}")
-    return finish(figure, {})
-
-
-def _groups(found: Ranking) -> list[tuple[int, int]]:
-    """Return first and last place of each longest run of methods within one critical difference."""
-    ranks, groups = found.ranks.to_numpy(), []
-    for first in range(len(ranks)):
-        last = int(np.flatnonzero(ranks <= ranks[first] + found.critical)[-1])
-        if last > first and (not groups or last > groups[-1][1]):
-            groups.append((first, last))
-    return groups
+    """Draw mean ranks over the recorded places; see :func:`.draw_ranks`."""
+    found = ranking(places(recorded), (*FIVE, *OTHERS))
+    return None if found is None else draw_ranks(found)
 
 
 def in_words(recorded: Recorded) -> str:
     """Say how many places, methods and blocks the ranking has, and what Friedman's test says."""
     there = places(recorded)
-    found = ranking(there)
+    found = ranking(there, (*FIVE, *OTHERS))
     if found is None:
         return f"Head-to-head: {MISSING} (no two methods in one workload and regime)."
     p = "" if np.isnan(found.p) else f" Friedman's test that all rank alike: p = {found.p:.2g}."

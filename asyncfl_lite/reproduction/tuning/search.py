@@ -32,24 +32,31 @@ AT_ONCE = 32
 """Runs in lockstep; what a round has beyond them waits, so that memory stays small and a stop loses little."""
 
 
-def tune(search: Search, folder: Path | None = None, say: Callable[[str], None] = print) -> dict[str, Any]:
+def tune(
+    search: Search,
+    folder: Path | None = None,
+    say: Callable[[str], None] = print,
+    extensions: int | None = None,
+) -> dict[str, Any]:
     """Carry out a search, or what is left of it, and return the best point.
 
     Args:
         search: what is tried.
         folder: of outcomes; the package's own if None.
         say: called with a line on each round.
+        extensions: how often the grid may grow; :data:`EXTENSIONS` times if None.
     """
+    extensions = EXTENSIONS if extensions is None else extensions
     path = file_of(search.study, search.method, search.column, folder)
     so_far = path.with_name(f"{path.name}.part")
     known, grid = _known(path, search) | _known(so_far, search), dict(search.grid)
-    for round_ in range(EXTENSIONS + 1):
+    for round_ in range(extensions + 1):
         rows = _completed(search, grid, known, so_far)
         best = best_of(rows)
         tried = len({row["point"] for row in rows})
         mean = sum(float(row[METRIC]) for row in rows if json.loads(row["point"]) == best) / len(search.seeds)
         say(f"{search.name}: {tried} combinations, best {in_words(best)}: {100 * mean:.1f}%")
-        wider = _extended(search, grid, best) if round_ < EXTENSIONS else grid
+        wider = _extended(search, grid, best) if round_ < extensions else grid
         if wider == grid:
             break
         grid = wider

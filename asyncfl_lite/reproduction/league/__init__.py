@@ -1,0 +1,1 @@
+"""The league: a newcomer's method against all others, in places where these were run before."""

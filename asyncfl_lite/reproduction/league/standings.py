@@ -1,0 +1,204 @@
+"""Where a newcomer stands: in each place against each method, seed by seed, and in mean ranks over the places.
+
+A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
+(:mod:`asyncfl_lite.reproduction.claims.statistics`), corrected by Holm over the methods of a place: ``better`` or
+``worse`` where the t test of the paired differences still rejects 0, ``level`` where the two one-sided tests still put
+it within a point, else ``undecided``. So a verdict is never stronger than the interval beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
+from asyncfl_lite.reproduction.claims.statistics import LEVEL, Contrast, contrast, holm, interval
+from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
+from asyncfl_lite.reproduction.league.field import REFERENCE, Place
+from asyncfl_lite.reproduction.report.ranks import Ranking, ranking
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Result
+
+BETTER, WORSE, EVEN = "better", "worse", "level"
+VERDICTS = (BETTER, WORSE, EVEN, UNDECIDED, DID_NOT_TRAIN)
+TARGET_SHARE = 0.85
+"""Of FedBuff's accuracy with the same seed, FedRevive's target."""
+MOST_SEEDS = 1000
+"""Beyond so many, how many would decide is not said."""
+
+
+class Times(NamedTuple):
+    """When a method's runs reached the target.
+
+    Attributes:
+        median: virtual time over seeds, infinite where half of them or more never got there.
+        never: how many seeds never did.
+        ratio: log of the method's time over the newcomer's; positive where the newcomer is sooner. None for the
+            newcomer itself.
+    """
+
+    median: float
+    never: int
+    ratio: Contrast | None
+
+
+class Row(NamedTuple):
+    """One method in a place.
+
+    Attributes:
+        method: its name.
+        mean, low, high: accuracy over the seeds that are compared, with its own 95 % interval; fractions.
+        seeds: how many they are.
+        difference: the newcomer's accuracy less this one's; None for the newcomer itself.
+        verdict: of the newcomer against it, one of :data:`VERDICTS`; empty for itself.
+        to_decide: about how many seeds would decide what is undecided; None where nothing is, or too many.
+        times: to the target; None without one.
+    """
+
+    method: str
+    mean: float
+    low: float
+    high: float
+    seeds: int
+    difference: Contrast | None
+    verdict: str
+    to_decide: int | None
+    times: Times | None
+
+
+class Standings(NamedTuple):
+    """A place as a newcomer finds it.
+
+    Attributes:
+        place: which.
+        rows: of all methods that were run there, best first.
+        missing: methods of the field that were not.
+        target: mean over seeds of the accuracy that times are taken to; NaN without FedBuff.
+        measured: what they are made of; its cells are called as their methods.
+        configs: method -> the configuration of one of its runs.
+    """
+
+    place: Place
+    rows: list[Row]
+    missing: list[str]
+    target: float
+    measured: Measured
+    configs: Mapping[str, Config]
+
+    def counts(self) -> dict[str, int]:
+        """Return verdict -> methods, of those that occur."""
+        verdicts = [row.verdict for row in self.rows]
+        return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
+
+
+def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result]]) -> Standings:
+    """Compare a newcomer with all methods of a place.
+
+    Args:
+        place: where.
+        newcomer: its name.
+        results: method -> its runs there, the newcomer's too; seeds that the place does not have are left out, and
+            methods without any.
+    """
+    runs = {method: [run for run in own if run.config.seed in place.seeds] for method, own in results.items()}
+    runs = {method: own for method, own in runs.items() if own}
+    measured = Measured(
+        {
+            method: pd.DataFrame([run.summary | {"seed": run.config.seed} for run in own])
+            for method, own in runs.items()
+        },
+        {method: [run.curve for run in own] for method, own in runs.items()},
+    )
+    others = [method for method in runs if method != newcomer]
+    found = {method: _difference(measured, newcomer, method) for method in others}
+    verdicts = dict(zip(others, judged(list(found.values())), strict=True))
+    for method in others:
+        if measured.is_constant(method) or measured.is_constant(newcomer):
+            verdicts[method] = DID_NOT_TRAIN
+    target = None if REFERENCE not in runs else TARGET_SHARE * measured.by_seed(REFERENCE)
+    rows = [_row(measured, newcomer, method, found.get(method), verdicts.get(method, ""), target) for method in runs]
+    return Standings(
+        place,
+        sorted(rows, key=lambda row: -row.mean),
+        [method for method in place.searches if method not in runs],
+        math.nan if target is None else float(target.mean()),
+        measured,
+        {method: own[0].config for method, own in runs.items()},
+    )
+
+
+def _difference(measured: Measured, newcomer: str, method: str) -> Contrast:
+    gap = measured.gap(newcomer, method)
+    return contrast(np.array([]) if gap is None else gap.to_numpy(), method, alpha=LEVEL)
+
+
+def judged(found: Sequence[Contrast]) -> list[str]:
+    """Return the verdicts of a newcomer's differences from all methods of a place, corrected for their number."""
+    different, equal = holm([one.p for one in found]), holm([one.equal for one in found])
+    return [
+        (BETTER if one.mean > 0 else WORSE) if p <= LEVEL else EVEN if level <= LEVEL else UNDECIDED
+        for one, p, level in zip(found, different, equal, strict=True)
+    ]
+
+
+def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
+    """Return about how many seeds would decide that there is a difference, were mean and deviation to stay as they are.
+
+    Args:
+        found: a comparison at 5 %.
+        among: how many methods it is corrected for, by the strictest of Holm's steps.
+
+    Returns:
+        More seeds than there are; None where they are above :data:`MOST_SEEDS`, or nothing can be said.
+    """
+    if not math.isfinite(found.high - found.low) or found.mean == 0:
+        return None
+    error = (found.high - found.low) / 2 / special.stdtrit(found.seeds - 1, 1 - LEVEL / 2)
+    deviation = error * math.sqrt(found.seeds)
+    counts = np.arange(found.seeds + 1, MOST_SEEDS + 1)
+    halves = special.stdtrit(counts - 1, 1 - LEVEL / among / 2) * deviation / np.sqrt(counts)
+    enough = counts[halves < abs(found.mean)]
+    return int(enough[0]) if len(enough) else None
+
+
+def _row(
+    measured: Measured, newcomer: str, method: str, found: Contrast | None, verdict: str, target: pd.Series | None
+) -> Row:
+    values = measured.by_seed(method, ACCURACY).to_numpy()
+    low, high = interval(values, 1 - LEVEL) if len(values) > 1 else (-math.inf, math.inf)
+    to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == UNDECIDED else None
+    times = None if target is None else _times(measured, newcomer, method, target)
+    return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times)
+
+
+def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) -> Times | None:
+    times = measured.times_to(method, target)
+    times = times[~np.isnan(times)]
+    if not len(times):
+        return None
+    median, never = float(np.median(times)), int(np.isinf(times).sum())
+    if method == newcomer:
+        return Times(median, never, None)
+    ratios, bounds, _ = measured.time_ratios(newcomer, method, target)
+    return Times(median, never, contrast(ratios, method, unit="log ratio", equal=None, bounds=bounds, alpha=LEVEL))
+
+
+def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:
+    """Rank the methods that all places of a column have, over the seeds that all of these have there.
+
+    Returns:
+        The ranking, and the methods that are not in it as some place lacks them or their seeds.
+    """
+    every = {row.method for one in places for row in one.rows}
+    there = {}
+    for one in places:
+        by_seed = pd.DataFrame({row.method: one.measured.by_seed(row.method) for row in one.rows})
+        full = by_seed.dropna(axis="columns")
+        there[one.place.name] = {method: full[method].to_numpy() for method in full}
+    found = ranking(there, sorted(every))
+    return found, sorted(every - set(() if found is None else found.ranks.index))

@@ -1,0 +1,96 @@
+"""The page of a league, as Jinja reads it. It fetches nothing: pictures and styles are in it, browsers are told so."""
+
+TEMPLATE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{{ title }} in the league</title>
+<style>
+body { max-width: 76rem; margin: 0 auto; padding: 0 1rem 4rem; font: 16px/1.5 system-ui, sans-serif; color: #111827; }
+h1 { margin: 1.2rem 0 .4rem; } h2 { margin-top: 2.6rem; border-bottom: 1px solid #d1d5db; } h3 { margin-top: 2rem; }
+p, li { max-width: 46rem; } .note { color: #4b5563; font-size: .92rem; }
+.wide { overflow-x: auto; } img { max-width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: .9rem; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #e5e7eb; text-align: left; vertical-align: top; }
+th { white-space: nowrap; background: white; } td.number, th.number { text-align: right; white-space: nowrap; }
+tr.newcomer { background: #fff7ed; font-weight: 600; } tr.newcomer th { background: #fff7ed; color: {{ accent }}; }
+th[scope=row] { position: sticky; left: 0; }
+.better { color: #15803d; font-weight: 600; } .worse { color: #b91c1c; font-weight: 600; } .level { color: #1d4ed8; }
+.undecided, .did { color: #6b7280; } td.bar { padding: .25rem .2rem; }
+</style>
+<h1>{{ title }} in the league</h1>
+<p class="note">{{ about }}</p>
+{% for line in lead %}<p>{{ line }}</p>
+{% endfor %}
+{% if missing %}<p><strong>The field is not complete.</strong> {{ missing }}</p>{% endif %}
+
+{% for column in columns %}
+<h2>{{ column.heading }}</h2>
+<p>{{ column.said }}</p>
+{% if column.ranks %}
+<img src="{{ column.ranks }}" alt="{{ column.ranks_alt }}">
+<p class="note">Bars join methods that Nemenyi's critical difference at 5% does not tell apart. It takes seeds of one
+place for independent, which they are not, and places for drawn at random, which they are not: it is smaller than it
+should be.
+{%- if column.left_out %} Not ranked, as some place lacks them or their seeds: {{ column.left_out }}.{% endif %}</p>
+{% endif %}
+{% for place in column.places %}
+<h3>{{ place.name }}, {{ column.short }}</h3>
+<p>{{ place.said }}</p>
+<p class="note">Accuracy: mean over seeds of a run's last five tests, in %, with its own 95% interval. Difference:
+{{ title }} less the method, in points, seed by seed, with its 95% interval; drawn from −{{ place.scale }} to
++{{ place.scale }} points, the grey band is ± 1. Time: median virtual time to {{ place.target }}; its ratio is the
+method's time over {{ title }}'s.
+Verdicts are corrected for the number of methods, intervals are not. Decided by: about so many seeds would tell the two
+apart, were mean and deviation to stay.</p>
+<div class="wide" role="region" aria-label="standings in {{ place.name }}, {{ column.short }}" tabindex="0"><table>
+<thead><tr><th scope="col">method</th><th scope="col" class="number">accuracy</th>
+<th scope="col" class="number">difference</th><th scope="col">worse · better</th>
+<th scope="col">{{ title }} is</th><th scope="col" class="number">decided by</th>
+<th scope="col" class="number">time</th><th scope="col" class="number">ratio of times</th></tr></thead>
+<tbody>{% for row in place.rows %}
+<tr{% if row.newcomer %} class="newcomer"{% endif %}><th scope="row">{{ row.title }}</th>
+<td class="number">{{ row.accuracy }}</td><td class="number">{{ row.difference }}</td>
+<td class="bar">{% if row.bar %}
+<svg viewBox="0 0 200 14" width="150" height="14" role="img" aria-label="{{ row.difference }}">
+<rect x="{{ row.bar.band_from }}" y="0" width="{{ row.bar.band }}" height="14" fill="#e5e7eb"/>
+<line x1="100" x2="100" y1="0" y2="14" stroke="#9ca3af"/>
+<line x1="{{ row.bar.low }}" x2="{{ row.bar.high }}" y1="7" y2="7" stroke="{{ row.bar.colour }}" stroke-width="2.5"/>
+<circle cx="{{ row.bar.mean }}" cy="7" r="3.5" fill="{{ row.bar.colour }}"/></svg>{% endif %}</td>
+<td class="{{ row.verdict.split(' ')[0] }}">{{ row.verdict }}</td><td class="number">{{ row.to_decide }}</td>
+<td class="number">{{ row.time }}</td><td class="number">{{ row.ratio }}</td></tr>
+{% endfor %}</tbody></table></div>
+<p class="note">{{ place.notes }}</p>
+<img src="{{ place.curves }}" alt="{{ place.curves_alt }}">
+{% endfor %}
+{% endfor %}
+
+<h2>What it costs</h2>
+<p class="note">N clients, M_c in flight, a buffer of M, U unlabelled samples. kB: models that the server holds at most
+in {{ cost_place }}; generators, pools of samples and labelled sets are not counted.</p>
+<div class="wide" role="region" aria-label="costs" tabindex="0"><table>
+<thead><tr><th scope="col">method</th><th scope="col">the server stores</th><th scope="col" class="number">kB</th>
+<th scope="col">clients are asked for, beyond an update</th><th scope="col">data on the server</th></tr></thead>
+<tbody>{% for row in costs %}
+<tr{% if row.newcomer %} class="newcomer"{% endif %}><th scope="row">{{ row.title }}</th><td>{{ row.stores }}</td>
+<td class="number">{{ row.kilobytes }}</td><td>{{ row.asks }}</td><td>{{ row.data }}</td></tr>
+{% endfor %}</tbody></table></div>
+
+<h2>What was tried</h2>
+<p>{{ tried_said }}</p>
+{% for column in columns %}{% for place in column.places %}
+<details><summary>{{ place.name }}, {{ column.short }}</summary><div class="wide"><table>
+<thead><tr><th scope="col">method</th><th scope="col" class="number">combinations</th>
+<th scope="col" class="number">runs</th><th scope="col">chosen</th></tr></thead><tbody>{% for row in place.tried %}
+<tr{% if row.newcomer %} class="newcomer"{% endif %}><th scope="row">{{ row.title }}</th>
+<td class="number">{{ row.combinations }}</td><td class="number">{{ row.runs }}</td><td>{{ row.chosen }}</td></tr>
+{% endfor %}</tbody></table></div></details>
+{% endfor %}{% endfor %}
+
+<h2>What would change a verdict</h2>
+<ul>{% for line in changes %}<li>{{ line }}</li>{% endfor %}</ul>
+<h2>What was not compared</h2>
+<ul>{% for line in not_compared %}<li>{{ line }}</li>{% endfor %}</ul>
+</html>
+"""
