@@ -321,7 +321,9 @@ def test_the_module_is_the_command(command, tmp_path):
     )
     assert wrong.returncode == 2 and wrong.stderr.startswith("asyncfl-lite: clients: ")
     assert usage.returncode == 0
-    assert usage.stdout.startswith("usage: asyncfl-lite [-h] [--version] run|grid|tune|report|record|league|list")
+    assert " ".join(usage.stdout.split()).startswith(
+        "usage: asyncfl-lite [-h] [--version] run|grid|tune|report|record|league|list"
+    )
 
 
 def options(*arguments: str) -> dict:

@@ -133,7 +133,12 @@ def test_what_tuning_is_worth_is_what_was_recorded(row):
 def test_numbers_in_the_text_stand_in_its_tables():
     prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
     shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"\d+\.\d", cell)}
-    assert set(re.findall(r"\d+\.\d", prose)) <= shown | {"0.1", "0.3", "98.5", "97.5"}  # α, the server's rate, levels of looks
+    assert set(re.findall(r"\d+\.\d", prose)) <= shown | {
+        "0.1",
+        "0.3",
+        "98.5",
+        "97.5",
+    }  # α, the server's rate, levels of looks
 
 
 def test_the_readme_shows_the_first_table():
