@@ -54,14 +54,14 @@ reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermil
 report: $(READY)  ## make the report of TIER from what is recorded in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)
 
-test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (about 10 minutes)
+test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
 	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
 
 test-fast: $(READY)  ## the tests that take less than a fifth of a second each, no notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
-test-long: $(READY)  ## runs that are killed, grids whose workers die, a browser, memory over 20,000 updates, a full disk (about 12 minutes)
+test-long: $(READY)  ## runs that are killed, grids whose workers die, a browser, memory over 20,000 updates, a full disk (8 to 13 minutes)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
 league: $(READY)  ## run METHOD, such as my_method.py, against all others: a page on where it stands (QUICK=1: minutes)
