@@ -50,8 +50,7 @@ def refreshed_results(text: str) -> str:
         readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "laptop")
     )
     for title, paper, *_ in readme.rows_below("## FedEcho against FedBuff", text):
-        name = readme.SETS.get(title.split(" (")[0])
-        cell = f"fedecho-{name}" if name else title.lower()
+        cell = readme.fedechos_cell(title)
         row = f"| {title} | {paper} | {smoke[cell]} | {laptop[f'{cell}@printed']} | {laptop[cell]} |"
         text = re.sub(rf"^\| {re.escape(title)} \| {re.escape(paper)} \|.*$", row, text, flags=re.M)
     for tier in ("smoke", "laptop"):

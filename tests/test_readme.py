@@ -88,6 +88,12 @@ def test_the_table_of_methods_is_what_was_recorded():
     assert {(titles | TITLES)[title]: number for title, number in shown.items()} == ours
 
 
+def fedechos_cell(title: str) -> str:
+    """The last part of the cell's name of which a row of the first table tells."""
+    name = SETS.get(title.split(" (")[0])
+    return f"fedecho-{name}" if name else title.lower()
+
+
 def test_the_table_of_fedecho_is_what_was_printed_and_recorded():
     column = "fedecho/table2/large-dir0.1/"
     smoke, laptop = (recorded(tier, column, "last5_accuracy") for tier in ("smoke", "laptop"))
@@ -95,8 +101,7 @@ def test_the_table_of_fedecho_is_what_was_printed_and_recorded():
     printed = printed[(printed["dataset"] == "CIFAR-10") & (printed["delay"] == "large") & (printed["alpha"] == "0.1")]
     assert len(rows_below("## FedEcho against FedBuff", RESULTS)) == 4
     for title, paper, *ours in rows_below("## FedEcho against FedBuff", RESULTS):
-        name = SETS.get(title.split(" (")[0])
-        cell = f"fedecho-{name}" if name else title.lower()
+        cell = fedechos_cell(title)
         assert ours == [smoke[cell], laptop[f"{cell}@printed"], laptop[cell]], title
         mean, spread = (float(number) for number in paper.split(" ± "))
         assert ((printed["value"] == mean) & (printed["std"] == spread)).any(), title

@@ -11,14 +11,6 @@ from asyncfl_lite.lessons.zoo.cards import AT_LEAST, NAMING, REST, WRITING
 from asyncfl_lite.lessons.zoo.exhibits import EXHIBITS, SHELVES
 from asyncfl_lite.lessons.zoo.invariants import grade
 
-INVARIANTS = {
-    "17.2": "An invariant for A",
-    "17.3": "An invariant for C",
-    "17.5": "An invariant for E",
-    "17.7": "An invariant for I",
-    "17.9": "An invariant for L",
-}
-
 
 def named(letters: str, answer: Any) -> str:
     """Hold names of places to the bugs; say which experiment tells, and show the lines to who has found all."""
@@ -39,8 +31,8 @@ def named(letters: str, answer: Any) -> str:
 
 for (_id, _letters), _shelf in zip(NAMING.items(), SHELVES, strict=True):
     exercise(_id, f"What is wrong with {_letters[0]}, {_letters[1]}, {_letters[2]}: {_shelf}")(partial(named, _letters))
-for _id, _title in INVARIANTS.items():
-    exercise(_id, _title)(partial(grade, WRITING[_id]))
+for _id, _letter in WRITING.items():
+    exercise(_id, f"An invariant for {_letter}")(partial(grade, _letter))
 
 
 @exercise(REST, "Three more invariants")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -73,19 +74,9 @@ def _planned(answer: Any, name: str) -> None:
     expect(not found.lost, f"{found.points} of {len(found.lines)} points. Lost are: {lost}")
 
 
-@exercise("18.2", "A plan for the lead")
-def lead(answer: Any) -> None:
-    """Hold a plan to full marks."""
-    _planned(answer, "lead")
-
-
-@exercise("18.4", "A plan for a loss of nothing")
-def deaf(answer: Any) -> None:
-    """Hold a plan to full marks."""
-    _planned(answer, "deaf")
-
-
-@exercise("18.5", "A plan for half a point")
-def weight(answer: Any) -> None:
-    """Hold a plan to full marks."""
-    _planned(answer, "weight")
+for _id, _name, _title in (
+    ("18.2", "lead", "A plan for the lead"),
+    ("18.4", "deaf", "A plan for a loss of nothing"),
+    ("18.5", "weight", "A plan for half a point"),
+):
+    exercise(_id, _title)(partial(_planned, name=_name))

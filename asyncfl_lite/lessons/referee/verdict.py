@@ -10,8 +10,8 @@ import numpy as np
 from asyncfl_lite.lessons.referee.cases import case
 from asyncfl_lite.lessons.referee.plan import Plan, Sealed, unchanged
 from asyncfl_lite.lessons.referee.proofs import failed
-from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, equivalence, interval, judge
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED, UNDECIDED
+from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, as_level, equivalence, interval, judge
+from asyncfl_lite.reproduction.claims.verdicts import NOT_RUN
 
 NO_VERDICT = "no verdict"
 """The control did not show what it had to."""
@@ -76,11 +76,8 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the package's verdict; of a claim that two cells are level as :func:`.findings.as_equality` has it."""
+    """Return the package's verdict on what a plan asks."""
     level = plan.asks.predicate == "level"
     bound = plan.asks.margin if level else 100 * EQUAL_POINTS
     equal = equivalence(gap, bound) <= 1 - plan.runs.level
-    if not level:
-        return judge(low, high, equal, plan.asks.margin)
-    apart = judge(low, high, False) in (HOLDS, REVERSED)
-    return HOLDS if equal else REVERSED if apart else UNDECIDED
+    return as_level(judge(low, high, False), equal) if level else judge(low, high, equal, plan.asks.margin)

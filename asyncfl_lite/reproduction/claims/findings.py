@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, Contrast, contrast, holm, within_a_claim
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED, UNDECIDED, VERDICTS, WHERE_RUN, joined
+from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, Contrast, as_level, contrast, holm, within_a_claim
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED, VERDICTS, WHERE_RUN, joined
 
 MOST_LISTED = 6
 """Parts of a claim that a finding lists one by one."""
@@ -105,8 +105,7 @@ def as_equality(finding: Finding) -> Finding:
     found = finding.contrast
     if found is None:
         return finding
-    equal = found.equal <= 1 - found.level
-    verdict = HOLDS if equal else REVERSED if found.verdict in (HOLDS, REVERSED) else UNDECIDED
+    verdict = as_level(found.verdict, found.equal <= 1 - found.level)
     return Finding(verdict, f"{finding.detail} (asked: within {100 * EQUAL_POINTS:g})", found._replace(verdict=verdict))
 
 

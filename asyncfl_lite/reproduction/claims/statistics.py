@@ -150,6 +150,18 @@ def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
     return SMALLER if high < margin else UNDECIDED
 
 
+def as_level(verdict: str, equal: bool) -> str:
+    """Return the verdict on the claim that there is no difference.
+
+    Args:
+        verdict: on the difference, against a margin of 0.
+        equal: whether the difference lies within the bounds of equality.
+    """
+    if equal:
+        return HOLDS
+    return REVERSED if verdict in (HOLDS, REVERSED) else UNDECIDED
+
+
 def interval(differences: np.ndarray, level: float) -> tuple[float, float]:
     """Return the ends of the mean's t interval of ``(seeds,)`` differences; see :func:`contrast` for equal ones."""
     if np.ptp(differences) <= SAME:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from asyncfl_lite import plots
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.style import ACCENT
+from asyncfl_lite.reproduction.claims.across import TARGET_SHARE
 from asyncfl_lite.reproduction.claims.statistics import Contrast
 from asyncfl_lite.reproduction.league.costs import Costs, costs
 from asyncfl_lite.reproduction.league.curves import draw_beside
@@ -25,7 +26,6 @@ from asyncfl_lite.reproduction.league.run import TUNING, Newcomer, Trial
 from asyncfl_lite.reproduction.league.standings import (
     BETTER,
     EVEN,
-    TARGET_SHARE,
     UNDECIDED,
     VERDICTS,
     WORSE,
@@ -35,6 +35,7 @@ from asyncfl_lite.reproduction.league.standings import (
     ranked,
 )
 from asyncfl_lite.reproduction.league.template import TEMPLATE
+from asyncfl_lite.reproduction.report.folds import count
 from asyncfl_lite.reproduction.report.page import picture
 from asyncfl_lite.reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_lite.runs.assembly import load_task
@@ -161,7 +162,7 @@ def _column(outcome: Outcome, name: str) -> dict[str, Any]:
 def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
     near = [plots.title(method) for method in found.near(name) if method != name]
     of = f"{title} has mean rank {found.ranks[name]:.1f} of {len(found.ranks)}, 1 being best"
-    over = f"over {found.blocks} seeds of {places} place{'s' * (places != 1)}"
+    over = f"over {found.blocks} seeds of {count(places, 'place')}"
     if not near:
         return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from all others."
     apart = len(found.ranks) - 1 - len(near)

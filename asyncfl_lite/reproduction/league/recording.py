@@ -42,14 +42,18 @@ def record_field(
         ConfigError: when a file is wrong or nothing matches.
     """
     left = searches_left(tier_file, only)
-    known = [cell for cell in expand_grid(tier_file) if fnmatch.fnmatch(cell.name, only)]
+    known = _cells(tier_file, only)
     if not known and not left:
         raise ConfigError(f"only: no cell of {tier_file} matches {only!r}")
     waiting = [_as_cell(place, search, {cell.name for cell in known}) for place, search in left]
     allowed(estimate([*waiting, *known], runs, kept=kept, workers=workers))
     searched((search for _, search in left), None, workers, say)
-    cells = [cell for cell in expand_grid(tier_file) if fnmatch.fnmatch(cell.name, only)]
+    cells = _cells(tier_file, only)  # more than before: those whose searches were made now
     return run_grid(cells, runs, workers=workers, finished=lambda cell: write_tidy([cell], runs, kept / cell.tier))
+
+
+def _cells(tier_file: Path, only: str) -> list[Cell]:
+    return [cell for cell in expand_grid(tier_file) if fnmatch.fnmatch(cell.name, only)]
 
 
 def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]]:

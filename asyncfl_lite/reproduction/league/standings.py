@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from asyncfl_lite.reproduction.claims.across import TARGET_SHARE
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_lite.reproduction.claims.statistics import LEVEL, Contrast, contrast, holm, interval
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
@@ -26,8 +27,6 @@ from asyncfl_lite.runs.results import Result
 
 BETTER, WORSE, EVEN = "better", "worse", "level"
 VERDICTS = (BETTER, WORSE, EVEN, UNDECIDED, DID_NOT_TRAIN)
-TARGET_SHARE = 0.85
-"""Of FedBuff's accuracy with the same seed, FedRevive's target."""
 MOST_SEEDS = 1000
 """Beyond so many, how many would decide is not said."""
 

@@ -87,22 +87,22 @@ def _completed(search: Search, grid: Grid, known: dict[Name, Row], so_far: Path)
     missing = [(name, place) for name, place in wanted.items() if name not in known]
     for begin in range(0, len(missing), AT_ONCE):
         part = missing[begin : begin + AT_ONCE]
-        results = _results([search.config(*place) for _, place in part])
-        for (name, place), result in zip(part, results, strict=True):
-            known[name] = _row(*place, result)
+        names = iter(part)
+        for results in _results([search.config(*place) for _, place in part]):
+            known |= {name: _row(*place, one) for one, (name, place) in zip(results, names, strict=False)}
             _write(so_far, list(known.values()))
     return [known[name] for name in wanted]
 
 
-def _results(configs: Sequence[Config]) -> Iterator[Result]:
-    """Run configurations and yield what comes out: small models' in lockstep, large ones' one after another."""
+def _results(configs: Sequence[Config]) -> Iterator[list[Result]]:
+    """Run configurations and yield what ends together: small models' runs all at once, large ones' one by one."""
     first = Run(configs[0])
     if first.trainer.cohort:
-        yield from finish_together([first, *map(Run, configs[1:])])
+        yield finish_together([first, *map(Run, configs[1:])])
         return
-    yield from finish_together([first])
+    yield finish_together([first])
     for config in configs[1:]:
-        yield from finish_together([Run(config)])
+        yield finish_together([Run(config)])
 
 
 def _row(point: dict[str, Any], seed: int, result: Result) -> Row:
