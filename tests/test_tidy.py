@@ -11,6 +11,7 @@ import yaml
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
 
@@ -69,6 +70,20 @@ def test_what_is_not_recorded_here_stays(runs, tmp_path):
     before = (tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text()
     assert write_tidy(both, tmp_path / "partly", tmp_path) == 2
     assert before == ((tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text())
+
+
+def test_who_reads_between_the_two_tables_being_written_finds_what_was_there(runs, tmp_path, monkeypatch):
+    both = [cell("p/a"), cell("p/b", algorithm="fedprox")]
+    write_tidy(both[:1], runs, tmp_path)
+    seen = []
+
+    def watched(path: Path, text: str) -> None:
+        write_atomically(path, text)
+        seen.append(set(read_tidy(both, tmp_path)))
+
+    monkeypatch.setattr("asyncfl_lite.reproduction.grid.tidy.write_atomically", watched)
+    write_tidy(both[1:], runs, tmp_path)
+    assert seen == [{"p/a"}, {"p/a", "p/b"}]
 
 
 def test_damaged_tables_are_one_line(runs, tmp_path):

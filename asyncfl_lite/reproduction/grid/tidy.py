@@ -57,11 +57,14 @@ def paper_of(cell: str) -> str:
 
 
 def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
-    """Write runs, each with its cell's name, into the two tables of a folder."""
+    """Write runs, each with its cell's name, into the two tables of a folder.
+
+    Curves are written first, as runs are read first: who reads in between finds the curves of all runs.
+    """
     new = {(name, result.config.seed) for name, result in found}
     rows = pd.DataFrame([_row(name, result) for name, result in found])
     curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
-    for file, table in ((RUNS, rows), (CURVES, pd.concat(curves) if curves else pd.DataFrame())):
+    for file, table in ((CURVES, pd.concat(curves) if curves else pd.DataFrame()), (RUNS, rows)):
         old = read_table(folder / file) if (folder / file).exists() else pd.DataFrame()
         first = ["cell", "seed"]
         if len(old):
