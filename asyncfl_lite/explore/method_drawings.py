@@ -92,10 +92,13 @@ def _model(board: Board, *, new: bool = False) -> Place:
     return board.box(at(0, 0), "global model", "x_{t+1}", new=new)
 
 
-def _buffer_and_mean(board: Board, *, new: bool = False, lead_on: bool = True, number: int | None = 3) -> None:
-    """Draw FedBuff's server: a buffer, its mean, the model."""
+def _buffer_and_mean(
+    board: Board, *, new: bool = False, lead_on: bool = True, rated: bool = True, number: int | None = 3
+) -> None:
+    """Draw FedBuff's server: a buffer, its mean, the model; not ``rated`` where an optimiser's step has the rate η."""
     model = _model(board)
-    mean = board.box(at(0, 1), "mean of the M,", "times η", new=new, number=number)
+    words = ("mean of the M,", "times η") if rated else ("mean of the M",)
+    mean = board.box(at(0, 1), *words, new=new, number=number)
     buffer = board.slots(at(0, 2), "buffer of size M", ("Δ", "Δ", "Δ"), new=new)
     board.line(buffer.top, mean.bottom, new=new)
     if lead_on:
@@ -103,10 +106,13 @@ def _buffer_and_mean(board: Board, *, new: bool = False, lead_on: bool = True, n
     board.text("when full", mean.bottom[0] + 8, 242, size=12, colour="#4b5563")
 
 
-def _round_and_mean(board: Board, *, new: bool = False, lead_on: bool = True, number: int | None = 3) -> None:
-    """Draw FedAvg's server: a round's updates, their mean by size, the model."""
+def _round_and_mean(
+    board: Board, *, new: bool = False, lead_on: bool = True, rated: bool = True, number: int | None = 3
+) -> None:
+    """Draw FedAvg's server: a round's updates, their mean by size, the model; ``rated`` as with a buffer."""
     model = _model(board)
-    mean = board.box(at(0, 1), "mean by size n_i,", "times η", new=new, number=number)
+    words = ("mean by size n_i,", "times η") if rated else ("mean", "by size n_i")
+    mean = board.box(at(0, 1), *words, new=new, number=number)
     updates = board.slots(at(0, 2), "round's updates", ("Δ_A", "Δ_B", "Δ_C"), new=new)
     board.line(updates.top, mean.bottom, new=new)
     if lead_on:
@@ -138,13 +144,13 @@ def _fedprox(board: Board) -> None:
 
 def _fedavgm(board: Board) -> None:
     _clients(board, reported="Δ_i, n_i", jobs=WAITS_LONG, notes=("", "", ""))
-    _round_and_mean(board, lead_on=False)
+    _round_and_mean(board, lead_on=False, rated=False)
     _optimiser(board, ("velocity", "v ← β v + mean Δ"), ("v, kept for", "the whole run"), "+ η v")
 
 
 def _fedadam(board: Board) -> None:
     _clients(board, reported="Δ_i, n_i", jobs=WAITS_LONG, notes=("", "", ""))
-    _round_and_mean(board, lead_on=False)
+    _round_and_mean(board, lead_on=False, rated=False)
     _optimiser(board, ("Adam's step", "m / (√v + ε)"), ("m and v, kept for", "the whole run"), "+ η m / (√v + ε)")
 
 
@@ -258,7 +264,7 @@ def _ca2fl(board: Board) -> None:
 
 def _fadas(board: Board) -> None:
     _clients(board)
-    _buffer_and_mean(board, lead_on=False)
+    _buffer_and_mean(board, lead_on=False, rated=False)
     _optimiser(
         board, ("AMSGrad's step", "m / (√v̂ + ε)"), ("m, v, largest v̂,", "kept for the run"), "+ η_t m / (√v̂ + ε)"
     )
