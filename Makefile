@@ -12,7 +12,7 @@ WORKERS ?= 2
 # YES=1 starts what is estimated to take more than two hours. SCHEDULER=tcp://…:8786 runs cells on a Dask cluster.
 YES     ?=
 SCHEDULER ?=
-# The file that enters the league; QUICK=1 for one workload and half of the seeds.
+# The file that enters the league; QUICK=1 for one workload, tuned alone.
 METHOD  ?=
 QUICK   ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own

@@ -8,11 +8,12 @@ from setuptools import find_packages, setup
 SHIPPED = "asyncfl_lite.reproduction.shipped"
 FILES = {
     "experiments": ["*.yaml"],
+    "league": ["*/*.csv"],
     "notebooks": ["experiment.ipynb", "report.ipynb"],
     "papers": ["*.csv"],
     "tuning": ["*/*.csv"],
 }
-IN_CLONE = {"tuning": "results/tuning"}
+IN_CLONE = {"league": "results/league", "tuning": "results/tuning"}
 
 setup(
     packages=[*find_packages(include=["asyncfl_lite*"]), *(f"{SHIPPED}.{folder}" for folder in FILES)],

@@ -241,7 +241,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         formatter_class=_Defaults,
     )
     league.add_argument("method", nargs="?", help="a Python file with one method; GRID in it says what it tries")
-    league.add_argument("--quick", action="store_true", help="one workload, tuned, five seeds: minutes on two cores")
+    league.add_argument("--quick", action="store_true", help="one workload, tuned: minutes on two cores")
     league.add_argument("--field", action="store_true", help="record the field itself: hours, resumable")
     league.add_argument("--only", default="*", help="of the field, only cells whose name matches, such as '*/fedecho*'")
     league.add_argument("--tier", default="league", help="a tier of such cells, with tuning.yaml beside its file")

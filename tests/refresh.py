@@ -34,7 +34,10 @@ def row_of(line: str) -> str:
 
 def refreshed_findings(text: str) -> str:
     """Return docs/findings.md with today's differences."""
-    return "\n".join(map(row_of, text.splitlines())) + "\n"
+    text = "\n".join(map(row_of, text.splitlines())) + "\n"
+    for row in findings.course():
+        text = re.sub(rf"^\| {row[0]} \|.*$", "| " + " | ".join(row) + " |", text, flags=re.M)
+    return text
 
 
 def refreshed_readme(text: str, leads: list[list[str]]) -> str:

@@ -10,19 +10,23 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from asyncfl_lite import lessons
 from asyncfl_lite.reproduction.claims.statistics import contrast
 from asyncfl_lite.reproduction.published import published
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/findings.md").read_text()
 README = (ROOT / "README.md").read_text()
+TIERS = {"league": "league", "questions": "league"}
+"""First part of a cell's name -> where it is recorded, if not in the laptop tier."""
 SETS = {"natural": "STL10", "synthetic": "synthetic-DDPM", "cross": "CIFAR-100"}
 
 
 @cache
 def by_seed(cell: str) -> pd.Series | None:
     """A cell's mean of the last five tests, by seed."""
-    runs = pd.read_csv(ROOT / "results/laptop" / cell.split("/")[0] / "runs.csv").set_index("cell")
+    paper = cell.split("/")[0]
+    runs = pd.read_csv(ROOT / "results" / TIERS.get(paper, "laptop") / paper / "runs.csv").set_index("cell")
     return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
 
 
@@ -32,7 +36,11 @@ def difference(left: str, right: str) -> str:
         return "not run"
     found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
     assert found.seeds >= 10
-    return f"{100 * found.mean:+.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]".replace("-", "−")
+    return in_points(100 * found.mean, 100 * found.low, 100 * found.high)
+
+
+def in_points(mean: float, low: float, high: float) -> str:
+    return f"{mean:+.1f} [{low:.1f}, {high:.1f}]".replace("-", "−")
 
 
 def tables(text: str) -> list[list[list[str]]]:
@@ -44,7 +52,9 @@ def tables(text: str) -> list[list[list[str]]]:
     ]  # fmt: skip
 
 
-LEADS, OF_FEDECHO, OF_TUNING, ABLATIONS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE = tables(PAGE)
+LEADS, OF_FEDECHO, OF_TUNING, ABLATIONS, OF_PAIRS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE, OF_COURSE, OF_LEAGUE = tables(
+    PAGE
+)
 PRINTED = {
     "samples-1000": ("Table 6", "distill_samples", "5000"),
     "samples-100": ("Table 6", "distill_samples", "500"),
@@ -57,9 +67,10 @@ PRINTED = {
 
 
 def fedechos(cell: str) -> float | None:
-    """What Table 2 prints."""
-    table = published("FedEcho", "Table 2").query("dataset == 'CIFAR-10' and delay == 'large' and alpha == '0.1'")
-    method, _, chosen = cell.removeprefix("fedecho/table2/large-dir0.1/").partition("-")
+    """What Tables 2 and 3 print."""
+    number, delay, alpha, name = re.fullmatch(r"fedecho/table([23])/(\w+)-dir([\d.]+)/(.+)", cell).groups()
+    table = published("FedEcho", f"Table {number}").query("delay == @delay and alpha == @alpha")
+    method, _, chosen = name.partition("-")
     rows = table[table["distill_set"] == SETS[chosen]] if chosen else table[table["method"].str.lower() == method]
     return float(rows["value"].item()) if len(rows) == 1 else None
 
@@ -88,13 +99,15 @@ def printed_gain(ours: str, other: str) -> float | None:
             return None
         table = published("KUIPER", "Fig. 3(b) caption")
         return float(table[table["baseline"].str.lower() == other.split("/")[-1]]["value"].item())
-    if "/control/" in ours + other:
+    if "/control/" in ours + other or ours.startswith("league/"):
         return None
     left, right = map(OF_PAPER[ours.split("/")[0]], (ours, other))
     return None if left is None or right is None else left - right
 
 
-@pytest.mark.parametrize("row", [*LEADS, *OF_FEDECHO, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE], ids=lambda row: row[-1])
+@pytest.mark.parametrize(
+    "row", [*LEADS, *OF_FEDECHO, *OF_PAIRS, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE, *OF_LEAGUE], ids=lambda row: row[-1]
+)
 def test_a_difference_is_what_was_recorded(row):
     _, paper, as_printed, tuned, cells = row
     left, right = re.findall("`([^`]+)`", cells)
@@ -130,6 +143,26 @@ def test_what_tuning_is_worth_is_what_was_recorded(row):
     assert worth == difference(name, f"{name}@printed") != "not run"
 
 
+COURSES = [
+    ("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff", "version"),
+    ("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/ca2fl", "version"),
+    ("fedrevive/table1/cifar10/fedrevive", "fedrevive/table1/cifar10/fedbuff", "time"),
+    ("fedrevive/table1/cifar10/fedrevive", "fedrevive/table1/cifar10/afl_dw", "time"),
+]
+"""What the columns of the table on parts of a run compare, over versions or virtual time."""
+
+
+def course() -> list[list[str]]:
+    """The rows of the table on parts of a run."""
+    found = [lessons.leads(*cells, over=over) for *cells, over in COURSES]
+    told = [[in_points(row.mean, row.low, row.high) for row in one.itertuples()] for one in found]
+    return [[f"{part} of 8", *leads] for part, leads in enumerate(zip(*told, strict=True), 1)]
+
+
+def test_the_course_of_leads_is_what_was_recorded():
+    assert course() == OF_COURSE
+
+
 def test_numbers_in_the_text_stand_in_its_tables():
     prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
     shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"\d+\.\d", cell)}
@@ -143,6 +176,11 @@ def test_numbers_in_the_text_stand_in_its_tables():
 
 def test_the_readme_shows_the_first_table():
     assert [row[:4] for row in LEADS] in tables(README)
+
+
+def test_the_readme_says_how_far_fedecho_leads_early():
+    (early,) = re.findall(r"first eighth FedEcho, tuned, leads by (\d+\.\d)", README)
+    assert OF_COURSE[0][1].startswith(f"+{early} ")
 
 
 def test_every_lead_is_over_fedbuff():

@@ -21,7 +21,7 @@ from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
 from asyncfl_lite.reproduction.claims.statistics import LEVEL, contrast
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
-from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_lite.reproduction.grid.run import Report, run_seeds, summarise_cell
 from asyncfl_lite.reproduction.league import enter as entering
 from asyncfl_lite.reproduction.league import page, recording
@@ -268,7 +268,7 @@ def test_the_field_is_every_method_and_oort_in_four_places_and_two_columns(place
     ]
     own = {name for name in ALGORITHMS if ALGORITHMS.get(name).__module__.startswith("asyncfl_lite.")}
     assert all(set(place.searches) == own | {"oort"} for place in places if place.column == "tuned")
-    assert {cell.name for cell in expand_grid(LEAGUE) if cell.column == "tuned"} == {
+    assert {cell.name for cell in expand_grid(LEAGUE, paper="league") if cell.column == "tuned"} == {
         place.cell(method) for place in places if place.column == "tuned" for method in place.searches
     }
 
@@ -285,9 +285,9 @@ def test_every_run_of_the_field_gets_as_many_updates_and_each_method_as_many_tri
 
 def test_a_cell_is_run_in_the_settings_in_which_its_rates_were_searched(places):
     """What a search does not try is the same in its cell, but for rates that a cell takes from the search."""
-    for cell in expand_grid(LEAGUE):
-        *_, method = cell.name.split("/")
-        (place,) = (one for one in places if one.cell(method.removesuffix("@printed")) == cell.name)
+    for cell in expand_grid(LEAGUE, paper="league"):
+        method = cell.name.split("/")[-1].removesuffix(TWIN)
+        (place,) = (one for one in places if one.cell(method) == cell.name)
         search, wanted = place.searches[method], cell.config.as_dict()
         for knob in search.grid:
             group, _, name = knob.partition(".")
@@ -313,12 +313,23 @@ def test_a_newcomer_gets_what_a_method_of_its_kind_gets(places, model):
         assert config.rounds * config.buffer_size == place.updates
 
 
-def test_quick_is_the_first_workload_tuned_with_half_of_the_seeds():
+def test_a_grid_that_leaves_the_server_s_rate_out_is_said_to(places):
+    method = ALGORITHMS.get("fedbuff")
+    said = [Newcomer(Entry("x.py", "fedbuff", method, grid, "0" * 8), places, Path()).untried
+            for grid in ({"client_lr": [0.1]}, {"client_lr": [0.1], "server_lr": [0.1, 1.0]}, None)]  # fmt: skip
+    assert said[0].startswith("GRID does not try server_lr, which stays at 0.3, ") and said[1:] == ["", ""]
+    without = Newcomer(
+        Entry("x.py", "fedasync", ALGORITHMS.get("fedasync"), {"client_lr": [0.1]}, "0" * 8), places, Path()
+    )
+    assert without.untried == ""
+
+
+def test_quick_is_the_first_workload_tuned():
     quick = read_places(LEAGUE, quick=True)
     assert [(place.name, place.column) for place in quick] == [
         ("overlaid_mnist, large", "tuned"), ("overlaid_mnist, uniform", "tuned")
     ]  # fmt: skip
-    assert {place.seeds for place in quick} == {(0, 1, 2, 3, 4)}
+    assert {place.seeds for place in quick} == {tuple(range(10))}
 
 
 # --- a whole entry -------------------------------------------------------------------------------
@@ -546,4 +557,4 @@ def test_the_words_of_a_page_are_those_of_its_numbers(stranger, trusted):
         assert [row["verdict"] for row in place["rows"] if row["newcomer"]] == [""]
         for verdict in set(verdicts) - {""}:
             assert re.search(rf"{verdict} (than|with|against) {verdicts.count(verdict)}\b", place["said"])
-    assert re.search(r"mean rank \d\.\d of 5, 1 being best, over 5 seeds of 1 place", column["said"])
+    assert re.search(r"mean rank \d\.\d of 5, 1 being best, over 6 seeds of 1 place", column["said"])

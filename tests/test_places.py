@@ -80,7 +80,7 @@ def test_a_model_without_its_library_is_one_line(monkeypatch, capsys):
 def wheel(tmp_path_factory) -> Path:
     """The package as pip makes it, from a copy, as that leaves files beside it."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("asyncfl_lite", "experiments", "notebooks", "papers", "results/tuning"):
+    for name in ("asyncfl_lite", "experiments", "notebooks", "papers", "results/league", "results/tuning"):
         shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "clone" / name)
@@ -97,7 +97,8 @@ def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     shipped = {f"experiments/{path.name}" for path in (ROOT / "experiments").glob("*.yaml")}
     shipped |= {f"papers/{path.name}" for path in (ROOT / "papers").glob("*.csv")}
     shipped |= {"notebooks/experiment.ipynb", "notebooks/report.ipynb"}
-    shipped |= {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results/tuning").rglob("*.csv")}
+    for name in ("league", "tuning"):
+        shipped |= {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results" / name).rglob("*.csv")}
     metadata = {name for name in carried if ".dist-info/" in name}
     assert carried - metadata == modules | {f"asyncfl_lite/reproduction/shipped/{name}" for name in shipped}
 

@@ -1,15 +1,13 @@
-"""The head-to-head's grid, and answers that follow the numbers."""
+"""The questions that no paper asks: their controls, and answers that follow the numbers."""
 
 from __future__ import annotations
 
-import re
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
@@ -17,28 +15,22 @@ from asyncfl_lite.reproduction.claims.across import (
     ANSWERED,
     FIVE,
     LARGE,
+    LAWS,
     OTHERS,
     QUESTIONS,
-    REGIMES,
     STATES,
     WORKLOADS,
     answer_questions,
 )
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.grid.cells import TWIN, Cell, expand_grid
 
-GRID = Path(__file__).parent.parent / "experiments" / "head_to_head.yaml"
-COUNTS = {"compare": (20, 26), "laptop": (360, 40)}
-"""Cells of methods × workloads × regimes, and controls."""
+TIER = Path(__file__).parent.parent / "experiments/league.yaml"
 
 
 @pytest.fixture(scope="module")
-def tiers(tmp_path_factory) -> dict[str, list[Cell]]:
-    """The grid's cells by tier."""
-    folder, found = tmp_path_factory.mktemp("tiers"), {}
-    for tier in COUNTS:
-        (folder / f"{tier}.yaml").write_text(yaml.safe_dump({"tier": tier, "papers": [str(GRID)]}))
-        found[tier] = expand_grid(folder / f"{tier}.yaml")
-    return found
+def cells() -> dict[str, Cell]:
+    """The league's cells and the questions' controls, those as printed left out."""
+    return {cell.name: cell for cell in expand_grid(TIER) if not cell.name.endswith(TWIN)}
 
 
 SHAKE = np.random.default_rng(7).standard_normal((200, 10))
@@ -69,65 +61,53 @@ def test_all_twelve_questions_are_asked():
     assert set(STATES) == {ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN}
 
 
-@pytest.mark.parametrize("tier", COUNTS)
-def test_every_method_meets_every_workload_and_regime(tiers, tier):
-    names = [cell.name for cell in tiers[tier]]
-    controls = [name for name in names if re.match(r"head_to_head/x\d+/", name)]
-    assert (len(names) - len(controls), len(controls)) == COUNTS[tier]
-    methods, workloads, regimes = (
-        (FIVE, WORKLOADS[:2], ("large", "uniform")) if tier == "compare" else ((*FIVE, *OTHERS), WORKLOADS, REGIMES)
-    )
-    whole = {f"head_to_head/{w}/{r}/{m}" for m in methods for w in workloads for r in regimes}
-    assert whole == set(names) - set(controls)
+def test_every_method_meets_every_workload_and_law(cells):
+    controls = {name for name in cells if name.startswith("questions/x")}
+    whole = {f"league/{w}/{law}/{m}" for m in (*FIVE, *OTHERS) for w in WORKLOADS for law in LAWS}
+    assert whole == set(cells) - controls and len(whole) == 72 and len(controls) == 40
 
 
-@pytest.mark.parametrize("tier", COUNTS)
-def test_every_method_of_a_workload_gets_the_same_updates(tiers, tier):
-    for cell in tiers[tier]:
+def test_every_run_gets_the_same_updates_and_is_tested_as_often(cells):
+    for name, cell in cells.items():
         c = cell.config
-        text, smoke = c.task == "topics20", tier == "compare"
-        assert c.rounds * c.buffer_size == (120 if text or smoke else 500), cell.name
-        assert c.rounds % c.eval_every == 0
+        assert (c.rounds * c.buffer_size, c.rounds / c.eval_every) == (500, 20), name
 
 
-def test_at_laptop_scale_all_methods_of_a_workload_have_one_rate(tiers):
-    for task in {cell.config.task for cell in tiers["laptop"]}:
-        assert len({cell.config.client_lr for cell in tiers["laptop"] if cell.config.task == task}) == 1
+@pytest.mark.parametrize(
+    ("changed", "method", "differing"),
+    [
+        ("x3/fedadt-labels-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x3/fedadt-teacher-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x3/fedrevive-noise", "fedrevive", {"settings.generator_lr", "settings.latent_lr"}),
+        ("x3/fedecho-strokes", "fedecho", {"settings.distill_set"}),
+        ("x3/fedecho-noise", "fedecho", {"settings.distill_set"}),
+        ("x4/large/fedrevive-half", "fedrevive", {"settings.beta_family"}),
+        ("x4/large/afl_dw-half", "afl_dw", {"settings.beta_family"}),
+        ("x5/fedecho-fixed-weight", "fedecho", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x5/fedadt-ramp-reversed", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x5/kuiper-equal-accuracy", "kuiper", {"settings.t0"}),
+        ("x5/fedrevive-mean-weight", "fedrevive", {"settings.beta_family", "settings.beta_constant"}),
+        ("x6/fedecho-charged", "fedecho", {"server_time"}),
+        ("x6/fedrevive-charged", "fedrevive", {"server_time"}),
+        ("x7/global-from-clients", "dd_fedrevive",
+         {"settings.auxiliary", "settings.k_kd", "settings.kd_temperature"}),
+        *((f"x10/in-flight-{n}/{method}", method, {"concurrency"})
+          for n in (3, 10, 50) for method in ("fedbuff", "fedecho", "fedadt", "fedrevive")),
+    ],
+)  # fmt: skip
+def test_a_control_differs_from_its_method_in_what_it_is_named_for(cells, changed, method, differing):
+    ours, base = (cells[name].config.as_dict() for name in (f"questions/{changed}", f"{LARGE}/{method}"))
+    own = {f"settings.{key}" for key in ours["settings"] if ours["settings"][key] != base["settings"][key]}
+    assert own | {key for key in ours if key != "settings" and ours[key] != base[key]} == differing
+    assert cells[f"questions/{changed}"].seeds == cells[f"{LARGE}/{method}"].seeds
 
 
-def test_controls_differ_from_the_method_in_what_they_are_named_for(tiers):
-    for cells in tiers.values():
-        by_name = {cell.name: cell.config.as_dict() for cell in cells}
-        for control, method, changed in (
-            ("x3/fedadt-labels-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
-            ("x3/fedadt-teacher-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
-            ("x3/fedrevive-noise", "fedrevive", {"settings.generator_lr", "settings.latent_lr"}),
-            ("x3/fedecho-strokes", "fedecho", {"settings.distill_set"}),
-            ("x5/fedecho-fixed-weight", "fedecho", {"settings.alpha_min", "settings.alpha_max"}),
-            ("x5/fedadt-ramp-reversed", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
-            ("x5/kuiper-equal-accuracy", "kuiper", {"settings.t0"}),
-            ("x5/fedrevive-mean-weight", "fedrevive", {"settings.beta_family", "settings.beta_constant"}),
-            ("x6/fedecho-charged", "fedecho", {"server_time"}),
-            ("x6/fedrevive-charged", "fedrevive", {"server_time"}),
-            ("x10/in-flight-100/fedbuff", "fedbuff", {"concurrency"}),
-        ):
-            ours, base = by_name[f"head_to_head/{control}"], by_name[f"{LARGE}/{method}"]
-            assert _differing(ours, base) == changed, control
-
-
-def _differing(one: dict, two: dict) -> set[str]:
-    own = {f"settings.{key}" for key in one["settings"] if one["settings"][key] != two["settings"][key]}
-    return own | {key for key in one if key != "settings" and one[key] != two[key]}
-
-
-def test_slow_clients_are_as_many_in_one_group_as_in_all(tiers):
-    for cells in tiers.values():
-        by_name = {cell.name: cell.config for cell in cells}
-        one, every = (by_name[f"head_to_head/x8/{slow}/fedbuff"] for slow in ("one-group", "every-group"))
-        durations = [np.resize(config.delay_settings.durations, config.clients) for config in (one, every)]
-        assert sorted(durations[0]) == sorted(durations[1])
-        slow = [np.flatnonzero(values > 1) // 10 for values in durations]
-        assert (set(slow[0]), set(slow[1])) == ({4}, {0, 1, 2, 3, 4})
+def test_slow_clients_are_as_many_in_one_group_as_in_all(cells):
+    one, every = (cells[f"questions/x8/{slow}/fedbuff"].config for slow in ("one-group", "every-group"))
+    durations = [np.resize(config.delay_settings.durations, config.clients) for config in (one, every)]
+    assert sorted(durations[0]) == sorted(durations[1])
+    slow = [np.flatnonzero(values > 1) // 10 for values in durations]
+    assert (set(slow[0]), set(slow[1])) == ({4}, {0, 1, 2, 3, 4})
 
 
 class Asked(dict):
@@ -142,20 +122,20 @@ class Asked(dict):
         return False
 
 
-def test_every_cell_that_an_answer_asks_for_exists(tiers):
+def test_answers_ask_for_all_cells_and_no_others(cells):
     asked = Asked()
     answer_questions(Measured(asked, asked))
-    there = {cell.name for cells in tiers.values() for cell in cells}
-    assert asked.names - there == set()
-    assert len(asked.names) > 300
+    assert asked.names - set(cells) == set()
+    charged = {f"questions/x6/{method}-charged" for method in ("fedecho", "fedrevive")}  # asked for after FedBuff's
+    assert set(cells) - asked.names == charged
 
 
 def test_orders_join_what_is_not_clear():
     m = runs({f"{LARGE}/fedadt": 90, f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80})
-    assert ask("X-1", m) == (ANSWERED, "digits, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
+    assert ask("X-1", m) == (ANSWERED, "overlaid_mnist, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
     assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == ANSWERED  # they are level
     far = runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}, spread=9)
-    assert ask("X-1", far) == (UNDECIDED, "digits, large: fedecho 80.1 ? fedbuff 80.0")
+    assert ask("X-1", far) == (UNDECIDED, "overlaid_mnist, large: fedecho 80.1 ? fedbuff 80.0")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +144,7 @@ def test_orders_join_what_is_not_clear():
      ANSWERED), ((85, 85), "0 pairs of methods keep their order in all laws run, 0 reverse it, 1", UNDECIDED)],
 )  # fmt: skip
 def test_reversals_are_counted(there, begins, state):
-    uniform = "head_to_head/digits/uniform"
+    uniform = "league/overlaid_mnist/uniform"
     m = runs({f"{LARGE}/fedbuff": 80, f"{LARGE}/fedadt": 90,
               f"{uniform}/fedbuff": there[0], f"{uniform}/fedadt": there[1]})  # fmt: skip
     answered, text = ask("X-2", m)
@@ -173,12 +153,12 @@ def test_reversals_are_counted(there, begins, state):
 
 
 PAIRS = [
-    ("X-3", f"{LARGE}/fedadt", "head_to_head/x3/fedadt-labels-only"),
-    ("X-5", f"{LARGE}/kuiper", "head_to_head/x5/kuiper-equal-accuracy"),
-    ("X-7", "head_to_head/x3/fedadt-teacher-only", "head_to_head/x7/global-from-clients"),
-    ("X-8", "head_to_head/x8/every-group/fedecho", "head_to_head/x8/one-group/fedecho"),
-    ("X-9", "head_to_head/writers/large/oort", "head_to_head/writers/large/fedavg"),
-    ("X-10", f"{LARGE}/fedbuff", "head_to_head/x10/in-flight-100/fedbuff"),
+    ("X-3", f"{LARGE}/fedadt", "questions/x3/fedadt-labels-only"),
+    ("X-5", f"{LARGE}/kuiper", "questions/x5/kuiper-equal-accuracy"),
+    ("X-7", "questions/x3/fedadt-teacher-only", "questions/x7/global-from-clients"),
+    ("X-8", "questions/x8/every-group/fedecho", "questions/x8/one-group/fedecho"),
+    ("X-9", "league/glyphs/large/oort", "league/glyphs/large/fedavg"),
+    ("X-10", f"{LARGE}/fedbuff", "questions/x10/in-flight-50/fedbuff"),
 ]
 
 
@@ -194,16 +174,18 @@ def test_pairs_are_compared_both_ways(name, first, second):
 
 @pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
 def test_the_gain_at_large_delay_is_compared_with_that_without(fresh, said):
-    m = runs({f"{LARGE}/fedecho": 90, f"{LARGE}/fedbuff": 80, "head_to_head/x4/none/fedecho": fresh,
-              "head_to_head/x4/none/fedbuff": 80})  # fmt: skip
+    m = runs({f"{LARGE}/fedecho": 90, f"{LARGE}/fedbuff": 80, "questions/x4/none/fedecho": fresh,
+              "questions/x4/none/fedbuff": 80})  # fmt: skip
     assert said in ask("X-4", m)[1]
 
 
 def test_server_time_can_make_a_method_late():
-    free, charged, buff = f"{LARGE}/fedecho", "head_to_head/x6/fedecho-charged", f"{LARGE}/fedbuff"
+    free, charged, buff = f"{LARGE}/fedecho", "questions/x6/fedecho-charged", f"{LARGE}/fedbuff"
     state, text = ask("X-6", runs({free: 80, charged: 80, buff: 80}, {free: 5, charged: 9, buff: 7}))
     assert state == ANSWERED
-    assert "fedecho against digits/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0, × 1.40 [1.40, 1.40]" in text
+    assert (
+        "fedecho against overlaid_mnist/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0, × 1.40 [1.40, 1.40]" in text
+    )
     assert "9.0 ± 0.0, 7.0 ± 0.0, × 0.78 [0.78, 0.78], 10 seeds (the second is better)" in text
 
 
@@ -221,7 +203,7 @@ def test_memory_is_that_of_models_versions_and_logits():
 def test_answers_mark_constant_answers_and_do_not_count_them():
     pair = runs({f"{LARGE}/fedbuff": 10, f"{LARGE}/fedecho": 80})
     pair.summaries[f"{LARGE}/fedbuff"][["largest_prediction_share", "worst_class_accuracy"]] = [1.0, 0.0]
-    assert ask("X-1", pair) == (DID_NOT_TRAIN, "digits, large: fedecho 80.0 ? fedbuff 10.0 (constant answer)")
+    assert ask("X-1", pair) == (DID_NOT_TRAIN, "overlaid_mnist, large: fedecho 80.0 ? fedbuff 10.0 (constant answer)")
     assert "10.0%, 2 models" not in ask("X-11", pair)[1] and "10.0% (constant answer), 2" in ask("X-11", pair)[1]
     assert "+70.0 ± 0.6 (constant answer with 10 of 20 seeds)" in ask("X-12", pair)[1]
     three = runs({f"{LARGE}/{method}": at for method, at in (("fedbuff", 10), ("fedecho", 80), ("fedadt", 90))})

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.claims import CLAIMS
+from asyncfl_lite.reproduction.claims import CLAIMS, Measured
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED, VERDICTS
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.tidy import write_tidy
@@ -40,7 +40,8 @@ from asyncfl_lite.reproduction.report.recorded import Ours
 from asyncfl_lite.runs.results import Result
 
 ROOT = Path(__file__).parent.parent
-SMOKE, COMPARE = (ROOT / f"experiments/{tier}.yaml" for tier in ("smoke", "compare"))
+SMOKE, COMPARE, LEAGUE = (ROOT / f"experiments/{tier}.yaml" for tier in ("smoke", "compare", "league"))
+PLACE = "league/glyphs/large"
 CODE = [c.source for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "code"]
 PRINTED = pd.read_csv(FOLDER / "results.csv")
 GRID = lru_cache(expand_grid)
@@ -69,10 +70,10 @@ def short(monkeypatch):
 def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, apart=0.0, version=500, **more):
     """Record one made-up run per seed, at 95% from ``reached_at`` on until it ends at its final accuracy.
 
-    Each seed gets there ``apart`` later than the one before.
+    Each seed gets there ``apart`` later than the one before. Seeds beyond the accuracies are not run.
     """
     cell = Recorded(tier, runs).cells[name]
-    for place, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=True)):
+    for place, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=False)):
         reached = reached_at + apart * place
         times = [0.0, reached - 1, reached, reached + 1, 20.0]
         curve = pd.DataFrame({"version": [0, 1, 2, 3, version], "time": times, "updates": range(0, 25, 5), "loss": 1.0})
@@ -276,10 +277,12 @@ def test_the_notebook_works_with_nothing_recorded(monkeypatch, tmp_path):
     assert sum(folds) >= 35
     assert sum("numbers not run" in text for text in html(shown)) >= 18  # tables and texts
     assert len(re.findall(r"<summary>\d+ claims not run", "".join(html(shown)))) == 4  # of each paper
-    assert any(text.startswith("Head-to-head: not run") for text in said)
+    assert any("places (a workload under a delay law) are recorded" in text for text in said)  # the package's league
     assert any(re.match(r"\*\*0 of \d+ cells recorded", text) for text in said)
     drawn = sum(type(one).__name__ == "Image" for one in shown)
-    assert drawn == 6  # delays, parts of an update (made up here), two histograms, schedules, a timeline
+    assert (
+        drawn == 8
+    )  # two of the league; delays, parts of an update (made up here), two histograms, schedules, a timeline
     assert len(list((tmp_path / "tables").iterdir())) % 3 == 0
 
 
@@ -360,10 +363,10 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
 
 
 def test_the_head_to_head_marks_constant_answers(tmp_path):
-    record(tmp_path, "head_to_head/digits/large/fedbuff", (0.1, 0.1, 0.1), **CONSTANT, tier=COMPARE)
-    record(tmp_path, "head_to_head/digits/large/fedecho", tier=COMPARE)
-    row = head_to_head.table(Recorded(COMPARE, tmp_path)).iloc[0]
-    assert row["FedBuff"].endswith(" (constant answer)") and "constant" not in row["FedEcho"]
+    record(tmp_path, f"{PLACE}/fedbuff", (0.1, 0.1, 0.1), **CONSTANT, tier=LEAGUE)
+    record(tmp_path, f"{PLACE}/fedecho", tier=LEAGUE)
+    shown = head_to_head.table(Recorded(LEAGUE, tmp_path).measured).set_index("method")["glyphs, large, equally tuned"]
+    assert shown["FedBuff"].endswith(" (constant answer)") and "constant" not in shown["FedEcho"]
 
 
 def test_compute_is_summed_by_paper_and_method(tmp_path):
@@ -421,14 +424,38 @@ def test_a_place_tells_apart_what_a_corrected_paired_test_does():
 
 
 def test_the_heat_map_needs_two_methods(tmp_path):
-    record(tmp_path, "head_to_head/digits/large/fedbuff", tier=COMPARE)
-    assert head_to_head.heat_map(Recorded(COMPARE, tmp_path)) is None
-    record(tmp_path, "head_to_head/digits/large/fedadt", [0.7, 0.71, 0.72], tier=COMPARE)
-    recorded = Recorded(COMPARE, tmp_path)
-    assert isinstance(head_to_head.heat_map(recorded), Figure)
-    assert isinstance(head_to_head.critical_differences(recorded), Figure)
-    (row,) = head_to_head.table(recorded).to_dict("records")
-    assert row == {"workload, regime": "digits, large", "FedBuff": "52.0 ± 2.0", "FedADT": "71.0 ± 1.0 *"}
+    record(tmp_path, f"{PLACE}/fedbuff", tier=LEAGUE)
+    assert head_to_head.heat_map(Recorded(LEAGUE, tmp_path).measured) is None
+    record(tmp_path, f"{PLACE}/fedadt", [0.7, 0.71, 0.72], tier=LEAGUE)
+    measured = Recorded(LEAGUE, tmp_path).measured
+    assert isinstance(head_to_head.heat_map(measured), Figure)
+    assert isinstance(head_to_head.critical_differences(measured), Figure)
+    assert head_to_head.table(measured).to_dict("records") == [
+        {"method": "FedBuff", "glyphs, large, equally tuned": "42.0 ± 2.0"},
+        {"method": "FedADT", "glyphs, large, equally tuned": "61.0 ± 1.0 *"},
+    ]
+
+
+def test_the_column_as_printed_has_a_place_of_its_own():
+    runs = {f"{PLACE}/{name}": pd.DataFrame({"last5_accuracy": [0.1 * n, 0.1 * n + 0.01], "seed": [0, 1]})
+            for n, name in enumerate(("fedbuff", "fedadam", "fedbuff@printed", "fedecho@printed"), 1)}  # fmt: skip
+    measured = Measured(runs)
+    assert set(head_to_head.places(measured)["glyphs, large"]) == {"fedbuff", "fedadam"}
+    printed = head_to_head.places(measured, "printed")["glyphs, large"]
+    assert {method: list(values) for method, values in printed.items()} == {
+        "fedbuff": pytest.approx([0.3, 0.31]),
+        "fedecho": pytest.approx([0.4, 0.41]),
+    }
+    assert len(head_to_head.heat_map(measured).axes[0].get_xticklabels()) == 2
+
+
+def test_any_tier_s_report_reads_the_league(tmp_path):
+    record(tmp_path, f"{PLACE}/fedbuff", tier=LEAGUE)
+    smoke, league = Recorded(SMOKE, tmp_path), Recorded(LEAGUE, tmp_path)
+    assert list(smoke.league.results) == [f"{PLACE}/fedbuff"] and league.league is league
+    (tmp_path / "own/league").mkdir(parents=True)
+    assert list(Recorded(SMOKE, tmp_path, tmp_path / "own").league.results) == [f"{PLACE}/fedbuff"]
+    assert len(Recorded(SMOKE, tmp_path, tmp_path / "none").league.results) > 4  # the package's own field
 
 
 def test_the_numbers_of_a_table_are_those_of_the_papers():

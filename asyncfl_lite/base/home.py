@@ -11,10 +11,10 @@ from typing import Literal
 
 CLONE = Path(__file__).parents[2]
 SHIPPED = Path(__file__).parents[1] / "reproduction" / "shipped"
-IN_CLONE = {"tuning": "results/tuning"}
+IN_CLONE = {"league": "results/league", "tuning": "results/tuning"}
 """Folders that lie elsewhere than at the clone's top."""
 
 
-def home_of(name: Literal["experiments", "notebooks", "papers", "tuning"]) -> Path:
+def home_of(name: Literal["experiments", "league", "notebooks", "papers", "tuning"]) -> Path:
     """Return one of the repository's folders, as it belongs to this package."""
     return SHIPPED / name if SHIPPED.exists() else CLONE / IN_CLONE.get(name, name)

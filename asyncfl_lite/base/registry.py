@@ -208,7 +208,7 @@ class Registry(Generic[T]):
             known = self._entries.get(name)
             # a notebook's cell that is run again defines its class anew
             if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise ConfigError(f"{self.kind}: {name!r} is registered twice")
+                raise ConfigError(f"{self.kind}: {name!r} is registered twice; choose another name")
             self._entries[name] = cls
             note(name, cls.__module__)
             return cls

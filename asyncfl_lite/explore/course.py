@@ -122,7 +122,7 @@ COURSE = (
         (
             Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 55, 35),
             Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 35, 40),
-            Lesson("16_questions", "Questions", "the comparison that no paper makes", 35, 30),
+            Lesson("16_questions", "Questions", "the comparison that no paper makes", 40, 30),
             Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 35, 93),
             Lesson("18_referee", "Referee", "a plan sealed before the result", 30, 45),
         ),

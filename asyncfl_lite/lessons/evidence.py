@@ -6,14 +6,17 @@ does not carry it.
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from asyncfl_lite.base.errors import ResultError, unknown_name
 from asyncfl_lite.base.home import CLONE
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, TUNED, Measured
+from asyncfl_lite.reproduction.claims.statistics import contrast
 from asyncfl_lite.reproduction.grid.tidy import paper_of, read_table
 
 RECORDED = CLONE / "results"
@@ -87,3 +90,51 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         scores(cell, column, tier)
     finding = evidence(paper_of(better), tier).column(column).above(better, worse, margin)
     return f"{finding.detail}: {finding.verdict}"
+
+
+def leads(
+    first: str, second: str, *, over: str = "version", windows: int = 8, column: str = TUNED, tier: str = "laptop"
+) -> pd.DataFrame:
+    """Return by how much one recorded cell lies above another in the course of training.
+
+    Args:
+        first: the one whose lead it is.
+        second: the other.
+        over: what is cut into windows, up to where the second ends: ``version``, ``time`` or ``updates``.
+        windows: how many, equally long.
+        column: ``tuned`` or ``printed``.
+        tier: where they are recorded.
+
+    Returns:
+        One row per window: until (its end), first and second (mean accuracies over its tests and seeds, percent), mean,
+        low and high (of the lead, points; paired by seed, with the interval that claims have), seeds. A seed without
+        a test in the window is left out of it.
+
+    Raises:
+        ResultError: one of them is not recorded.
+
+    Example:
+        >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))
+        >>> found[["until", "mean"]].round(1).iloc[[0, -1]].to_numpy().tolist()
+        [[25.0, 11.7], [200.0, 0.0]]
+    """
+    curves = [_curves(cell, column, tier) for cell in (first, second)]
+    ends = np.linspace(0, max(curve[over].iloc[-1] for curve in curves[1].values()), windows + 1)
+    rows = []
+    for low, high in itertools.pairwise(ends):
+        means = (pd.Series({seed: _mean_in(curve, over, low, high) for seed, curve in of.items()}) for of in curves)
+        both = pd.DataFrame(dict(zip(("first", "second"), means, strict=True))).dropna()
+        found = contrast((both["first"] - both["second"]).to_numpy(), first)
+        rows.append([high, *both.mean(), found.mean, found.low, found.high, found.seeds])
+    return pd.DataFrame(rows, columns=["until", "first", "second", "mean", "low", "high", "seeds"])
+
+
+def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
+    seeds = scores(cell, column, tier).index
+    return dict(zip(seeds, evidence(paper_of(cell), tier).column(column).curves[cell], strict=True))
+
+
+def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:
+    """Return the mean accuracy, in percent, of the tests in a window that its end belongs to; NaN without any."""
+    inside = (curve[over] > low) & (curve[over] <= high)
+    return 100 * curve.loc[inside, "accuracy"].mean()

@@ -32,6 +32,11 @@ def tier_file(tier: str | Path, own: str | Path = "experiments") -> Path:
     raise ConfigError(unknown_name("tier", str(tier), _tiers(Path(own)) | _tiers(home_of("experiments"))))
 
 
+def field_in(results: str | Path) -> Path:
+    """Return the folder of tables in which the league's field is recorded: one's own, or the one of the package."""
+    return Path(results) if (Path(results) / "league").is_dir() else home_of("league").parent
+
+
 def _tiers(place: Path) -> set[str]:
     """Return the names of the files of tiers in a folder, which holds files of papers too."""
     return {file.stem for file in place.glob("*.yaml") if re.search("^tier:", file.read_text("utf-8", "replace"), re.M)}

@@ -86,9 +86,10 @@
   const log = (low, high) => ({min: 0, max: 100, to: (t) => low * (high / low) ** (t / 100), from: (v) => (100 * Math.log(v / low)) / Math.log(high / low)});
   const linear = (min, max) => ({min, max, to: (t) => t, from: (v) => v});
   const short = (v) => (v >= 10 ? v.toFixed(0) : v >= 1 ? v.toFixed(1) : v.toFixed(2));
+  const stepOf = (method, step) => (method === "fedasync" || method === "kuiper" ? Math.min(1, step) : step);  // a mixing weight is at most 1
   const SLIDERS = {
     step: {...log(0.05, 1.5), start: 1, name: () => ({fedasync: "mixing weight", kuiper: "mixing weight β"})[set.method] ?? "server's step",
-      show: short, about: () => "how far the model goes on a few devices' word"},
+      show: (v) => short(stepOf(set.method, v)), about: () => "how far the model goes on a few devices' word"},
     slow: {...log(1, 60), start: 30, name: () => "slow devices", show: (v) => `${short(v)}×`, about: () => "how long 6 of the 30 take for what others do in 1 to 2"},
     flight: {...linear(1, 30), start: 15, name: () => "in flight", show: (v) => v.toFixed(0), about: () => "how many devices train at a time"},
     buffer: {...linear(1, 15), start: 5, name: () => (set.method === "kuiper" ? "burst" : "buffer"), show: (v) => v.toFixed(0), about: () => (set.method === "fedasync" ? "FedAsync has none" : "how many updates make a version")},
@@ -106,7 +107,7 @@
     }
     const parts = partition(set.alpha, set.seed), pick = stream(set.seed, "choice"), x = firstWeights(set.seed);
     const passes = stream(set.seed, "distillation"), order = FREE.map((_, i) => i);
-    const settings = {net: NET, data, unlabelled: FREE, distillRate: DISTILL_RATE, buffer: set.buffer, step: set.step, mixing: Math.min(1, set.step),
+    const settings = {net: NET, data, unlabelled: FREE, distillRate: DISTILL_RATE, buffer: set.buffer, step: set.step, mixing: stepOf("fedasync", set.step),
       minibatches: () => [0, 1].flatMap(() => cutInBatches(shuffled(order, passes), 25))};
     const hooks = {
       choose: (idle) => idle[Math.floor(pick() * idle.length)],
@@ -120,7 +121,7 @@
       },
     };
     const server = new SERVERS[set.method](x, settings);
-    run = {method: set.method, step: set.step, server, parts, done: [], marks: [], curve: [], now: 0, heard: new Map(), last: null,
+    run = {method: set.method, step: set.step, server, parts, done: [], marks: [], curve: [], tested: 0, every: 1, now: 0, heard: new Map(), last: null,
       clock: new Simulation({net: NET, data, parts, server, concurrency: set.flight, rate: RATE, hooks})};
     run.slowDigits = Array.from({length: 10}, (_, digit) => {
       const count = (some) => some.flat().filter((place) => labels[place] === digit).length;
@@ -132,8 +133,11 @@
   }
   function evaluate() {
     run.last = accuracy(NET, run.server.x, data, TEST);
-    run.curve.push([run.clock.time, run.last.all]);
-    if (run.curve.length > 1200) run.curve = run.curve.filter((_, i) => i % 2 === 0);
+    if (run.tested++ % run.every === 0) run.curve.push([run.clock.time, run.last.all]);
+    if (run.curve.length > 1200) {  // from now on half as many points, as many early as late
+      run.curve = run.curve.filter((_, i) => i % 2 === 0);
+      run.every *= 2;
+    }
   }
   function advance(until, budget) {  // the clock goes on to a time, or as far as milliseconds allow
     const begun = performance.now();
@@ -150,8 +154,8 @@
     run.done = run.done.filter((job) => job.until > run.now - WINDOW - 1);
   }
   function changed(name) {  // a setting that can change while the run goes on
-    run.server.settings.step = set.step;
-    run.server.settings.mixing = Math.min(1, set.step);
+    run.step = run.server.settings.step = set.step;
+    run.server.settings.mixing = stepOf("fedasync", set.step);
     run.server.settings.buffer = set.buffer;
     run.clock.concurrency = set.flight;
     run.marks = run.marks.filter(([time]) => run.now - time > 0.02 * run.now);
@@ -250,10 +254,10 @@
       let place = y(value);
       while (places.some((other) => Math.abs(other - place) < 13)) place += 13;
       places.push(place);
-      text(g, `${METHODS[one.method][0]} ${short(one.step)}`, width - right + 6, place, DATA.colours[one.method]);
+      text(g, `${METHODS[one.method][0]} ${short(stepOf(one.method, one.step))}`, width - right + 6, place, DATA.colours[one.method]);
       g.globalAlpha = 1;
     };
-    line({...run, step: set.step}, true);
+    line(run, true);
     for (const one of past) line(one, false);
     let reached = -Infinity;
     for (const [time, words] of run.marks) {
@@ -348,7 +352,7 @@
     label.querySelector("input").addEventListener("input", (event) => {
       set[name] = one.to(Number(event.target.value));
       describeSliders();
-      if (name === "alpha") begin();
+      if (name === "alpha") { past = []; run = null; begin(); }  // other data: no curve of before is beside it
       else changed(name);
     });
     $("sliders").append(label);

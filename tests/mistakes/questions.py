@@ -18,5 +18,11 @@ MISTAKES = {
         CRITICAL.format(rest="np.sqrt(k * (k + 1) / (6 * n))"),  # without the root of 2
         CRITICAL.format(rest="np.sqrt(k * (k - 1) / (12 * n))"),
     ],
-    "16.4": ["answer = {'A', 'B', 'E'}", "answer = {'A', 'C', 'E'}", "answer = {'A', 'D', 'E'}", "answer = {'A'}"],
+    "16.4": [
+        "answer = {'A', 'B', 'C', 'E'}",
+        "answer = {'A', 'C', 'D', 'E'}",
+        "answer = {'A', 'C', 'E', 'F'}",
+        "answer = {'A', 'E'}",
+        "answer = {'A', 'C'}",
+    ],
 }

@@ -10,6 +10,7 @@ from scipy import stats
 from asyncfl_lite.lessons.evidence import evidence
 from asyncfl_lite.lessons.exercises import exercise
 from asyncfl_lite.lessons.expectations import expect, expect_close
+from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NO_DIFFERENCE, REVERSED
 
 
@@ -64,13 +65,14 @@ def critical_difference(answer: Any) -> None:
 
 
 STATEMENTS = {
-    "A": ("digits/large", "fedadt", "fedbuff", HOLDS),
-    "B": ("digits/large", "fedrevive", "fedbuff", HOLDS),
-    "C": ("digits/uniform", "fedecho", "fedbuff", NO_DIFFERENCE),
-    "D": ("pairdigits/large", "fedadt", "fedbuff", HOLDS),
-    "E": ("pairdigits/large", "kuiper", "fedadt", REVERSED),
+    "A": ("overlaid_mnist/large", "fedecho", TUNED, HOLDS),
+    "B": ("overlaid_mnist/large", "fedadt", TUNED, REVERSED),
+    "C": ("overlaid_mnist/large", "fedrevive", TUNED, NO_DIFFERENCE),
+    "D": ("overlaid_mnist/uniform", "fedrevive", TUNED, NO_DIFFERENCE),
+    "E": ("overlaid_mnist/large", "kuiper", PRINTED, HOLDS),
+    "F": ("overlaid_mnist/large", "kuiper", TUNED, HOLDS),
 }
-"""Statement -> place, two methods, and the verdict on "the first is above" that supports it."""
+"""Statement -> place, method, column, and the verdict on "it is above FedBuff" that supports it."""
 
 
 @exercise("16.4", "What the record supports")
@@ -80,9 +82,9 @@ def supported(answer: Any) -> None:
         isinstance(answer, set | frozenset | list | tuple | str) and set(answer) <= set(STATEMENTS),
         f"Your answer {answer!r} is no set of letters; give one such as {{'A', 'B'}}.",
     )
-    measured = evidence("head_to_head", "compare")
-    for letter, (place, one, two, wanted) in STATEMENTS.items():
-        found = measured.above(f"head_to_head/{place}/{one}", f"head_to_head/{place}/{two}")
+    for letter, (place, method, column, wanted) in STATEMENTS.items():
+        measured = evidence("league", "league").column(column)
+        found = measured.above(f"league/{place}/{method}", f"league/{place}/fedbuff")
         told = f"{letter}: the record says {found.verdict} ({found.detail})"
         if found.verdict == wanted:
             expect(letter in answer, f"You left out {told}, which supports it.")

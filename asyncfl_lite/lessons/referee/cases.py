@@ -10,6 +10,7 @@ import pandas as pd
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 from asyncfl_lite.lessons.referee import deaf
+from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.records import NUMBERS, laptop_cell, runs_of
 from asyncfl_lite.reproduction.claims.measured import COLUMNS, PRINTED
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS
@@ -57,7 +58,7 @@ class Case:
             f"recorded: {', '.join(f'{self.recorded(column)} seeds {column}' for column in COLUMNS)}",
             f"envelope: {self.commitment}",
         ]
-        return "\n".join(lines)
+        return in_lines("\n".join(lines))
 
     def recorded(self, column: str) -> int:
         """Return how many seeds of the claim's two cells are recorded."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.home import CLONE
 from asyncfl_lite.lessons.referee.cases import case
+from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.plan import Plan, digest_of, seal
 from asyncfl_lite.lessons.referee.verdict import Verdict, run
 
@@ -31,7 +32,7 @@ class Envelope:
 
     def __repr__(self) -> str:
         plans = [f"{about}\n    {found.detail}: {found.verdict}" for about, found in self.verdicts.items()]
-        return "\n".join([f"envelope {self.digest[:8]}, as committed", self.says, *plans])
+        return in_lines("\n".join([f"envelope {self.digest[:8]}, as committed", self.says, *plans]))
 
 
 def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from asyncfl_lite.lessons.referee.cases import PILOT, Case, case
 from asyncfl_lite.lessons.referee.chance import chance
+from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.plan import Plan
 from asyncfl_lite.lessons.referee.proofs import failed
 from asyncfl_lite.lessons.referee.records import NUMBERS
@@ -56,7 +57,7 @@ class Grade:
 
     def __repr__(self) -> str:
         lines = [f"{'+' if line.won else '-'} {line.name:12} {line.says}" for line in self.lines]
-        return "\n".join([*lines, f"{self.points} of {len(self.lines)} points"])
+        return in_lines("\n".join([*lines, f"{self.points} of {len(self.lines)} points"]))
 
 
 def grade(plan: Plan) -> Grade:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asyncfl_lite.lessons.referee.cases import case
+from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.plan import Plan, Sealed, unchanged
 from asyncfl_lite.lessons.referee.proofs import failed
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, as_level, equivalence, interval, judge
@@ -38,7 +39,7 @@ class Verdict:
     high: float = math.nan
 
     def __repr__(self) -> str:
-        return f"seal {self.digest[:8]}: {self.detail}: {self.verdict}"
+        return in_lines(f"seal {self.digest[:8]}: {self.detail}: {self.verdict}")
 
 
 def run(plan: Plan, sealed: Sealed) -> Verdict:

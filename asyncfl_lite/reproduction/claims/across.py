@@ -1,9 +1,10 @@
 """Questions that none of the four papers answers, X-1 to X-12, with the answers that recorded cells give.
 
-The cells are those of ``experiments/head_to_head.yaml``, compared seed by seed as in :mod:`.statistics`. An answer is
-``answered`` if at least one of its comparisons is decided, be it that nothing differs; ``undecided`` if none is, ``did
-not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its text holds the
-numbers, and names what cannot be asked of the package.
+The cells are the league's: its field on two workloads under two delay laws (``experiments/league_cells.yaml``), and
+methods with one thing changed (``experiments/questions.yaml``), compared seed by seed as in :mod:`.statistics`. An
+answer is ``answered`` if at least one of its comparisons is decided, be it that nothing differs; ``undecided`` if none
+is, ``did not train`` if each has a cell that answers one class for everything, ``not run`` without cells; its text
+holds the numbers, and names what cannot be asked of the package.
 """
 
 from __future__ import annotations
@@ -36,12 +37,18 @@ SIGNS = {HOLDS: ">", NO_DIFFERENCE: "≈"}
 STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
 
 FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
-OTHERS = ("fedasync", "fedfa", "afl_dw", "dd_fedrevive", "ca2fl", "fadas", "fedac", "fedavg", "fedavgm", "oort")
-WORKLOADS = ("digits", "pairdigits", "writers", "topics")
-REGIMES = ("large", "mild", "exponential", "shifted", "devices", "uniform")
-LARGE = "head_to_head/digits/large"
+OTHERS = (
+    *("fedasync", "fedfa", "fedasmu", "afl_dw", "dd_fedrevive", "ca2fl", "fadas", "fedac"),
+    *("fedavg", "fedavgm", "fedadam", "fedprox", "oort"),
+)
+WORKLOADS = ("overlaid_mnist", "glyphs")
+LAWS = ("large", "uniform")
+LARGE = "league/overlaid_mnist/large"
+"""The place of all controls."""
 CLIENTS, CLASSES = 50, 10
-"""Of the cells of digits."""
+"""Of the league."""
+IN_FLIGHT = 25
+"""Clients in flight in the league; KUIPER's are all."""
 TARGET_SHARE = 0.85
 """Of FedBuff's accuracy, FedRevive's target."""
 
@@ -53,12 +60,13 @@ class Answer(NamedTuple):
     text: str
 
 
-def _cell(workload: str, regime: str, method: str) -> str:
-    return f"head_to_head/{workload}/{regime}/{method}"
+def cell_of(workload: str, law: str, method: str) -> str:
+    """Return the name of a method's cell in a place of the league."""
+    return f"league/{workload}/{law}/{method}"
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    return itertools.product(WORKLOADS, REGIMES)
+    return itertools.product(WORKLOADS, LAWS)
 
 
 def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
@@ -83,22 +91,22 @@ def _verdict_in_words(verdict: str) -> str:
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every workload and regime; ≈ joins neighbours that are level, ? undecided ones."""
+    """Rank the five methods in every place; ≈ joins neighbours that are level, ? undecided ones."""
     texts, verdicts = [], []
-    for workload, regime in _places():
-        there = [method for method in FIVE if m.by_seed(_cell(workload, regime, method)) is not None]
+    for workload, law in _places():
+        there = [method for method in FIVE if m.by_seed(cell_of(workload, law, method)) is not None]
         if len(there) < 2:
             continue
-        mean = {method: m.by_seed(_cell(workload, regime, method)).mean() for method in there}
+        mean = {method: m.by_seed(cell_of(workload, law, method)).mean() for method in there}
         ranked = sorted(there, key=mean.get, reverse=True)
-        number = {method: f"{100 * mean[method]:.1f}{m.mark(_cell(workload, regime, method))}" for method in there}
+        number = {method: f"{100 * mean[method]:.1f}{m.mark(cell_of(workload, law, method))}" for method in there}
         text = f"{ranked[0]} {number[ranked[0]]}"
         for one, two in itertools.pairwise(ranked):
-            verdicts.append(m.above(_cell(workload, regime, one), _cell(workload, regime, two)).verdict)
+            verdicts.append(m.above(cell_of(workload, law, one), cell_of(workload, law, two)).verdict)
             text += f" {SIGNS.get(verdicts[-1], '?')} {two} {number[two]}"
-        texts.append(f"{workload}, {regime}: {text}")
+        texts.append(f"{workload}, {law}: {text}")
     if not texts:
-        return Answer(NOT_RUN, "no two of the five methods have cells in one workload and regime")
+        return Answer(NOT_RUN, "no two of the five methods have cells on one workload under one law")
     return Answer(_state(verdicts), "; ".join(texts))
 
 
@@ -107,8 +115,8 @@ def reversals(m: Measured) -> Answer:
     kept, turned, unclear = 0, [], 0
     for workload in WORKLOADS:
         for one, two in itertools.combinations(FIVE, 2):
-            verdicts = {r: m.above(_cell(workload, r, one), _cell(workload, r, two)).verdict for r in REGIMES}
-            ran = {regime: verdict for regime, verdict in verdicts.items() if verdict != NOT_RUN}
+            verdicts = {law: m.above(cell_of(workload, law, one), cell_of(workload, law, two)).verdict for law in LAWS}
+            ran = {law: verdict for law, verdict in verdicts.items() if verdict != NOT_RUN}
             if len(ran) < 2:
                 continue
             first, second = ([r for r, v in ran.items() if v == wanted] for wanted in (HOLDS, REVERSED))
@@ -119,7 +127,7 @@ def reversals(m: Measured) -> Answer:
             else:
                 kept += 1
     if not kept + len(turned) + unclear:
-        return Answer(NOT_RUN, "no workload has two methods in two regimes")
+        return Answer(NOT_RUN, "no workload has two methods under two laws")
     text = f"{kept} pairs of methods keep their order in all laws run, {len(turned)} reverse it, {unclear} are unclear"
     return Answer(ANSWERED if kept or turned else UNDECIDED, "; ".join([text, *turned]))
 
@@ -131,7 +139,7 @@ def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured],
 
 def control(question: int, cell: str) -> str:
     """Return the name of a question's control."""
-    return f"head_to_head/x{question}/{cell}"
+    return f"questions/x{question}/{cell}"
 
 
 def gain_without_staleness(m: Measured) -> Answer:
@@ -173,27 +181,30 @@ def with_server_time(m: Measured) -> Answer:
     return _answer(findings, "FedADT's server time is printed nowhere, KUIPER's is none")
 
 
-def across_regimes(m: Measured) -> Answer:
+def among_the_old(m: Measured) -> Answer:
     """Compare momentum, adaptive servers and Oort with what they build on, where no paper had them."""
     findings = []
-    for workload in WORKLOADS:
-        for regime in ("uniform", "devices"):
-            pairs = [("fadas", "fedbuff"), ("fedac", "fedbuff"), ("fedavgm", "fedavg")]
-            findings += [m.above(_cell(workload, regime, one), _cell(workload, regime, two)) for one, two in pairs]
-        for regime in ("large", "mild", "exponential", "shifted", "uniform"):
-            findings.append(m.above(_cell(workload, regime, "oort"), _cell(workload, regime, "fedavg")))
+    for workload, law in _places():
+        pairs = [
+            ("fadas", "fedbuff"),
+            ("fedac", "fedbuff"),
+            ("fedavgm", "fedavg"),
+            ("fedadam", "fedavg"),
+            ("oort", "fedavg"),
+        ]
+        findings += [m.above(cell_of(workload, law, one), cell_of(workload, law, two)) for one, two in pairs]
     return _answer(findings)
 
 
 def by_concurrency(m: Measured) -> Answer:
-    """Compare every share of clients in flight with the next larger one that was run."""
+    """Compare every number of clients in flight with the next larger one that was run."""
 
-    def cell(method: str, share: int) -> str:
-        return f"{LARGE}/{method}" if share == 50 else control(10, f"in-flight-{share}/{method}")
+    def cell(method: str, clients: int) -> str:
+        return f"{LARGE}/{method}" if clients == IN_FLIGHT else control(10, f"in-flight-{clients}/{method}")
 
     findings = []
     for method in ("fedbuff", "fedecho", "fedrevive", "fedadt"):
-        there = [share for share in (5, 20, 50, 100) if m.by_seed(cell(method, share)) is not None]
+        there = [clients for clients in (3, 10, IN_FLIGHT, 50) if m.by_seed(cell(method, clients)) is not None]
         findings += [m.above(cell(method, one), cell(method, two)) for one, two in itertools.pairwise(there)]
     return _answer(findings, "KUIPER always has all clients in flight")
 
@@ -202,9 +213,10 @@ def server_storage(m: Measured) -> pd.DataFrame:
     """Return what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell.
 
     Returns:
-        One row per method that was run on digits at large delay: accuracy (mean over seeds), models (held at one
-        time), in_flight (how many of them are versions that clients hold), kilobytes (of all models), logits_kilobytes
-        (of stored logits, for each unlabelled sample). Generators, pools and labelled sets are not counted.
+        One row per method that was run on overlaid MNIST at large delay: accuracy (mean over seeds), models (held at
+        one time), in_flight (how many of them are versions that clients hold), kilobytes (of all models),
+        logits_kilobytes (of stored logits, for each unlabelled sample). Generators, pools and labelled sets are not
+        counted.
     """
     rows = {}
     for method in (*FIVE, *OTHERS):
@@ -227,23 +239,23 @@ def server_memory(m: Measured) -> Answer:
         models = f"{row.models} model{'s' * (row.models > 1)}"
         texts.append(f"{row.Index} {accuracy}, {models}, {row.kilobytes:.0f} kB{more}")
     if not texts:
-        return Answer(NOT_RUN, "no cell of digits at large delay was run")
+        return Answer(NOT_RUN, "no cell of overlaid MNIST at large delay was run")
     return Answer(ANSWERED, "; ".join(texts) + "; generators, pools and labelled sets are not counted")
 
 
 def paired_tests(m: Measured) -> Answer:
     """Test every method against FedBuff with the same seeds, paired, two-sided; corrected by Benjamini and Hochberg."""
     tests = []
-    for workload, regime in _places():
-        base = _cell(workload, regime, "fedbuff")
+    for workload, law in _places():
+        base = cell_of(workload, law, "fedbuff")
         for method in (*FIVE[1:], *OTHERS):
-            cell = _cell(workload, regime, method)
+            cell = cell_of(workload, law, method)
             gap = m.gap(cell, base)
             if gap is None or len(gap) < FEWEST_SEEDS:
                 continue
             found = contrast(gap.to_numpy(), method)
             spread = f"{100 * found.mean:+.1f} ± {100 * gap.std():.1f}{m.mark(cell, base)}, p = {found.p:.3f}"
-            tests.append((found.scaled, f"{workload}, {regime}: {method} {spread}"))
+            tests.append((found.scaled, f"{workload}, {law}: {method} {spread}"))
     if not tests:
         return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
     p = np.array([one for one, _ in tests])
@@ -290,7 +302,7 @@ def answer_questions(measured: Measured, questions: Iterable[Question] | None = 
 
 
 QUESTIONS = [
-    Question("X-1", "In what order are the four methods and FedBuff, on one workload and regime, equally tuned?",
+    Question("X-1", "In what order are the four methods and FedBuff, on one workload and delay law, equally tuned?",
              orders),
     Question("X-2", "Does the order survive another delay law?", reversals),
     Question("X-3", "What is the server's data worth?", compared(
@@ -312,11 +324,11 @@ QUESTIONS = [
              with_server_time),
     Question("X-7", "Should the global model teach the clients', or they it?", compared(
         (control(3, "fedadt-teacher-only"), control(7, "global-from-clients")),
-        besides="the same data and steps, but FedADT mixes and FedRevive adds updates, and weighs its teachers by "
-                "label, so more than the direction differs")),
+        besides="as many samples, but FedADT mixes models and DD-FedRevive adds updates, with steps and teachers of "
+                "its own, so more than the direction differs")),
     Question("X-8", "What if slow clients hold classes of their own?", slow_groups(FIVE)),
-    Question("X-9", "How do momentum, adaptive servers and Oort fare in foreign regimes?", across_regimes),
-    Question("X-10", "How does accuracy change with the share of clients in flight?", by_concurrency),
+    Question("X-9", "How do momentum, adaptive servers and Oort fare where no paper had them?", among_the_old),
+    Question("X-10", "How does accuracy change with the clients in flight?", by_concurrency),
     Question("X-11", "What must each server store?", server_memory),
     Question("X-12", "How large is the spread over seeds, and what survives a paired test?", paired_tests),
 ]  # fmt: skip

@@ -53,6 +53,10 @@ Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
 """Modules or files of one's own that register what cells name; a file's path begins where the YAML file is."""
 
 
+Columns = Annotated[list[Literal["tuned", "printed"]], Field(min_length=1)]
+"""In which columns cells are run; see :data:`TWIN`."""
+
+
 class TierFile(Settings):
     """``experiments/<tier>.yaml``, or a part of a tier with a file of its own."""
 
@@ -61,8 +65,7 @@ class TierFile(Settings):
     only: list[str] = ["*"]
     """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
     imports: Imports = []
-    columns: list[Literal["tuned", "printed"]] = Field(["tuned"], min_length=1)
-    """In which columns its cells are run; see :data:`TWIN`."""
+    columns: Columns = ["tuned"]
 
 
 class PaperTier(Settings):
@@ -73,6 +76,8 @@ class PaperTier(Settings):
     settings: dict[str, Any] = {}
     ours: dict[str, str] = {}
     """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
+    columns: Columns | None = None
+    """In the place of the tier file's, where these cells have fewer."""
     looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
     """Number of seeds, 0, 1, …, in the place of ``seeds`` -> patterns of the names of cells that have so many, since
     with fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several
@@ -282,7 +287,7 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
                 raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
             names.add(name)
             if cell.tiers is None or tier in cell.tiers:
-                for column in of.columns:
+                for column in file.tiers[tier].columns or of.columns:
                     if (made := _cell(path, name, cell, tier, file.tiers[tier], column)) is not None:
                         yield replace(made, imports=own)
     for pattern in itertools.chain(*file.tiers[tier].looks.values()):

@@ -12,6 +12,7 @@ from asyncfl_lite.reproduction.league.field import TIER, Place, read_places
 from asyncfl_lite.reproduction.league.page import Outcome, write_page
 from asyncfl_lite.reproduction.league.run import TRIAL, Newcomer, Trial
 from asyncfl_lite.reproduction.league.standings import standings
+from asyncfl_lite.reproduction.places import field_in
 from asyncfl_lite.reproduction.report.recorded import Recorded
 from asyncfl_lite.runs.results import Result
 
@@ -34,7 +35,7 @@ def enter(
         tier_file: ``experiments/league.yaml``.
         runs: folder of results: the newcomer's go there, and the field's may be there.
         kept: folder of the tables in which the field is recorded.
-        quick: only the first workload's places, tuned, with five seeds and no grid that grows.
+        quick: only the first workload's places, tuned, and no grid that grows.
         workers: processes.
         yes: start though it may take more than two hours.
         say: called with a line on each step.
@@ -50,6 +51,8 @@ def enter(
     if not (newcomer.folder / TRIAL).exists():
         say(f"{entry.name}: checking that it keeps the rules of every method")
         check_rules(entry)
+    if newcomer.untried:
+        say(f"{entry.name}: {newcomer.untried}")
     field = _recorded(places, tier_file, runs, kept)
     trial = newcomer.trial()
     _say_cost(newcomer, trial, count, workers, yes, say)
@@ -70,7 +73,7 @@ def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) 
     Raises:
         ConfigError: when there is none of a place's methods.
     """
-    field = Recorded(tier_file, runs, kept).results
+    field = Recorded(tier_file, runs, field_in(kept)).results
     wanted = {place.cell(method) for place in places for method in place.searches}
     if not wanted.intersection(field):
         raise ConfigError(

@@ -25,7 +25,6 @@ REFERENCE = "fedbuff"
 """The method that sets the target of times and, by its searches, the rates that a newcomer tries."""
 OWN = ("algorithm", "settings", "selection", "selection_settings")
 """What of a search's settings is its method's and not the place's."""
-QUICK_SEEDS = 5
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
 
     Args:
         tier_file: ``experiments/league.yaml``; the studies are in ``tuning.yaml`` beside it.
-        quick: only those of the first workload, tuned, with the first five seeds.
+        quick: only those of the first workload, tuned.
 
     Raises:
         ConfigError: when a file is wrong, or a cell's study lacks its method.
@@ -133,13 +132,13 @@ def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
     for search in read_searches(tier_file.parent / "tuning.yaml", f"{TIER}-*"):
         searches.setdefault((search.study, search.column), {})[search.method] = search
     seeds: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for cell in expand_grid(tier_file):
+    for cell in expand_grid(tier_file, paper=TIER):
         seeds.setdefault(tuple(cell.name.split("/")[1:-1]), cell.seeds)
     places = []
     for column, (where, own) in itertools.product(("tuned", "printed"), seeds.items()):
         tried = searches.get((f"{TIER}-{'-'.join(where)}", column), {})
         if REFERENCE in tried:
-            places.append(Place(*where, column, tried, own[:QUICK_SEEDS] if quick else own))
+            places.append(Place(*where, column, tried, own))
     if not places:
         raise ConfigError(f"{tier_file}: no place of its cells has a study of {REFERENCE} in tuning.yaml beside it")
     chosen = [place for place in places if (place.workload, place.column) == (places[0].workload, "tuned")]

@@ -63,7 +63,7 @@ class Outcome:
         newcomer: who entered, and where.
         trial: what one of its runs took.
         found: the standings of each of its places.
-        quick: whether it entered in haste, with fewer places and seeds, and no grid that grows.
+        quick: whether it entered in haste, with fewer places, and no grid that grows.
     """
 
     newcomer: Newcomer
@@ -101,7 +101,7 @@ def content(outcome: Outcome) -> dict[str, Any]:
         "title": outcome.title,
         "accent": ACCENT,
         "about": f"{Path(entry.file).name}, code {entry.digest}. {_about(outcome)}",
-        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)],
+        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)] + _unequal(outcome),
         "missing": _missing(outcome.found),
         "columns": columns,
         "cost_place": outcome.found[0].place.name,
@@ -115,11 +115,7 @@ def content(outcome: Outcome) -> dict[str, Any]:
 def _about(outcome: Outcome) -> str:
     place = outcome.found[0].place
     where = f"{len({one.place.name for one in outcome.found})} places (a workload under a delay law)"
-    haste = (
-        " Entered with --quick: the first workload alone, tuned, and half of the field's seeds."
-        if outcome.quick
-        else ""
-    )
+    haste = " Entered with --quick: the first workload alone, and tuned alone." * outcome.quick
     return f"{where}, {len(place.seeds)} seeds each, every run with {place.updates} client updates.{haste}"
 
 
@@ -131,6 +127,13 @@ def _lead(outcome: Outcome, column: str) -> str:
     return (
         f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons: {counts}."
     )
+
+
+def _unequal(outcome: Outcome) -> list[str]:
+    """Return what makes the tuning less than equal, to the newcomer's loss."""
+    said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
+    more = "Not equally: with --quick its grid did not grow, as those of the field did where the best lay on an edge."
+    return said + [more] * outcome.quick
 
 
 def _missing(found: Sequence[Standings]) -> str:
@@ -166,6 +169,8 @@ def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
     if not near:
         return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from all others."
     apart = len(found.ranks) - 1 - len(near)
+    if not apart:
+        return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from none of the others."
     return (
         f"{of}, {over}. The critical difference is {found.critical:.1f}: it tells {title} from {apart} of the others, "
         f"and not from {_listed(near)}."
@@ -320,8 +325,7 @@ def _tried_said(outcome: Outcome) -> str:
     if outcome.in_column("printed"):
         said += " As printed, clients' rates are tried beside a server's settings from its paper, or beside "
         said += f"{outcome.title}'s defaults."
-    unequal = f" With --quick {outcome.title}'s grid did not grow, and those of the field may have."
-    return said + unequal * outcome.quick
+    return said
 
 
 def _changes(outcome: Outcome) -> list[str]:
@@ -336,7 +340,7 @@ def _changes(outcome: Outcome) -> list[str]:
         f"Entering again: whoever changes {outcome.title} after a look at this page and enters it again looks at the "
         "same seeds again. The intervals do not know of it; after many looks take seeds and places of your own.",
     ]
-    whole = "The whole league: without --quick there are twice as many seeds, all places, and both columns."
+    whole = "The whole league: without --quick there are all places and both columns, and the grid may grow."
     return [*lines, whole] if outcome.quick else lines
 
 

@@ -74,6 +74,19 @@ class Newcomer:
         return place.search_for(self.entry.name, self.entry.method, grid)
 
     @property
+    def untried(self) -> str:
+        """Say so where its grid leaves the server's rate as it is; empty else."""
+        grid = self.entry.grid
+        if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
+            return ""
+        search = self.search(self.places[0])
+        rate = search.config(points_of(search.grid)[0], search.seeds[0]).server_lr
+        return (
+            f"GRID does not try server_lr, which stays at {rate:g}, while others try theirs: how far the server walks "
+            "decides most comparisons"
+        )
+
+    @property
     def count(self) -> int:
         """How many runs there are in all, without those that a grid grows by."""
         tried = [self.search(place) for place in self.places]

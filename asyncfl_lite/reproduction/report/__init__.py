@@ -6,7 +6,7 @@
 - ``names``: what people call a cell;
 - ``shown``: tables and claims as a reader sees them; ``folds``: what is folded away;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;
-- ``head_to_head``: ranks of the methods over workloads and delay regimes;
+- ``head_to_head``: ranks of the methods over the places of the league;
 - ``summary``: the first page, compute spent, settings that are ours;
 - ``export``: every table as CSV, Markdown and LaTeX;
 - ``page``: what the notebook calls.

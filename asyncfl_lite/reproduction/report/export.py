@@ -26,7 +26,7 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
         "summary": summary.verdicts(recorded),
         "headlines": summary.headlines(recorded),
         "questions": recorded.questions,
-        "head-to-head": head_to_head.table(recorded),
+        "head-to-head": head_to_head.table(recorded.league.measured),
         "methods": summary.methods(recorded),
         "compute": summary.compute(recorded),
         "ours": summary.ours(recorded),

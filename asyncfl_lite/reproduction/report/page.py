@@ -155,12 +155,13 @@ class Page:
             display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
 
     def head_to_head(self) -> None:
-        """Show the ranked heat map, mean ranks with their critical difference, and the numbers."""
-        display(Markdown(head_to_head.in_words(self.recorded)))
-        for figure in (head_to_head.heat_map(self.recorded), head_to_head.critical_differences(self.recorded)):
+        """Show the ranked heat map, mean ranks with their critical difference, and the numbers, all of the league."""
+        league = self.recorded.league.measured
+        display(Markdown(head_to_head.in_words(league)))
+        for figure in (head_to_head.heat_map(league), head_to_head.critical_differences(league)):
             if figure is not None:
                 display(picture(figure))
-        display(listed(head_to_head.table(self.recorded)))
+        display(HTML(folded("The numbers with their deviations", listed(head_to_head.table(league)).to_html())))
 
     def questions(self) -> None:
         """Show the questions across the papers with their answers."""
@@ -168,7 +169,7 @@ class Page:
         display(*([listed(self.recorded.questions[run], "state")] if run.any() else []))
         if not run.all():
             left = listed(self.recorded.questions[~run].drop(columns="state")).to_html()
-            display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered at this tier", left)))
+            display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered", left)))
 
     def methods(self) -> None:
         """Show every method once in one setting, as a table and as curves."""

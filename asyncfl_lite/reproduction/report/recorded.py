@@ -19,9 +19,11 @@ from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.claims.measured import ACCURACY
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
+from asyncfl_lite.reproduction.places import field_in, tier_file
 from asyncfl_lite.runs.results import Result
 
 MISSING = "not run"
+LEAGUE = "league"
 NOT_MEASURED = "not measured"
 
 
@@ -46,7 +48,7 @@ class Recorded:
     """A tier's cells with what was recorded of them.
 
     Args:
-        tier_file: ``experiments/<tier>.yaml``.
+        file: ``experiments/<tier>.yaml``.
         runs: folder of results.
         kept: folder of the tables that ``asyncfl-lite record`` wrote, for each tier; a cell of which they hold more
             runs than ``runs`` is read from them, without its table of updates. If None, ``runs`` alone counts.
@@ -60,8 +62,9 @@ class Recorded:
         tables: (paper, artefact) -> the printed table with ours beside it, kept by :func:`.tables.beside`.
     """
 
-    def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
-        self.cells: dict[str, Cell] = {cell.name: cell for cell in expand_grid(tier_file)}
+    def __init__(self, file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
+        self.cells: dict[str, Cell] = {cell.name: cell for cell in expand_grid(file)}
+        self._runs, self._kept = runs, kept
         loaded = {name: cell.load(Path(runs)) for name, cell in self.cells.items()}
         tables = {} if kept is None else read_tidy(self.cells.values(), Path(kept) / self.tier)
         self.from_kept = {name for name, results in tables.items() if len(results) > len(loaded[name])}
@@ -178,9 +181,16 @@ class Recorded:
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     @cached_property
+    def league(self) -> Recorded:
+        """The league's cells with what was recorded of them, whatever the tier: no paper's tier compares the papers."""
+        if self.tier == LEAGUE:
+            return self
+        return Recorded(tier_file(LEAGUE), self._runs, None if self._kept is None else field_in(self._kept))
+
+    @cached_property
     def questions(self) -> pd.DataFrame:
-        """One row per question across the papers: id, question, state, answer."""
-        return answer_questions(self.measured)
+        """One row per question across the papers, which the league's cells answer: id, question, state, answer."""
+        return answer_questions(self.league.measured)
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
