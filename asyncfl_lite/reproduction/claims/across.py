@@ -165,11 +165,6 @@ def gain_without_staleness(m: Measured) -> Answer:
     return _answer(findings, "FedADT as printed distils nothing and FedRevive replaces nothing of a fresh update")
 
 
-def target_of(reference: np.ndarray) -> float:
-    """Return the accuracy that times are taken to: FedRevive's share of FedBuff's mean ``(seeds,)``, to 0.1%."""
-    return round(TARGET_SHARE * float(reference.mean()), 3)
-
-
 def with_server_time(m: Measured) -> Answer:
     """Compare times to 85% of FedBuff's accuracy with the same seed, with the server's time free and charged."""
     reference = m.by_seed(f"{LARGE}/fedbuff")
