@@ -339,7 +339,8 @@ def test_an_entry_is_tuned_run_and_judged_once_and_again_where_its_code_changes(
     assert stranger.command() == 0
     printed, first = capsys.readouterr().out, list(stranger.ran)
     assert "mine: checking" in printed and "6 seeds" not in printed
-    assert "digits, large, tuned: of 4 methods" in printed and "page: runs/league/mine.html" in printed
+    assert "digits, large, tuned: of 4 methods" in printed
+    assert re.search(r"page: runs/league/mine-[0-9a-f]{8}\.html", printed)
     folder = next(path for path in stranger.runs.iterdir() if path.is_dir())
     assert sum(first) >= 4 + 2  # tuned 2 × 2 and printed 2, each with one seed
     assert len(list(folder.rglob("seed-*/result.json"))) == 2 * 6
@@ -353,6 +354,10 @@ def test_an_entry_is_tuned_run_and_judged_once_and_again_where_its_code_changes(
     assert stranger.command(source=METHOD + "    stands = 1\n") == 0
     assert stranger.ran == first
     assert len([path for path in stranger.runs.iterdir() if path.is_dir()]) == 2
+    one, two = sorted(stranger.runs.glob("mine-*.html"), key=lambda path: path.stat().st_mtime_ns)
+    assert "Look 2" not in one.read_text()
+    looked = f"Look 2: other code of this name has been entered 1 time before and seen the same seeds ({one.name})"
+    assert looked in two.read_text()
 
 
 def test_a_stopped_entry_goes_on_and_runs_nothing_twice(stranger, trusted, monkeypatch):
@@ -367,18 +372,18 @@ def test_a_stopped_entry_goes_on_and_runs_nothing_twice(stranger, trusted, monke
     assert stranger.command() == 130
     first = list(stranger.ran)
     results = {path: path.stat().st_mtime_ns for path in stranger.runs.rglob("seed-*/result.json")}
-    assert before == [2] and len(results) == 6 and not (stranger.runs / "mine.html").exists()
+    assert before == [2] and len(results) == 6 and not list(stranger.runs.glob("*.html"))
     monkeypatch.setattr(running, "run_grid", in_this_process)
     assert stranger.command() == 0
     after = {path: path.stat().st_mtime_ns for path in stranger.runs.rglob("seed-*/result.json")}
     assert stranger.ran == first and len(after) == 12 and results.items() <= after.items()
-    assert (stranger.runs / "mine.html").exists()
+    assert len(list(stranger.runs.glob("mine-*.html"))) == 1
 
 
 def test_quick_grows_no_grid_and_the_page_says_so(stranger, trusted):
     assert stranger.command("--quick") == 0
     assert stranger.ran == [4]
-    written = (stranger.runs / "mine.html").read_text()
+    written = page_of(stranger)
     assert "Entered with --quick" in written and "grid did not grow" in written and "As printed</h2>" not in written
 
 
@@ -389,7 +394,7 @@ def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, fiel
         table = pd.read_csv(field / "results/league/league" / name)
         table[~table["cell"].str.contains("ca2fl")].to_csv(partial / "league/league" / name, index=False)
     assert stranger.command(results=partial) == 0
-    written = (stranger.runs / "mine.html").read_text()
+    written = page_of(stranger)
     assert not re.search(
         r"https?:|//|<script|<link|@import|url\(", re.sub(r'"data:image/png;base64,[^"]*"', "", written)
     )
@@ -399,18 +404,23 @@ def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, fiel
     assert written.count('<tr class="newcomer">') == 2 + 2 + 1  # standings, tries, costs
 
 
+def page_of(stranger) -> str:
+    (only,) = stranger.runs.glob("*.html")
+    return only.read_text()
+
+
 # --- standings of known answers ------------------------------------------------------------------
 
 
-def runs_of(values, *, times=None, share=0.3, **more):
-    """Results of seeds 0, 1, … with such accuracies; their curves rise to them at ``times``."""
+def runs_of(values, *, times=None, share=0.3, end=100.0, **more):
+    """Results of seeds 0, 1, … with such accuracies; their curves rise to them at ``times`` and end at ``end``."""
     times = [10.0] * len(values) if times is None else times
     return [
         SimpleNamespace(
             config=SimpleNamespace(seed=seed),
             summary={"last5_accuracy": value, "largest_prediction_share": share, "worst_class_accuracy": 0.0,
                      "most_versions_in_flight": 7, "parameters": 1000, **more},
-            curve=pd.DataFrame({"time": [0.0, 1.0, time, 100.0], "updates": [0, 1, 2, 3],
+            curve=pd.DataFrame({"time": [0.0, 1.0, time, end], "updates": [0, 1, 2, 3],
                                 "accuracy": [0.1, 0.1, value, value], "loss": 1.0}),
         )
         for seed, (value, time) in enumerate(zip(values, times, strict=True))
@@ -442,6 +452,22 @@ def test_verdicts_are_those_of_differences_that_were_made_up():
     assert rows["fedbuff"].difference.mean == pytest.approx(0.05) and rows["fedbuff"].difference.level == 0.95
     assert [row.method for row in found.rows][0] == "fedasync" and found.missing == ["fedfa"]
     assert found.counts() == {BETTER: 1, WORSE: 1, EVEN: 1, UNDECIDED: 1, DID_NOT_TRAIN: 1}
+
+
+def test_a_method_that_takes_longer_is_compared_in_equal_time_too():
+    """It ends above, and has learnt nothing when the newcomer is through; it is not held against who ends sooner."""
+    results = {
+        "mine": runs_of(BASE),
+        "fedavg": runs_of(BASE + 0.04 + WOBBLE, times=[500.0] * 10, end=2000.0),
+        "fedbuff": runs_of(BASE - 0.05 + WOBBLE, times=[10.0] * 10, end=50.0),
+        "kuiper": runs_of(BASE * 0 + 0.1, share=1.0),
+    }
+    rows = {row.method: row for row in standings(tiny_place(*results), "mine", results).rows}
+    assert (rows["fedavg"].verdict, rows["fedavg"].verdict_in_time) == (WORSE, BETTER)
+    assert rows["fedavg"].in_time.mean == pytest.approx((BASE - 0.1).mean())
+    assert rows["fedbuff"].in_time.mean == pytest.approx(rows["fedbuff"].difference.mean)
+    assert (rows["mine"].in_time, rows["mine"].verdict_in_time) == (None, "")
+    assert rows["kuiper"].verdict_in_time == DID_NOT_TRAIN
 
 
 def test_a_verdict_is_corrected_for_the_number_of_methods_and_never_stronger_than_its_interval():

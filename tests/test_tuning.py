@@ -18,6 +18,7 @@ from asyncfl_lite.reproduction.tuning import search as carried_out
 from asyncfl_lite.reproduction.tuning.search import tune
 from asyncfl_lite.reproduction.tuning.studies import points_of, read_searches
 from asyncfl_lite.runs import tuned
+from asyncfl_lite.runs.tuned import edges_of
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 1, "local_epochs": 1}
@@ -235,3 +236,15 @@ def test_a_client_alone_has_the_best_rate_of_synchronous_training_without_a_serv
         bias = "0" if "bias0/" in cell.name else "1"
         chosen = tuned.chosen(f"kuiper-glyphs50-bias{bias}", "fedavg", "printed")
         assert chosen == {"client_lr": cell.config.client_lr, "server_lr": cell.config.server_lr}
+
+
+def test_a_choice_on_an_edge_is_told_from_one_within_and_from_what_was_not_varied():
+    points = [
+        {"client_lr": a, "settings.mixing": b, "server_lr": 1.0} for a in (0.1, 0.3, 1.0) for b in (0.2, 0.4, 0.8)
+    ]
+    rows = [{"point": point if number % 2 else json.dumps(point)} for number, point in enumerate(points)]
+    assert edges_of({"client_lr": 0.3, "settings.mixing": 0.8, "server_lr": 1.0}, rows) == ["mixing"]
+    assert edges_of({"client_lr": 0.1, "settings.mixing": 0.2, "server_lr": 1.0}, rows) == ["client_lr", "mixing"]
+    assert edges_of({"client_lr": 0.3, "settings.mixing": 0.4, "server_lr": 1.0}, rows) == []
+    named = [{"point": {"settings.kd_lr": value}} for value in (None, 0.1)]
+    assert edges_of({"settings.kd_lr": None}, named) == []

@@ -45,6 +45,26 @@ def best_of(outcomes: list[Mapping[str, Any]]) -> dict[str, Any]:
     return json.loads(max(by_point, key=lambda point: fmean(by_point[point])))
 
 
+def edges_of(best: Mapping[str, Any], outcomes: list[Mapping[str, Any]]) -> list[str]:
+    """Return the knobs whose best value is the smallest or largest of several that were tried: better may lie beyond.
+
+    Args:
+        best: a point of the outcomes, see :func:`best_of`.
+        outcomes: rows with ``point``, as a mapping or JSON.
+
+    Returns:
+        Such as ``["client_lr", "kd_lr"]``. Values that are no numbers have no order, and no edge.
+    """
+    points = [json.loads(row["point"]) if isinstance(row["point"], str) else row["point"] for row in outcomes]
+    tried = {knob: {point[knob] for point in points} for knob in best}
+    ends = {
+        knob: (min(values), max(values))
+        for knob, values in tried.items()
+        if len(values) > 1 and all(isinstance(value, int | float) for value in values)
+    }
+    return [knob.removeprefix("settings.") for knob in best if best[knob] in ends.get(knob, ())]
+
+
 def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
     """Return the settings that a study chose for a method, as a configuration takes them.
 

@@ -127,6 +127,23 @@ class Measured:
             return None
         return (left - right).dropna()
 
+    def gap_in_time(self, better: str, worse: str) -> pd.Series | None:
+        """Return one cell's accuracy less another's by seed when the first of the two runs ends; None without seeds.
+
+        The other's is that of its last test until then.
+        """
+        left, right = (
+            None if cell not in self.curves else pd.Series(list(self.curves[cell]), self._seeds(cell), dtype=object)
+            for cell in (better, worse)
+        )
+        if left is None or right is None or not len(left.index.intersection(right.index)):
+            return None
+        found = {}
+        for seed in left.index.intersection(right.index):
+            end = min(_last_test(left[seed]), _last_test(right[seed]))
+            found[seed] = accuracy_at(left[seed], end) - accuracy_at(right[seed], end)
+        return pd.Series(found)
+
     def of_curves(self, cell: str, number: Callable[[pd.DataFrame], float]) -> pd.Series | None:
         """Return a number of each of a cell's curves by seed; None when it was not run."""
         if not self.curves.get(cell):
@@ -237,6 +254,12 @@ def _first_test(curve: pd.DataFrame) -> float:
 
 def _last_test(curve: pd.DataFrame) -> float:
     return float(curve["time"].iloc[-1])
+
+
+def accuracy_at(curve: pd.DataFrame, time: float) -> float:
+    """Return the accuracy of a curve's last test until a virtual time, a fraction; NaN before the first."""
+    until = curve["accuracy"][curve["time"] <= time]
+    return float(until.iloc[-1]) if len(until) else math.nan
 
 
 def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED, duration
-from asyncfl_lite.reproduction.league.entry import check_rules, read_entry
+from asyncfl_lite.reproduction.league.entry import Entry, check_rules, read_entry
 from asyncfl_lite.reproduction.league.field import TIER, Place, read_places
 from asyncfl_lite.reproduction.league.page import Outcome, write_page
 from asyncfl_lite.reproduction.league.run import TRIAL, Newcomer, Trial
@@ -58,13 +59,20 @@ def enter(
     _say_cost(newcomer, trial, count, workers, yes, say)
     own = newcomer.run(workers, say)
     found = [standings(place, entry.name, _in_place(place, entry.name, field, own)) for place in places]
-    page = runs / TIER / f"{entry.name}.html"
-    write_page(page, Outcome(newcomer, trial, found, quick))
+    page = runs / TIER / f"{entry.folder}.html"
+    write_page(page, Outcome(newcomer, trial, found, quick, earlier_looks(page, entry)))
     for one in found:
         said = ", ".join(f"{verdict} {number}" for verdict, number in one.counts().items())
         say(f"{one.place.name}, {one.place.column}: of {len(one.rows) - 1} methods {said or 'none'}")
     say(f"page: {page}")
     return page
+
+
+def earlier_looks(page: Path, entry: Entry) -> list[str]:
+    """Return the names of the pages beside this one that other code of the same name has, oldest first."""
+    of_name = re.compile(rf"{re.escape(entry.name)}-[0-9a-f]{{8}}\.html")
+    found = [path for path in page.parent.glob("*.html") if of_name.fullmatch(path.name) and path != page]
+    return [path.name for path in sorted(found, key=lambda path: path.stat().st_mtime_ns)]
 
 
 def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) -> Mapping[str, list[Result]]:

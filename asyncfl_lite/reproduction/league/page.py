@@ -20,12 +20,13 @@ from asyncfl_lite.base.style import ACCENT
 from asyncfl_lite.reproduction.claims.across import TARGET_SHARE
 from asyncfl_lite.reproduction.claims.statistics import Contrast
 from asyncfl_lite.reproduction.league.costs import Costs, costs
-from asyncfl_lite.reproduction.league.curves import draw_beside
+from asyncfl_lite.reproduction.league.curves import NEAREST, draw_beside
 from asyncfl_lite.reproduction.league.field import REFERENCE, Place
 from asyncfl_lite.reproduction.league.run import TUNING, Newcomer, Trial
 from asyncfl_lite.reproduction.league.standings import (
     BETTER,
     EVEN,
+    MOST_SEEDS,
     UNDECIDED,
     VERDICTS,
     WORSE,
@@ -39,7 +40,7 @@ from asyncfl_lite.reproduction.report.folds import count
 from asyncfl_lite.reproduction.report.page import picture
 from asyncfl_lite.reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_lite.runs.assembly import load_task
-from asyncfl_lite.runs.tuned import best_of, file_of, in_words
+from asyncfl_lite.runs.tuned import best_of, edges_of, file_of, in_words
 
 HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("As printed", "as printed")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EVEN: "#1d4ed8"}
@@ -64,12 +65,14 @@ class Outcome:
         trial: what one of its runs took.
         found: the standings of each of its places.
         quick: whether it entered in haste, with fewer places, and no grid that grows.
+        earlier: the pages of other code under the same name, which looked at the same seeds before.
     """
 
     newcomer: Newcomer
     trial: Trial
     found: Sequence[Standings]
     quick: bool = False
+    earlier: Sequence[str] = ()
 
     @property
     def title(self) -> str:
@@ -101,7 +104,8 @@ def content(outcome: Outcome) -> dict[str, Any]:
         "title": outcome.title,
         "accent": ACCENT,
         "about": f"{Path(entry.file).name}, code {entry.digest}. {_about(outcome)}",
-        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)] + _unequal(outcome),
+        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)],
+        "warnings": _unequal(outcome) + _looked_before(outcome),
         "missing": _missing(outcome.found),
         "columns": columns,
         "cost_place": outcome.found[0].place.name,
@@ -121,12 +125,16 @@ def _about(outcome: Outcome) -> str:
 
 def _lead(outcome: Outcome, column: str) -> str:
     """Return one sentence on a column: how many comparisons came out how."""
-    found = outcome.in_column(column)
-    rows = [row.verdict for one in found for row in one.rows if row.verdict]
-    counts = ", ".join(f"{rows.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in rows)
+    rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
-        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons: {counts}."
+        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After as "
+        f"many client updates: {_counted([row.verdict for row in rows])}. After as much virtual time, when the first "
+        f"of the two ends: {_counted([row.verdict_in_time for row in rows])}."
     )
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
 
 
 def _unequal(outcome: Outcome) -> list[str]:
@@ -134,6 +142,17 @@ def _unequal(outcome: Outcome) -> list[str]:
     said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
     more = "Not equally: with --quick its grid did not grow, as those of the field did where the best lay on an edge."
     return said + [more] * outcome.quick
+
+
+def _looked_before(outcome: Outcome) -> list[str]:
+    """Return how often the seeds were looked at before under this name, of which no interval knows."""
+    if not outcome.earlier:
+        return []
+    looks = len(outcome.earlier) + 1
+    return [
+        f"Look {looks}: other code of this name has been entered {count(looks - 1, 'time')} before and seen the same "
+        f"seeds ({', '.join(outcome.earlier)}). No interval here knows of it."
+    ]
 
 
 def _missing(found: Sequence[Standings]) -> str:
@@ -199,9 +218,20 @@ def _place(outcome: Outcome, one: Standings) -> dict[str, Any]:
         "rows": [_row(outcome, one, row, scale) for row in one.rows],
         "notes": _notes(one),
         "curves": _as_source(curves),
+        "curves_said": _curves_said(title, shown),
         "curves_alt": f"Test accuracy of {', '.join(map(plots.title, shown))}, over client updates and virtual time.",
         "tried": _tried(outcome, one.place),
     }  # fmt: skip
+
+
+def _curves_said(title: str, shown: Sequence[str]) -> str:
+    if len(shown) == 1:
+        return ""
+    return (
+        f"{title}, the thick line, the {NEAREST} methods whose accuracy is nearest to its own, and FedBuff: means over "
+        "seeds, bands from the lowest to the highest seed. Left over client updates, right over virtual time, until a "
+        f"fifth after {title} ends."
+    )
 
 
 def _notes(one: Standings) -> str:
@@ -227,9 +257,11 @@ def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, 
         "title": plots.title(row.method),
         "accuracy": f"{100 * row.mean:.1f}{_ends(row.low, row.high, '.1f')}{one.measured.mark(row.method)}",
         "difference": "" if newcomer else _difference(row.difference),
+        "in_time": "" if newcomer else _difference(row.in_time),
+        "verdict_in_time": row.verdict_in_time,
         "bar": None if newcomer else _bar(row, scale),
         "verdict": row.verdict,
-        "to_decide": "" if row.verdict != UNDECIDED else f"{row.to_decide} seeds?" if row.to_decide else "",
+        "to_decide": "" if row.verdict != UNDECIDED else f"{row.to_decide or f'> {MOST_SEEDS}'} seeds",
         "time": _time(row.times, row.seeds),
         "ratio": "" if row.times is None or row.times.ratio is None else _ratio(row.times.ratio),
     }
@@ -310,6 +342,7 @@ def _tried(outcome: Outcome, place: Place) -> list[dict[str, Any]]:
             "combinations": len({row["point"] for row in tried}),
             "runs": len(tried),
             "chosen": in_words(best_of(tried)),
+            "edges": ", ".join(edges_of(best_of(tried), tried)),
         })  # fmt: skip
     return rows
 
@@ -320,7 +353,8 @@ def _tried_said(outcome: Outcome) -> str:
     tries = " and ".join(f"{found[0].place.tries} {short}" for short, found in shown.items() if found)
     said = (
         f"Every method may try as many combinations in a place, {tries}, with the seeds {seeds}, which no comparison "
-        "uses; where the best lies on an edge, its grid grows, at most twice."
+        "uses; where the best lies on an edge, its grid grows, at most twice. On an edge: knobs whose chosen value is "
+        "the smallest or largest tried, so that a better one may lie beyond."
     )
     if outcome.in_column("printed"):
         said += " As printed, clients' rates are tried beside a server's settings from its paper, or beside "
@@ -338,7 +372,7 @@ def _changes(outcome: Outcome) -> list[str]:
         seeds,
         "Other places: a place is one workload and one law. A verdict holds for it and for no other.",
         f"Entering again: whoever changes {outcome.title} after a look at this page and enters it again looks at the "
-        "same seeds again. The intervals do not know of it; after many looks take seeds and places of your own.",
+        "same seeds again. The next page counts the looks; after many take seeds and places of your own.",
     ]
     whole = "The whole league: without --quick there are all places and both columns, and the grid may grow."
     return [*lines, whole] if outcome.quick else lines

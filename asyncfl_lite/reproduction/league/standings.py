@@ -1,6 +1,7 @@
 """Where a newcomer stands: in each place against each method, seed by seed, and in mean ranks over the places.
 
-A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
+Every run takes as many client updates, but not as much time: the difference when the first of two runs ends stands
+beside. A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
 (:mod:`asyncfl_lite.reproduction.claims.statistics`), corrected by Holm over the methods of a place: ``better`` or
 ``worse`` where the t test of the paired differences still rejects 0, ``level`` where the two one-sided tests still put
 it within a point, else ``undecided``. So a verdict is never stronger than the interval beside it.
@@ -9,7 +10,7 @@ it within a point, else ``undecided``. So a verdict is never stronger than the i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from asyncfl_lite.runs.results import Result
 
 BETTER, WORSE, EVEN = "better", "worse", "level"
 VERDICTS = (BETTER, WORSE, EVEN, UNDECIDED, DID_NOT_TRAIN)
-MOST_SEEDS = 1000
+MOST_SEEDS = 100
 """Beyond so many, how many would decide is not said."""
 
 
@@ -57,6 +58,8 @@ class Row(NamedTuple):
         verdict: of the newcomer against it, one of :data:`VERDICTS`; empty for itself.
         to_decide: about how many seeds would decide what is undecided; None where nothing is, or too many.
         times: to the target; None without one.
+        in_time: the difference when the first of the two runs ends; None for the newcomer itself.
+        verdict_in_time: of that.
     """
 
     method: str
@@ -68,6 +71,8 @@ class Row(NamedTuple):
     verdict: str
     to_decide: int | None
     times: Times | None
+    in_time: Contrast | None
+    verdict_in_time: str
 
 
 class Standings(NamedTuple):
@@ -113,14 +118,13 @@ def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result
         },
         {method: [run.curve for run in own] for method, own in runs.items()},
     )
-    others = [method for method in runs if method != newcomer]
-    found = {method: _difference(measured, newcomer, method) for method in others}
-    verdicts = dict(zip(others, judged(list(found.values())), strict=True))
-    for method in others:
-        if measured.is_constant(method) or measured.is_constant(newcomer):
-            verdicts[method] = DID_NOT_TRAIN
+    at_end, in_time = (_against(measured, newcomer, gap) for gap in (measured.gap, measured.gap_in_time))
     target = None if REFERENCE not in runs else TARGET_SHARE * measured.by_seed(REFERENCE)
-    rows = [_row(measured, newcomer, method, found.get(method), verdicts.get(method, ""), target) for method in runs]
+    itself = None, ""
+    rows = [
+        _row(measured, newcomer, method, at_end.get(method, itself), in_time.get(method, itself), target)
+        for method in runs
+    ]
     return Standings(
         place,
         sorted(rows, key=lambda row: -row.mean),
@@ -131,9 +135,20 @@ def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result
     )
 
 
-def _difference(measured: Measured, newcomer: str, method: str) -> Contrast:
-    gap = measured.gap(newcomer, method)
-    return contrast(np.array([]) if gap is None else gap.to_numpy(), method, alpha=LEVEL)
+def _against(
+    measured: Measured, newcomer: str, gap: Callable[[str, str], pd.Series | None]
+) -> dict[str, tuple[Contrast, str]]:
+    """Return method -> the newcomer's difference from it, and the verdict."""
+    others, found = [method for method in measured.summaries if method != newcomer], []
+    for method in others:
+        differences = gap(newcomer, method)
+        values = np.array([]) if differences is None else differences.to_numpy()
+        found.append(contrast(values, method, alpha=LEVEL))
+    constant = {method for method in measured.summaries if measured.is_constant(method)}
+    return {
+        method: (difference, DID_NOT_TRAIN if constant & {method, newcomer} else verdict)
+        for method, difference, verdict in zip(others, found, judged(found), strict=True)
+    }
 
 
 def judged(found: Sequence[Contrast]) -> list[str]:
@@ -166,13 +181,18 @@ def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
 
 
 def _row(
-    measured: Measured, newcomer: str, method: str, found: Contrast | None, verdict: str, target: pd.Series | None
+    measured: Measured,
+    newcomer: str,
+    method: str,
+    at_end: tuple[Contrast | None, str],
+    in_time: tuple[Contrast | None, str],
+    target: pd.Series | None,
 ) -> Row:
-    values = measured.by_seed(method, ACCURACY).to_numpy()
+    values, (found, verdict) = measured.by_seed(method, ACCURACY).to_numpy(), at_end
     low, high = interval(values, 1 - LEVEL) if len(values) > 1 else (-math.inf, math.inf)
     to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == UNDECIDED else None
     times = None if target is None else _times(measured, newcomer, method, target)
-    return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times)
+    return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times, *in_time)
 
 
 def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) -> Times | None:

@@ -7,7 +7,7 @@ TEMPLATE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{{ title }} in the league</title>
 <style>
-body { max-width: 76rem; margin: 0 auto; padding: 0 1rem 4rem; font: 16px/1.5 system-ui, sans-serif; color: #111827; }
+body { max-width: 84rem; margin: 0 auto; padding: 0 1rem 4rem; font: 16px/1.5 system-ui, sans-serif; color: #111827; }
 h1 { margin: 1.2rem 0 .4rem; } h2 { margin-top: 2.6rem; border-bottom: 1px solid #d1d5db; } h3 { margin-top: 2rem; }
 p, li { max-width: 46rem; } .note { color: #4b5563; font-size: .92rem; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; }
@@ -17,13 +17,27 @@ th { white-space: nowrap; background: white; } td.number, th.number { text-align
 tr.newcomer { background: #fff7ed; font-weight: 600; } tr.newcomer th { background: #fff7ed; color: {{ accent }}; }
 th[scope=row] { position: sticky; left: 0; }
 .better { color: #15803d; font-weight: 600; } .worse { color: #b91c1c; font-weight: 600; } .level { color: #1d4ed8; }
+.warning { border-left: 4px solid {{ accent }}; padding-left: .7rem; }
+@media (max-width: 48rem) { .wide::before { content: "The table goes on to the right.";
+color: #4b5563; font-size: .85rem; } }
 .undecided, .did { color: #6b7280; } td.bar { padding: .25rem .2rem; }
 </style>
 <h1>{{ title }} in the league</h1>
 <p class="note">{{ about }}</p>
 {% for line in lead %}<p>{{ line }}</p>
 {% endfor %}
+{% for line in warnings %}<p class="warning">{{ line }}</p>
+{% endfor %}
 {% if missing %}<p><strong>The field is not complete.</strong> {{ missing }}</p>{% endif %}
+
+<details open><summary>How to read the tables</summary>
+<p class="note">Accuracy: mean over seeds of a run's last five tests, in %, with its own 95% interval. Difference:
+{{ title }} less the method, in points, seed by seed, with its 95% interval, after as many client updates; the grey band
+of its drawing is ± 1 point. In equal time: the same when the first of the two runs ends, from the last test of each
+until then; green and red as the words in the fifth column. Time: median virtual time to the target, in the units of the
+delay law; its ratio is the method's time over {{ title }}'s. Verdicts are corrected for the number of methods,
+intervals are not. Decided by: about so many seeds would tell the two apart, were mean and deviation to stay.</p>
+</details>
 
 {% for column in columns %}
 <h2>{{ column.heading }}</h2>
@@ -38,16 +52,12 @@ should be.
 {% for place in column.places %}
 <h3>{{ place.name }}, {{ column.short }}</h3>
 <p>{{ place.said }}</p>
-<p class="note">Accuracy: mean over seeds of a run's last five tests, in %, with its own 95% interval. Difference:
-{{ title }} less the method, in points, seed by seed, with its 95% interval; drawn from −{{ place.scale }} to
-+{{ place.scale }} points, the grey band is ± 1. Time: median virtual time to {{ place.target }}; its ratio is the
-method's time over {{ title }}'s.
-Verdicts are corrected for the number of methods, intervals are not. Decided by: about so many seeds would tell the two
-apart, were mean and deviation to stay.</p>
+<p class="note">Drawn from −{{ place.scale }} to +{{ place.scale }} points. Target: {{ place.target }}.</p>
 <div class="wide" role="region" aria-label="standings in {{ place.name }}, {{ column.short }}" tabindex="0"><table>
 <thead><tr><th scope="col">method</th><th scope="col" class="number">accuracy</th>
 <th scope="col" class="number">difference</th><th scope="col">worse · better</th>
 <th scope="col">{{ title }} is</th><th scope="col" class="number">decided by</th>
+<th scope="col" class="number">in equal time</th>
 <th scope="col" class="number">time</th><th scope="col" class="number">ratio of times</th></tr></thead>
 <tbody>{% for row in place.rows %}
 <tr{% if row.newcomer %} class="newcomer"{% endif %}><th scope="row">{{ row.title }}</th>
@@ -59,10 +69,13 @@ apart, were mean and deviation to stay.</p>
 <line x1="{{ row.bar.low }}" x2="{{ row.bar.high }}" y1="7" y2="7" stroke="{{ row.bar.colour }}" stroke-width="2.5"/>
 <circle cx="{{ row.bar.mean }}" cy="7" r="3.5" fill="{{ row.bar.colour }}"/></svg>{% endif %}</td>
 <td class="{{ row.verdict.split(' ')[0] }}">{{ row.verdict }}</td><td class="number">{{ row.to_decide }}</td>
+
+<td class="number {{ row.verdict_in_time.split(' ')[0] }}">{{ row.in_time }}</td>
 <td class="number">{{ row.time }}</td><td class="number">{{ row.ratio }}</td></tr>
 {% endfor %}</tbody></table></div>
 <p class="note">{{ place.notes }}</p>
 <img src="{{ place.curves }}" alt="{{ place.curves_alt }}">
+<p class="note">{{ place.curves_said }}</p>
 {% endfor %}
 {% endfor %}
 
@@ -82,9 +95,11 @@ in {{ cost_place }}; generators, pools of samples and labelled sets are not coun
 {% for column in columns %}{% for place in column.places %}
 <details><summary>{{ place.name }}, {{ column.short }}</summary><div class="wide"><table>
 <thead><tr><th scope="col">method</th><th scope="col" class="number">combinations</th>
-<th scope="col" class="number">runs</th><th scope="col">chosen</th></tr></thead><tbody>{% for row in place.tried %}
+<th scope="col" class="number">runs</th><th scope="col">chosen</th>
+<th scope="col">on an edge</th></tr></thead><tbody>{% for row in place.tried %}
 <tr{% if row.newcomer %} class="newcomer"{% endif %}><th scope="row">{{ row.title }}</th>
-<td class="number">{{ row.combinations }}</td><td class="number">{{ row.runs }}</td><td>{{ row.chosen }}</td></tr>
+<td class="number">{{ row.combinations }}</td><td class="number">{{ row.runs }}</td><td>{{ row.chosen }}</td>
+<td>{{ row.edges }}</td></tr>
 {% endfor %}</tbody></table></div></details>
 {% endfor %}{% endfor %}
 

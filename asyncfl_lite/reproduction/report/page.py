@@ -29,9 +29,9 @@ from asyncfl_lite.reproduction.report.export import write_tables
 from asyncfl_lite.reproduction.report.figures import PaperFigure, draw_curves
 from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.forest import draw_forest
-from asyncfl_lite.reproduction.report.names import WORDS, names, words
+from asyncfl_lite.reproduction.report.names import WORDS, names, place, words
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
-from asyncfl_lite.reproduction.report.searches import searches
+from asyncfl_lite.reproduction.report.searches import better_as_printed, searches
 from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, was_run
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
@@ -192,6 +192,14 @@ class Page:
         table = searches()
         table["method"] = [plots.title(name) for name in table["method"]]
         display(Markdown(said), listed(table, precision=1))
+        worse = better_as_printed(self.recorded.measured)
+        if len(worse):
+            worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
+            said = (
+                "**Choices that do not suit.** A search is made in one regime, and other cells take its choice. These "
+                "are surely more than a point better as printed; a lead over one of them, tuned, says little."
+            )
+            display(Markdown(said), listed(worse, precision=1))
 
     def ours(self) -> None:
         """Show the settings that the papers do not print, and what was taken."""
