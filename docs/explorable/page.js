@@ -5,7 +5,7 @@
   const {network, forward, softmax, accuracy, SERVERS, Simulation} = Engine;
   const CLIENTS = 30, SLOW = 6, UNLABELLED = 100, RATE = 0.2, EPOCHS = 2, BATCH = 10, DISTILL_RATE = 1e-3, WINDOW = 48;
   const NET = network(64, 32, 10);
-  const INK = "#1f2937", SOFT = "#6b7280", LINE = "#e5e7eb";
+  const INK = "#1f2937", SOFT = "#6b7280", LINE = "#e5e7eb", WORKING = "#cbd5e1";
   const $ = (id) => document.getElementById(id);
 
   // --- data ---------------------------------------------------------------------------------------------------------
@@ -96,11 +96,12 @@
     alpha: {...log(0.05, 10), start: 0.1, name: () => "label skew α", show: short, about: () => (set.alpha < 0.3 ? "a device has few of the digits" : set.alpha < 2 ? "devices have some digits more" : "all devices have all digits") + "; begins again"},
   };
   const set = {method: "fedbuff", seed: 5, ...Object.fromEntries(Object.entries(SLIDERS).map(([name, one]) => [name, one.start]))};
-  let run, past = [], playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches, MOST_MARKS = 8;
+  let run, past = [], playing = !still;
 
   // --- a run --------------------------------------------------------------------------------------------------------
 
-  function begin() {
+  function begin(ahead = true) {  // paused, a new run goes a little ahead, so that there is a picture of it
     if (run && run.curve.length > 3) {
       past = past.filter((other) => other.method !== run.method || other.step !== run.step).slice(-3);
       past.push({method: run.method, curve: run.curve, step: run.step});
@@ -128,7 +129,7 @@
       return count(parts.slice(CLIENTS - SLOW)) > 0.5 * count(parts);
     });
     evaluate();
-    if (!playing) advance(12, Infinity);
+    if (!playing && ahead) advance(12, Infinity);
     draw();
   }
   function evaluate() {
@@ -159,7 +160,7 @@
     run.server.settings.buffer = set.buffer;
     run.clock.concurrency = set.flight;
     run.marks = run.marks.filter(([time]) => run.now - time > 0.02 * run.now);
-    run.marks.push([run.now, `${SLIDERS[name].name()} ${SLIDERS[name].show(set[name])}`]);
+    run.marks = [...run.marks, [run.now, `${SLIDERS[name].name()} ${SLIDERS[name].show(set[name])}`]].slice(-MOST_MARKS);
     draw();
   }
 
@@ -209,7 +210,7 @@
       g.fillRect(begin, job.client * row + 1, Math.max(1, end - begin - 1), row - 2);
     };
     for (const job of run.done) bar(job, job.until, shade(job.staleness));
-    for (const job of run.clock.jobs) bar(job, run.now, "#cbd5e1");
+    for (const job of run.clock.jobs) bar(job, run.now, WORKING);
     g.fillStyle = INK;
     g.fillRect(at(run.now), 0, 1.5, height - bottom);
     text(g, "virtual time →", width - 4, height - 8, SOFT, "right");
@@ -360,13 +361,14 @@
   function showPlaying() { $("play").textContent = playing ? "Pause" : "Play"; }
   const toggle = () => { playing = !playing; showPlaying(); };
   $("play").addEventListener("click", toggle);
-  $("again").addEventListener("click", begin);
+  $("again").addEventListener("click", () => begin(still));
   $("draw").addEventListener("click", () => { set.seed++; past = []; run = null; begin(); });
   document.addEventListener("keydown", (event) => {
     if (event.key === " " && event.target === document.body) { event.preventDefault(); toggle(); }
   });
   addEventListener("resize", () => draw());
-  $("staleness").innerHTML = `fresh <span style="background: linear-gradient(90deg, ${DATA.staleness.join(", ")})"></span> 60 versions late; grey: still at work`;
+  const swatch = (colour, words) => `<span style="background: ${colour}"></span>${words}`;
+  $("staleness").innerHTML = `versions late: ${[0, 2, 6, 20, 60].map((late) => swatch(shade(late), late === 60 ? "60 or more" : late)).join(" ")} ${swatch(WORKING, "still at work")}`;
 
   describeSliders();
   showPlaying();
