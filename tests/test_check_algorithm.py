@@ -17,7 +17,7 @@ from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.probe import check_conduct
 from asyncfl_lite.runs import assembly
-from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm
+from asyncfl_lite.testing import CHECKS, AlgorithmCheckError, check_algorithm, run_checks
 from asyncfl_lite.testing.candidate import RuleBroken, registered, simulate
 from asyncfl_lite.testing.values import Kept, copied, difference
 
@@ -57,6 +57,19 @@ def rule_broken(name: str, algorithm) -> str:
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_every_method_keeps_the_rules(name):
     assert check_algorithm(ALGORITHMS.get(name)) == NAMES
+
+
+@pytest.mark.parametrize("method", ["fedbuff", "fedasync", "kuiper"])
+def test_late_updates_are_late(method, monkeypatch):
+    late = []
+    monkeypatch.setattr(
+        run_checks,
+        "simulate",
+        lambda run, watch: simulate(run, lambda u, take: late.append(u.staleness) or watch(u, take)),
+    )
+    with registered(ALGORITHMS.get(method)) as make:
+        run_checks.check_late_updates(make)
+    assert max(late) >= 15
 
 
 @pytest.mark.parametrize(
@@ -166,6 +179,13 @@ class SaysYes(FedBuff):
         return True
 
 
+class ShortSighted(FedBuff):
+    """Has weights for updates that are up to nine versions late."""
+
+    def entry(self, update):
+        return [1.0 / (1 + late) for late in range(10)][update.staleness] * update.delta
+
+
 class InPlace(FedBuff):
     """Steps in place."""
 
@@ -238,6 +258,7 @@ BROKEN = {
     "starts": (NeedsStart, "in entry (return (update.start + update.delta) - update.start): unsupported operand"),
     "starting_again": (Remembers, "start() must begin anew"),
     "versions": (SaysYes, "on_receive must return True exactly when it made one version"),
+    "late_updates": (ShortSighted, "in entry (return [1.0 / (1 + late) for late in range(10)][update.staleness]"),
     "in_place": (InPlace, "models and updates must not be changed in place"),
     "standing_still": (Decays, "zero updates must leave the model where it is, since nothing asks it to move"),
     "schedule": (DropsLate, "which client trains when must not depend on the method"),

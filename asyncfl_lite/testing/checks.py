@@ -22,6 +22,7 @@ CHECKS: list[Check] = [
     update_checks.check_starts,
     update_checks.check_starting_again,
     run_checks.check_versions,
+    run_checks.check_late_updates,
     run_checks.check_in_place,
     run_checks.check_standing_still,
     run_checks.check_schedule,

@@ -52,6 +52,29 @@ def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
     expect(bool(torch.isfinite(now).all()), f"{name} must stay finite, since clients start from it; it did not")
 
 
+def check_late_updates(make: Candidate) -> None:
+    """An update may be any number of versions late: the model stays finite.
+
+    Rounds have no late updates. Elsewhere the run has many in flight, so that some updates are fifteen versions late
+    and more; in that of other checks they are two.
+    """
+    if make.cls.redispatch == "rounds":
+        return
+    many = 6 * max(2, make.buffer_size)
+    run = make.run(concurrency=many, clients=many + 2, rounds=24)
+
+    def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
+        answer = receive(update)
+        expect(
+            bool(torch.isfinite(run.algorithm.x).all()),
+            "x must stay finite however late an update is, since a slow client may be dozens of versions late; it did "
+            f"not after one of staleness {update.staleness}",
+        )
+        return answer
+
+    simulate(run, watch)
+
+
 def check_in_place(make: Candidate) -> None:
     """Neither an earlier global model nor anything in an update is changed in place."""
     run, kept = make.run(), Kept()
