@@ -92,6 +92,24 @@ def test_an_edge_that_nothing_may_lie_beyond_stays(studies, tmp_path, monkeypatc
     assert found == {0.5, 0.9}  # 1.62 is no mixing weight
 
 
+def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    methods = {"fedbuff": {"tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.5, 1.0]},
+                           "printed": {"client_lr": [0.05, 0.1, 0.2], "server_lr": [1.0]}}}  # fmt: skip
+    both = {search.column: search for search in read_searches(studies(methods=methods))}
+    ran, real = [], carried_out._results
+    monkeypatch.setattr(carried_out, "_results", lambda configs: ran.append(len(configs)) or real(configs))
+    tune(both["printed"], tmp_path / "alone", str)
+    tune(both["tuned"], tmp_path, str)
+    tune(both["printed"], tmp_path, str)
+    assert ran == [6, 8, 2]  # two seeds each; 0.1 and 0.2 beside the rate 1 are known
+    alone, shared = (
+        [{**row, "cpu_seconds": ""} for row in rows_of(folder, "fedbuff-printed")]
+        for folder in (tmp_path / "alone", tmp_path)
+    )
+    assert shared == alone
+
+
 def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies, tmp_path, monkeypatch):
     monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     tune(read_searches(studies())[0], tmp_path, str)

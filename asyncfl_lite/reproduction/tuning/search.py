@@ -1,7 +1,8 @@
 """Carrying out searches: all of a grid with all seeds in lockstep, the grid extended while its edge is best.
 
 What was tried so far is kept beside the outcomes' file, which is written when the search is at its end: nothing takes
-its choice from half a search, and one that was stopped goes on.
+its choice from half a search, and one that was stopped goes on. What another search of the study ran in just the same
+configuration, such as the server's printed rate among the tuned ones, is not run again.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def tune(
     extensions = EXTENSIONS if extensions is None else extensions
     path = file_of(search.study, search.method, search.column, folder)
     so_far = path.with_name(f"{path.name}.part")
-    known, grid = _known(path, search) | _known(so_far, search), dict(search.grid)
+    known, grid = {}, dict(search.grid)
+    for outcomes in (*sorted(path.parent.glob("*.csv")), path, so_far):
+        known |= _known(outcomes, search)
     for round_ in range(extensions + 1):
         rows = _completed(search, grid, known, so_far)
         best = best_of(rows)
