@@ -55,6 +55,23 @@ def test_it_begins_with_a_surprise_goals_minutes_and_where_one_is(name):
     assert f"({NAMES[place + 1]}.ipynb)" in opening if place + 1 < len(NAMES) else True
 
 
+def link_text(name: str, target: str) -> set[str]:
+    """What a lesson calls another where it leads there: at its beginning with an arrow, at its end after "Next:"."""
+    ends = f"{prose(name)[0]}\n{prose(name)[-1]}"
+    return {text.strip("←→ ") for text in re.findall(rf"\[([^\]]*)\]\({target}\.ipynb\)", ends) if " · " in text}
+
+
+@pytest.mark.parametrize("place", range(1, len(NAMES)))
+def test_neighbours_lead_to_each_other_by_the_same_names(place):
+    before, name = NAMES[place - 1], NAMES[place]
+    line = next(line for line in prose(name)[0].split("\n") if line.startswith("[← "))
+    assert re.fullmatch(r"\[← [^\]]*\]\([^)]*\)( · \[[^\]]* →\]\([^)]*\))?", line)
+    assert re.search(rf"^.*Next: \[[^\]]*\]\({name}\.ipynb\)", prose(before)[-1], re.M)
+    assert len(link_text(before, name)) == 1
+    if place + 1 < len(NAMES):
+        assert link_text(before, name) == link_text(NAMES[place + 1], name)
+
+
 @each
 def test_it_ends_with_what_one_knows_what_to_distrust_and_reading(name):
     heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
