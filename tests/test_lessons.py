@@ -73,6 +73,13 @@ def test_neighbours_lead_to_each_other_by_the_same_names(place):
 
 
 @each
+def test_its_sections_are_counted(name):
+    heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
+    numbers = [int(found[1]) for head in heads if (found := re.match(r"(\d+) · ", head))]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(set(heads)) == len(heads)
+
+
+@each
 def test_it_ends_with_what_one_knows_what_to_distrust_and_reading(name):
     heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
     assert heads[-3:] == CLOSING
