@@ -1,4 +1,4 @@
-"""Write the numbers of README.md, docs/findings.md and docs/results.md anew from what is recorded.
+"""Write the numbers of README.md and of docs/findings.md, differences.md and results.md anew from what is recorded.
 
 ``python tests/refresh.py`` after a record has changed; then read what the sentences around the tables say. It changes
 differences with their intervals in rows that name their cells, README's copy of the first table, FedEcho's table and the
@@ -33,7 +33,15 @@ def row_of(line: str) -> str:
 
 
 def refreshed_findings(text: str) -> str:
-    """Return docs/findings.md with today's differences."""
+    """Return docs/findings.md with today's differences, those of its first table and those that notes explain."""
+    text = "\n".join(map(row_of, text.splitlines())) + "\n"
+    for number, source in findings.sources(text).items():
+        text = re.sub(rf"[+−]\d+\.\d \[[^\]]*\](?=\[\^{number}\])", findings.noted(*source), text)
+    return text
+
+
+def refreshed_differences(text: str) -> str:
+    """Return docs/differences.md with today's differences."""
     text = "\n".join(map(row_of, text.splitlines())) + "\n"
     for row in findings.course():
         text = re.sub(rf"^\| {row[0]} \|.*$", "| " + " | ".join(row) + " |", text, flags=re.M)
@@ -68,8 +76,10 @@ def refreshed_results(text: str) -> str:
 
 
 def main() -> None:
-    """Write the three pages."""
-    for name, change in (("docs/findings.md", refreshed_findings), ("docs/results.md", refreshed_results)):
+    """Write the four pages."""
+    changes = {"findings": refreshed_findings, "differences": refreshed_differences, "results": refreshed_results}
+    for page, change in changes.items():
+        name = f"docs/{page}.md"
         (ROOT / name).write_text(change((ROOT / name).read_text()))
     leads = findings.tables((ROOT / "docs/findings.md").read_text())[0]
     (ROOT / "README.md").write_text(refreshed_readme((ROOT / "README.md").read_text(), leads))

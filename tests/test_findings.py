@@ -1,4 +1,4 @@
-"""Every number of docs/findings.md is what was recorded: differences paired by seed, with their intervals."""
+"""Every number of docs/findings.md and docs/differences.md is what was recorded: differences paired by seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from asyncfl_lite.reproduction.claims.statistics import contrast
 from asyncfl_lite.reproduction.published import published
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs/findings.md").read_text()
+PAGE = (ROOT / "docs/differences.md").read_text()
+FINDINGS = (ROOT / "docs/findings.md").read_text()
 README = (ROOT / "README.md").read_text()
 TIERS = {"league": "league", "questions": "league"}
 """First part of a cell's name -> where it is recorded, if not in the laptop tier."""
@@ -52,7 +53,8 @@ def tables(text: str) -> list[list[list[str]]]:
     ]  # fmt: skip
 
 
-LEADS, OF_FEDECHO, OF_TUNING, ABLATIONS, OF_PAIRS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE, OF_COURSE, OF_LEAGUE = tables(
+(LEADS,) = tables(FINDINGS)
+OF_FEDECHO, OF_TUNING, ABLATIONS, OF_PAIRS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE, OF_COURSE, OF_LEAGUE = tables(
     PAGE
 )
 PRINTED = {
@@ -172,6 +174,30 @@ def test_numbers_in_the_text_stand_in_its_tables():
         "98.5",
         "97.5",
     }  # α, the server's rate, levels of looks
+
+
+def sources(text: str) -> dict[str, tuple[str, str, str]]:
+    """Number of each note of findings -> column and the two cells whose difference stands before its mark."""
+    found = re.findall(r"^\[\^(\d+)\]: (tuned|as printed), `([^`]+)` − `([^`]+)`$", text, re.M)
+    return {number: of for number, *of in found}
+
+
+def noted(column: str, left: str, right: str) -> str:
+    mark = "@printed" * (column == "as printed")
+    return difference(left + mark, right + mark)
+
+
+@pytest.mark.parametrize("number", sources(FINDINGS))
+def test_a_number_in_the_findings_is_what_was_recorded(number):
+    (said,) = re.findall(rf"([+−]\d+\.\d \[[^\]]*\])\[\^{number}\](?!:)", FINDINGS)
+    assert said == noted(*sources(FINDINGS)[number])
+
+
+def test_no_number_of_the_findings_is_without_its_cells():
+    lines = [line for line in FINDINGS.splitlines() if not line.startswith(("|", "[^"))]
+    bare = re.findall(r"[+−]\d+\.\d \[[^\]]*\](?!\[\^\d+\])", "\n".join(lines))
+    assert not bare and len(sources(FINDINGS)) > 10
+    assert len(FINDINGS.splitlines()) - len(sources(FINDINGS)) <= 110, "two pages"
 
 
 def test_the_readme_shows_the_first_table():
