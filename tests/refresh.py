@@ -37,7 +37,8 @@ def refreshed_findings(text: str) -> str:
     text = "\n".join(map(row_of, text.splitlines())) + "\n"
     for number, source in findings.sources(text).items():
         text = re.sub(rf"[+−]\d+\.\d \[[^\]]*\](?=\[\^{number}\])", findings.noted(*source), text)
-    return text
+    left = findings.left_over((ROOT / "docs/results.md").read_text())
+    return re.sub(r"Of \d+ claims \d+ are undecided and \d+ were not run", left, text)
 
 
 def refreshed_differences(text: str) -> str:
@@ -77,7 +78,7 @@ def refreshed_results(text: str) -> str:
 
 def main() -> None:
     """Write the four pages."""
-    changes = {"findings": refreshed_findings, "differences": refreshed_differences, "results": refreshed_results}
+    changes = {"results": refreshed_results, "differences": refreshed_differences, "findings": refreshed_findings}
     for page, change in changes.items():
         name = f"docs/{page}.md"
         (ROOT / name).write_text(change((ROOT / name).read_text()))
