@@ -55,9 +55,7 @@ def tables(text: str) -> list[list[list[str]]]:
 
 
 (LEADS,) = tables(FINDINGS)
-OF_FEDECHO, OF_TUNING, ABLATIONS, OF_PAIRS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE, OF_COURSE, OF_LEAGUE = tables(
-    PAGE
-)
+OF_FEDECHO, OF_TUNING, ABLATIONS, OF_PAIRS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE, OF_COURSE, OF_LEAGUE = tables(PAGE)
 PRINTED = {
     "samples-1000": ("Table 6", "distill_samples", "5000"),
     "samples-100": ("Table 6", "distill_samples", "500"),
