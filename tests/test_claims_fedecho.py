@@ -64,7 +64,7 @@ COUNTS = {
         "table7": 3,
         "table11": 2,
         "beside": 2,
-        "control": 2,
+        "control": 3,
     },
     "smoke": {"table2": 13, "table4": 2, "table5": 2, "table6": 3, "table7": 3, "table11": 2, "beside": 2},
 }
