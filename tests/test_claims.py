@@ -262,7 +262,8 @@ def test_targets_may_be_those_of_each_seed():
     m = timed(a=(10, 100), b=(20, 100))
     goals = pd.Series([0.5] * 5, range(5))
     assert m.sooner("a", "b", goals).contrast.seeds == 5
-    assert np.isnan(m.times_to("a", goals)[5:]).all()
+    assert m.times_to("a", goals).equals(m.times_to("a", 0.5)[:5])
+    assert m.sooner("a", "b", pd.Series(0.5, range(10, 12))).verdict == NOT_RUN
     assert m.sooner("a", "b", pd.Series(0.9, range(10))).verdict == UNDECIDED
 
 

@@ -218,7 +218,7 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
         (80.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], REVERSED),
         (60.0, [70.0, 71.0, 72.0], [72.5, 70.5, 71.5], UNDECIDED),
         (60.0, [50.0, 51.0], [70.0, 71.5], UNDECIDED),
-        (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5, 72.0], UNDECIDED),  # of other seeds
+        (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5, 0.0], HOLDS),  # one seed more
         (np.nan, [np.inf] * 3, [70.0, 71.0, 72.0], HOLDS),
         (60.0, [np.inf] * 3, [70.0, 71.0, 72.0], REVERSED),
         (60.0, [np.inf] * 3, [np.inf] * 3, UNDECIDED),

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from asyncfl_lite.reproduction.claims.findings import Finding, short
@@ -69,7 +68,7 @@ class _Watched(Measured):
         self.asked.add(cell)
         return super().of_curves(cell, number)
 
-    def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> np.ndarray | None:
+    def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
         self.asked.add(cell)
         return super().times_to(cell, target, window)
 

@@ -114,9 +114,9 @@ def _fail_is_ending_below(m: Measured) -> Finding:
             if times is None or final is None:
                 missing += 1
                 continue
-            goals = target.reindex(final.index) if isinstance(target, pd.Series) else target
-            runs += int((~np.isnan(times)).sum())
-            differ = ~np.isnan(times) & (np.isfinite(times) != (final >= goals).to_numpy())
+            goals = target.reindex(times.index) if isinstance(target, pd.Series) else target
+            runs += len(times)
+            differ = np.isfinite(times) != (final.reindex(times.index) >= goals)
             exceptions += [f"{cell.split('/', 2)[-1]} ({differ.sum()})"] * bool(differ.any())
     if not runs:
         return Finding(NOT_RUN, NOTHING)
@@ -201,7 +201,6 @@ def _family_lowest(m: Measured) -> Finding:
     times = {method: m.times_to(cell, target) for method, cell in cells.items()}
     if any(values is None for values in (*accuracy.values(), *times.values())):
         return Finding(NOT_RUN, "needs all six methods")
-    times = {method: pd.Series(times[method], accuracy[method].index) for method in cells}
     best = pd.concat(times, axis=1, join="inner").min(axis=1)
     best[np.isinf(best)] = 0
     efficiency = {method: (best / own).dropna() for method, own in times.items()}

@@ -92,7 +92,7 @@ def compare(
     """
     if left is None or right is None:
         return Finding(NOT_RUN, f"{label}: not run")
-    both = pd.concat({"left": by_seed(left), "right": by_seed(right)}, axis=1, join="inner")
+    both = pd.concat({"left": by_seed(left), "right": by_seed(right)}, axis=1).dropna()
     equal = EQUAL_POINTS if unit == "points" else None
     found = contrast((both["left"] - both["right"]).to_numpy(), label, margin, unit=unit, equal=equal)
     shown = (f"{mean_text(scale * both[side])}{mark}" for side, mark in zip(both, marks, strict=True))
@@ -148,7 +148,7 @@ def mean_text(values: Seeds, digits: int = 1) -> str:
     return f"{np.mean(values):.{digits}f} ± {deviation(np.asarray(values)):.{digits}f}"
 
 
-def time_text(times: np.ndarray) -> str:
+def time_text(times: Seeds) -> str:
     """Return ``31.2 ± 4.0``, or how many seeds did not reach the target."""
     never = int(np.isinf(times).sum())
     if never:

@@ -156,20 +156,20 @@ class Measured:
             return list(range(len(self.curves.get(cell, ()) if runs is None else runs)))
         return runs["seed"].tolist()
 
-    def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> np.ndarray | None:
-        """Return a cell's virtual times to an accuracy of ``target``, one per seed; see :func:`time_to`.
+    def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
+        """Return a cell's virtual times to an accuracy of ``target`` by seed; None where the cell was not run.
 
         Args:
             cell: whose.
-            target: a fraction, or one for each seed; a seed without is NaN.
+            target: a fraction, or one by seed; a seed that has none is left out.
             window: see :func:`time_to`.
         """
         if cell not in self.curves:
             return None
-        goals = (
-            target.reindex(self._seeds(cell)) if isinstance(target, pd.Series) else [target] * len(self.curves[cell])
-        )
-        return np.array([time_to(curve, goal, window) for curve, goal in zip(self.curves[cell], goals, strict=True)])
+        curves = dict(zip(self._seeds(cell), self.curves[cell], strict=True))
+        goals = target.dropna().to_dict() if isinstance(target, pd.Series) else dict.fromkeys(curves, target)
+        times = {seed: time_to(curve, goals[seed], window) for seed, curve in curves.items() if seed in goals}
+        return pd.Series(times, dtype=float)
 
     def sooner(
         self,
@@ -195,12 +195,15 @@ class Measured:
             return Finding(NOT_RUN, f"{against(faster, slower)}: no target")
         label = f"{against(faster, slower)}, time to {100 * np.mean(target):.3g}%"
         times = [self.times_to(cell, target, window) for cell, window in zip((faster, slower), windows, strict=True)]
-        if any(one is None or not len(one) for one in times):
+        if any(one is None for one in times):
             return Finding(NOT_RUN, f"{label}: not run")
+        both = pd.concat(times, axis=1, join="inner")
+        if both.empty:
+            return Finding(NOT_RUN, f"{label}: no seed with a target in common")
         ratios, bounds, reached = self.time_ratios(faster, slower, target, windows)
         equal = EQUAL_RATIO if reached else None
         found = contrast(ratios, label, math.log(factor), unit="log ratio", equal=equal, bounds=bounds)
-        shown = (f"{time_text(time)}{self.mark(cell)}" for time, cell in zip(times, (faster, slower), strict=True))
+        shown = (f"{time_text(both[side])}{self.mark(cell)}" for side, cell in zip(both, (faster, slower), strict=True))
         asked = f" (asked: above {factor:g})" if factor != 1 else ""
         text = f"{label}: {', '.join(shown)}, {interval_text(found)}{asked}"
         if self.is_constant(faster) or self.is_constant(slower):
@@ -221,9 +224,9 @@ class Measured:
         columns = []
         for cell, window in zip((faster, slower), windows, strict=True):
             first, end = (self.of_curves(cell, of) for of in (_first_test, _last_test))
-            columns.append(pd.Series(np.maximum(self.times_to(cell, target, window), first), end.index))
-            columns.append(end)
-        a, end_a, b, end_b = pd.concat(columns, axis=1, join="inner", keys=range(4)).dropna().to_numpy().T
+            times = self.times_to(cell, target, window)
+            columns += [times.clip(lower=first.reindex(times.index)), end]
+        a, end_a, b, end_b = pd.concat(columns, axis=1, join="inner", keys=range(4)).to_numpy().T
         return *log_ratios(a, b, (end_a, end_b)), bool(np.isfinite([a, b]).all())
 
     def above(self, better: str, worse: str, margin: float = 0.0, number: str = ACCURACY) -> Finding:
@@ -267,14 +270,12 @@ def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
 
     Args:
         curve: a run's evaluations in order, with ``time`` and ``accuracy`` (a fraction).
-        target: a fraction; NaN for none.
+        target: a fraction.
         window: average over so many last evaluations (fewer at the start), as FedRevive's running average.
 
     Returns:
-        The time, or infinity when it is not reached, or NaN without a target.
+        The time, or infinity when it is not reached.
     """
-    if math.isnan(target):
-        return math.nan
     reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target
     return float(curve["time"][reached].iloc[0]) if reached.any() else math.inf
 

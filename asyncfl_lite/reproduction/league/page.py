@@ -383,4 +383,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _as_source(figure: Figure | None) -> str:
-    return "" if figure is None else "data:image/png;base64," + base64.b64encode(picture(figure).data).decode()
+    return "" if figure is None else "data:image/png;base64," + base64.b64encode(picture(figure, "").data).decode()

@@ -197,8 +197,7 @@ def _row(
 
 def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) -> Times | None:
     times = measured.times_to(method, target)
-    times = times[~np.isnan(times)]
-    if not len(times):
+    if times.empty:
         return None
     median, never = float(np.median(times)), int(np.isinf(times).sum())
     if method == newcomer:

@@ -5,7 +5,7 @@ Their printed forms have no values, so their settings are those of the assumed g
 
 from __future__ import annotations
 
-import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
@@ -37,7 +37,7 @@ def by_bias_of(folder: str, methods: tuple[str, ...] = METHODS) -> dict[str, dic
     return {method: {float(bias): cell(folder, f"bias{bias}", method) for bias in BIASES} for method in methods}
 
 
-def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, np.ndarray | None]:
+def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | None]:
     """Return times to 87% of the lowest mean final accuracy of the cells that were run."""
     m = recorded.measured
     finals = [values.mean() for name in cells.values() if (values := m.values(name)) is not None]

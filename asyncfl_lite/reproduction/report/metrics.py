@@ -121,24 +121,32 @@ def revive_cell(row: pd.Series, method: str | None = None) -> str:
     return f"fedrevive/table1/{data}/{method or row['method'].replace('-', '_').lower()}"
 
 
-def revive_times(recorded: Recorded, name: str) -> np.ndarray | None:
-    """Return times to 85% of the best running average of FedBuff beside a cell, one number for each seed."""
+def revive_times(recorded: Recorded, name: str) -> pd.Series | None:
+    """Return times to 85% of the best running average of FedBuff beside a cell, by seed."""
     goal = target(recorded.measured, name.rpartition("/")[0] + "/fedbuff")
     window = 1 if name.endswith("/fedavg") else WINDOW
     return None if goal is None else recorded.measured.times_to(name, goal, window)
 
 
 def _revive_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    return Ours(revive_times(recorded, cell) if cell else None, cell or "")
+    return _times(revive_times(recorded, cell) if cell else None, cell or "")
 
 
-def _shorter(fast: np.ndarray | None, slow: np.ndarray | None, source: str) -> Ours:
+def _times(times: pd.Series | None, cell: str) -> Ours:
+    """Return times to a target, or nothing where no seed has a target."""
+    return Ours(None if times is None or times.empty else times, cell)
+
+
+def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
     """Return by how many percent times to target are shorter, seed by seed; nothing where one is not reached."""
-    if fast is None or slow is None or len(fast) != len(slow):
+    if fast is None or slow is None:
         return Ours(None, source)
-    if not np.isfinite([*fast, *slow]).all():
+    both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()
+    if not both.size:
+        return Ours(None, source)
+    if not np.isfinite(both).all():
         return Ours(None, f"{NOT_MEASURED}: not every seed reaches the target")
-    return Ours(100 * (1 - fast / slow), source)
+    return Ours(100 * (1 - both[:, 0] / both[:, 1]), source)
 
 
 def _revive_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
@@ -202,7 +210,7 @@ def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
     if cell is None:
         return Ours(None, "")
     goal = targets(recorded.measured, cell.rsplit("/", 1)[0])
-    return Ours(recorded.measured.times_to(cell, goal), cell)
+    return _times(recorded.measured.times_to(cell, goal), cell)
 
 
 def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:

@@ -47,13 +47,13 @@ SKETCHES = {
 """Figures that show nothing measured."""
 
 
-def picture(figure: Figure) -> Image:
-    """Return a figure as a PNG with a palette, a third of the size: a report has some forty."""
+def picture(figure: Figure, alt: str) -> Image:
+    """Return a figure, and what it shows in words, as a PNG with a palette, a third of the size: there are forty."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=figure.dpi)
     palette = Pixels.Quantize.MAXCOVERAGE  # the default's averages turn thin lines into other methods' colours
     Pixels.open(drawn).convert("RGB").quantize(256, palette, dither=0).save(small, format="png", optimize=True)
-    return Image(small.getvalue())
+    return Image(small.getvalue(), alt=alt)
 
 
 def _about(table: pd.DataFrame) -> str:
@@ -98,7 +98,7 @@ class Page:
             table[verdicts] = table[verdicts].astype(str).replace("0", "·")
             display(listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts))
         if (forest := draw_forest(self.recorded.headlines)) is not None:
-            display(picture(forest))
+            display(picture(forest, "Twelve headlines as differences with their intervals, tuned and as printed"))
         display(summary.headlines_shown(self.recorded))
         if html := summary.constant_answers(self.recorded, self.names):
             display(HTML(html))
@@ -150,7 +150,8 @@ class Page:
             if drawn is None:
                 left.append(f"{paper}, {name}. {figure.caption}")
                 continue
-            display(Markdown(f"**{paper}, {name}.** {figure.caption}"), picture(drawn))
+            said = f"**{paper}, {name}.** {figure.caption}"
+            display(Markdown(said), picture(drawn, said.replace("*", "")))
         if left:
             display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
 
@@ -158,9 +159,11 @@ class Page:
         """Show the ranked heat map, mean ranks with their critical difference, and the numbers, all of the league."""
         league = self.recorded.league.measured
         display(Markdown(head_to_head.in_words(league)))
-        for figure in (head_to_head.heat_map(league), head_to_head.critical_differences(league)):
-            if figure is not None:
-                display(picture(figure))
+        figures = {
+            "Accuracy by method, place and column as a heat map; its numbers are below": head_to_head.heat_map(league),
+            "Mean ranks of the methods with their critical difference": head_to_head.critical_differences(league),
+        }
+        display(*(picture(figure, alt) for alt, figure in figures.items() if figure is not None))
         display(HTML(folded("The numbers with their deviations", listed(head_to_head.table(league)).to_html())))
 
     def questions(self) -> None:
@@ -177,7 +180,7 @@ class Page:
         run = table["accuracy %"].str[:1].str.isdigit()
         display(listed(table[run]) if run.any() else Markdown("Not run at this tier."))
         if (figure := draw_curves(self.recorded, summary.methods_by_kind(self.recorded), unit="10 s")) is not None:
-            display(picture(figure))
+            display(picture(figure, "Accuracy over virtual time, one line per method, a panel per kind of server"))
 
     def compute(self) -> None:
         """Show processor time by paper and method."""

@@ -14,7 +14,7 @@ import pandas as pd
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, table_of_claims
 from asyncfl_lite.reproduction.claims.across import answer_questions
 from asyncfl_lite.reproduction.claims.base import KINDS, TRAINED, Checked
-from asyncfl_lite.reproduction.claims.findings import mean_text
+from asyncfl_lite.reproduction.claims.findings import Seeds, mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.claims.measured import ACCURACY
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
@@ -31,14 +31,14 @@ class Ours(NamedTuple):
     """What stands beside a printed number.
 
     Attributes:
-        values: ``(seeds,)`` numbers in the printed unit, infinite where a target was not reached; None without any.
+        values: numbers of runs in the printed unit, infinite where a target was not reached; None without any.
         source: the cells, or "simulated", "counted", "delay law" with more; "not measured" with the reason where
             nothing in the package could be.
         mark: " (constant answer)", with how many seeds, where runs behind it answer one class for everything.
         trained: False where most runs of a cell behind it do.
     """
 
-    values: np.ndarray | None
+    values: Seeds | None
     source: str = ""
     mark: str = ""
     trained: bool = True

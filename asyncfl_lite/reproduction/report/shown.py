@@ -92,7 +92,12 @@ def _number(text: str, seeds: str, usual: str, title: str) -> str:
 
 def in_one_line(text: str) -> str:
     """Return a number with its sign as such, which no line is broken in."""
-    return re.sub("^-", "−", text).replace(" ± ", "\u00a0±\u00a0")
+    return with_signs(text).replace(" ± ", "\u00a0±\u00a0")
+
+
+def with_signs(text: str) -> str:
+    """Return a text in which a negative number has a minus sign in the place of a hyphen."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
 def _titled(path: str, names: Names) -> str:
@@ -134,7 +139,7 @@ def _text_table(shown: pd.DataFrame, css: pd.DataFrame) -> str:
 
 def _finding(verdict: str, detail: str, names: Names) -> str:
     """Return a verdict with what it rests on: a sentence, or the comparisons, folded."""
-    first, *rest = in_names(detail, names).split("; ")
+    first, *rest = with_signs(in_names(detail, names)).split("; ")
     if not rest:
         return f"<b>{escape(verdict)}</b><br>{escape(first)}"
     said, listed = (first, rest) if "comparisons run" in first else ("", [first, *rest])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from asyncfl_lite.reproduction.claims.findings import deviation
+from asyncfl_lite.reproduction.claims.findings import by_seed, deviation
 from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, contrast
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
@@ -191,11 +191,11 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
     """Compare a gain or a reduction with none; other numbers have nothing to be compared with."""
     if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
         return ""
-    return _same_side(row["value"], ours, 0.0, Ours(np.zeros_like(ours.values)))
+    return _same_side(row["value"], ours, 0.0, Ours(pd.Series(0.0, by_seed(ours.values).index)))
 
 
 def _same_side(printed: float, ours: Ours, printed_reference: float, reference: Ours) -> str:
-    """Say whether ours lies on the printed side of the reference, paired by the order of seeds, or on the other.
+    """Say whether ours lies on the printed side of the reference, or on the other, by the seeds of both.
 
     Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
     A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
@@ -210,15 +210,13 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
     if any(one.source.startswith("simulated") for one in (ours, reference)):
         difference = ours.values.mean() - reference.values.mean()
         return UNDECIDED if difference == 0 else HOLDS if difference * expected > 0 else REVERSED
-    if len(ours.values) != len(reference.values):
-        return UNDECIDED
-    never = np.isinf(ours.values), np.isinf(reference.values)
+    both = pd.concat([by_seed(ours.values), by_seed(reference.values)], axis=1, join="inner")
+    seeds, (values, others) = len(both), both.to_numpy().T
+    never = np.isinf(values), np.isinf(others)
     if never[0].any() or never[1].any():
-        whole = (
-            len(ours.values) >= FEWEST_SEEDS and never[0].all() != never[1].all() and not (never[0] & never[1]).any()
-        )
+        whole = seeds >= FEWEST_SEEDS and never[0].all() != never[1].all() and not (never[0] & never[1]).any()
         return UNDECIDED if not whole else HOLDS if never[0].all() == (expected > 0) else REVERSED
-    return contrast(np.sign(expected) * (ours.values - reference.values), "", equal=None).verdict
+    return contrast(np.sign(expected) * (values - others), "", equal=None).verdict
 
 
 def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
