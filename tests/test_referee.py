@@ -166,6 +166,8 @@ def test_a_plan_for_more_seeds_than_are_recorded_is_not_run():
     found = carried_out(plan("weight", column="tuned", seeds=140))
     recorded = referee.case("weight").recorded("tuned")
     assert found.verdict == NOT_RUN and f" {recorded} of 140 seeds are recorded" in found.detail
+    with pytest.raises(AsyncFLError, match="weight: the envelope stays sealed"):
+        referee.open_envelope(found)
 
 
 # --- the grade ------------------------------------------------------------------------------------------
@@ -173,12 +175,12 @@ def test_a_plan_for_more_seeds_than_are_recorded_is_not_run():
 
 FULL = [
     *(("lead", changed) for changed in (
-        {}, {"seeds": 3, "level": 0.99}, {"margin": 8, "metric": "final_accuracy", "shows": "other_accuracy"},
+        {}, {"seeds": 3, "level": 0.99}, {"margin": 8, "metric": "final_accuracy"},
         {"cell": "no-distillation", "changes": ["settings.distill_q", "settings.distill_set"]},
     )),
     *(("deaf", changed) for changed in (
-        {}, {"margin": 0.5, "column": "printed"}, {"shows": "other_accuracy", "seeds": 5},
-        {"metric": "final_accuracy", "shows": ["it_ran", "other_weights"]},
+        {}, {"margin": 0.5, "column": "printed"}, {"seeds": 5},
+        {"metric": "final_accuracy", "shows": ["it_ran", "other_weights", "same_schedule"]},
     )),
     *(("weight", changed) for changed in (
         {}, {"seeds": 64, "level": 0.99}, {"seeds": 140, "column": "tuned"}, {"seeds": 64, "margin": 0.05},
@@ -210,7 +212,9 @@ LOSES = [
     ("lead", {"shows": ()}, {"proof"}),
     ("lead", {"shows": ("it_ran", "same_schedule")}, {"proof"}),
     ("deaf", {"shows": "it_ran"}, {"proof"}),
-    ("deaf", {"shows": ("other_weights", "lower_accuracy")}, {"proof"}),
+    ("deaf", {"shows": "other_weights"}, {"proof"}),
+    ("deaf", {"shows": ("other_accuracy", "same_schedule")}, {"proof"}),
+    ("deaf", {"shows": ("other_weights", "lower_accuracy", "same_schedule")}, {"proof"}),
     ("deaf", {"predicate": "above", "margin": 0}, {"question", "power", "margin"}),
     ("deaf", {"margin": 2.5}, {"margin"}),
     ("deaf", {"metric": "best_accuracy"}, {"number"}),

@@ -296,6 +296,8 @@ def test_names_are_taken_one_by_one():
     assert lessons.check("17.1", {"A": ..., "B": ..., "C": ...}).state == "open"
     some = lessons.check("17.1", {"A": "leftover", "B": ..., "C": ...})
     assert some.state == "open" and some.message.startswith("A found. ")
+    wrong = lessons.check("17.1", {"A": "mean", "B": "alias", "C": ...})
+    assert wrong.state == "wrong" and wrong.message.startswith("B found. A is not 'mean'. ")
     right = lessons.check("17.1", {"A": "leftover", "B": "alias", "C": "short"})
     assert right and all(zoo.exhibit(letter).reveal() in right.message for letter in "ABC")
 
@@ -306,6 +308,10 @@ def test_a_bench_says_what_it_cannot_do():
         zoo.send(server, 1.0, staleness=2)
     with pytest.raises(AsyncFLError, match=r"^delta: the server refused the update: not finite"):
         zoo.send(server, float("nan"))
+    with pytest.raises(AsyncFLError, match="^delta: one number or 6 are asked for, got 3$"):
+        zoo.send(server, [1.0, 2.0, 3.0])
+    with pytest.raises(AsyncFLError, match="^client: the bench has 0 to 5, got 9$"):
+        zoo.send(server, 1.0, client=9)
     with pytest.raises(AsyncFLError, match="exhibit.*'Z'"):
         zoo.exhibit("Z")
 
@@ -334,13 +340,14 @@ def test_the_score_counts_what_was_found_in_tries_and_minutes(monkeypatch):
         attempt("17.2", well, "wrong", 10),
         attempt("17.2", well, "right", 13.5),
         attempt("17.4", {"D": "sides", "E": "delta", "F": ...}, "wrong", 14),
+        attempt("17.10", dict.fromkeys("BDGH", well), "right", 20),
     ]
     monkeypatch.setitem(lessons.exercises.__globals__, "_ATTEMPTS", tried)
     table = zoo.score()
     assert table.loc["17.1", ["found", "of", "tries", "minutes", "par"]].tolist() == [3, 3, 2, 8.0, 12]
     assert table.loc["17.2", ["found", "of", "tries", "minutes", "par"]].tolist() == [1, 1, 2, 4.5, 6]
     assert table.loc["17.4", ["found", "of", "tries", "minutes"]].tolist() == [1, 3, 1, 0.0]
-    assert table.loc["all", ["found", "tries", "minutes", "par"]].tolist() == [5, 5, 12.5, 93]
+    assert table.loc["all", ["found", "tries", "minutes", "par"]].tolist() == [8, 6, 19.0, 93]
 
 
 def test_par_is_what_the_exercises_say():

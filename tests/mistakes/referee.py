@@ -19,7 +19,7 @@ GOOD = {
              "changes": ["hears"], "shows": ["other_weights", "same_schedule"]},
     "weight": {"name": "weight", "case": "weight", "first": "dynamic", "predicate": "above", "second": "fixed-0.5", "margin": 0,
                "metric": "last5_accuracy", "column": "printed", "seeds": 48, "level": 0.95, "cell": "fixed-0.5",
-               "changes": ["settings.alpha_min", "settings.alpha_max"], "shows": ["other_weights"]},
+               "changes": ["settings.alpha_min", "settings.alpha_max"], "shows": ["other_weights", "same_schedule"]},
 }  # fmt: skip
 """Plans with full marks, of which a mistake changes a thing."""
 

@@ -19,12 +19,13 @@ def named(letters: str, answer: Any) -> str:
         f"Your answer {shown(answer)}: a dictionary of the keys {', '.join(letters)} is asked for.",
     )
     given = {letter: name for letter, name in answer.items() if name is not ...}
+    right = [letter for letter, name in given.items() if name == EXHIBITS[letter].place]
+    found = f"{', '.join(right)} found. " if right else ""
     for letter, name in given.items():
         one = EXHIBITS[letter]
         expect(name in one.suspects, f"{letter}: {name!r} is none of its suspects, {', '.join(one.suspects)}.")
-        expect(name == one.place, f"{letter} is not {name!r}. {one.look}")
+        expect(name == one.place, f"{found}{letter} is not {name!r}. {one.look}")
     if left := [letter for letter in letters if letter not in given]:
-        found = f"{', '.join(given)} found. " if given else ""
         raise NotImplementedError(f"{found}Put the name of a suspect in the place of the dots of {', '.join(left)}.")
     return "\n\n".join(f"{EXHIBITS[letter].reveal()}\n{EXHIBITS[letter].known}".rstrip() for letter in letters)
 

@@ -29,8 +29,8 @@ def digest(answer: Any) -> None:
             answer,
             (content,),
             digest_of(canonical(content)),
-            because="the hexadecimal SHA-256 of json.dumps(content, sort_keys=True) in UTF-8; the order of keys says "
-            "nothing, inside as outside, and each value counts",
+            because="the hexadecimal SHA-256, in UTF-8, of what json.dumps writes; the order of names says nothing, "
+            "inside as outside, and each value counts",
         )
 
 
@@ -62,8 +62,8 @@ def acted(answer: Any) -> None:
         )
 
 
-def _planned(answer: Any, name: str) -> None:
-    """Hold a plan to full marks for its design."""
+def _planned(answer: Any, name: str) -> str:
+    """Hold a plan to full marks for its design, and show them."""
     expect(isinstance(answer, Plan), f"A referee.Plan is asked for, this is {type(answer).__name__}.")
     expect(answer.case == name, f"This plan is for the case {answer.case!r}, the exercise asks for {name!r}.")
     try:
@@ -72,6 +72,7 @@ def _planned(answer: Any, name: str) -> None:
         raise Wrong(f"The plan cannot be graded: {error}.") from None
     lost = " ".join(f"{line.name}: {line.says}" for line in found.lost)
     expect(not found.lost, f"{found.points} of {len(found.lines)} points. Lost are: {lost}")
+    return f"\n{found!r}"
 
 
 for _id, _name, _title in (

@@ -12,6 +12,7 @@ from asyncfl_lite.lessons.referee.cases import case
 from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.plan import Plan, digest_of, seal
 from asyncfl_lite.lessons.referee.verdict import Verdict, run
+from asyncfl_lite.reproduction.claims.verdicts import NOT_RUN
 
 FOLDER = CLONE / "notebooks/sealed"
 
@@ -43,9 +44,11 @@ def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
         folder: where envelopes are.
 
     Raises:
-        AsyncFLError: the envelope is not what the case's sheet committed to.
+        AsyncFLError: the plan was not run, or the envelope is not what the case's sheet committed to.
     """
     of = case(verdict.plan.case)
+    if verdict.verdict == NOT_RUN:
+        raise AsyncFLError(f"{of.name}: the envelope stays sealed until a plan was run; {verdict.detail}")
     content = (folder / f"{of.name}.json").read_bytes()
     digest = digest_of(content)
     if digest != of.commitment:

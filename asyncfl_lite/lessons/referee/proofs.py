@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,17 +12,42 @@ from asyncfl_lite.base.errors import ConfigError, unknown_name
 
 SMALLEST = 1e-6
 """Accuracies, fractions, that differ by less are the same: one image is more."""
-Proof = Callable[[pd.DataFrame, pd.DataFrame], pd.Series]
+
+
+class Proof(NamedTuple):
+    """What a control's runs can be asked to show.
+
+    Attributes:
+        says: what it asks.
+        shown: of the treated cell's runs and of the control's, by seed, whether they show it.
+    """
+
+    says: str
+    shown: Callable[[pd.DataFrame, pd.DataFrame], pd.Series]
+
+    def __repr__(self) -> str:
+        return self.says
+
 
 PROOFS: dict[str, Proof] = {
-    "it_ran": lambda treated, control: np.isfinite(control["last5_accuracy"]),
-    "other_weights": lambda treated, control: treated["weights_sha256"] != control["weights_sha256"],
-    "other_accuracy": lambda treated, control: (treated["last5_accuracy"] - control["last5_accuracy"]).abs() > SMALLEST,
-    "lower_accuracy": lambda treated, control: treated["last5_accuracy"] - control["last5_accuracy"] > SMALLEST,
-    "same_schedule": lambda treated, control: treated["schedule_sha256"] == control["schedule_sha256"],
+    "it_ran": Proof("the control has an accuracy", lambda treated, control: np.isfinite(control["last5_accuracy"])),
+    "other_weights": Proof(
+        "its last weights differ from the treated run's",
+        lambda treated, control: treated["weights_sha256"] != control["weights_sha256"],
+    ),
+    "other_accuracy": Proof(
+        "its accuracy is another one",
+        lambda treated, control: (treated["last5_accuracy"] - control["last5_accuracy"]).abs() > SMALLEST,
+    ),
+    "lower_accuracy": Proof(
+        "its accuracy is lower",
+        lambda treated, control: treated["last5_accuracy"] - control["last5_accuracy"] > SMALLEST,
+    ),
+    "same_schedule": Proof(
+        "the same clients arrive at the same times, so that it changed nothing there",
+        lambda treated, control: treated["schedule_sha256"] == control["schedule_sha256"],
+    ),
 }
-"""Name -> by seed, whether the treated cell's runs and the control's show it. ``same_schedule``: the same clients
-arrive at the same times, so that the control changed nothing there."""
 
 
 def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:
@@ -41,7 +67,7 @@ def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -
     for name in names:
         if name not in PROOFS:
             raise ConfigError(unknown_name("shows", name, PROOFS))
-        wrong = int((~PROOFS[name](*sides)).sum())
+        wrong = int((~PROOFS[name].shown(*sides)).sum())
         if wrong or not len(seeds):
             found[name] = wrong
     return found

@@ -134,15 +134,19 @@ def _control(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Whether the proofs refuse a control that does nothing, and accept one that acts, and its reverse."""
+    """Whether the proofs refuse a control that does nothing or too much, and accept one that acts at any cost."""
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):
         return False, f"A control that is {of.first} itself, weight for weight, would show all that the plan demands."
-    refused = failed(shows, treated, acting) | failed(shows, acting, treated)
-    if refused:
+    if not failed(shows, treated, acting.assign(schedule_sha256="another")):
+        return False, "A control in which other clients arrive, so that more than one thing changed, would show it all."
+    for_nothing = acting.assign(**{name: treated[name] for name in NUMBERS})
+    if refused := failed(shows, treated, for_nothing):
+        return False, f"{', '.join(refused)} would refuse a control that acts and costs nothing, which is a result."
+    if refused := failed(shows, treated, acting) | failed(shows, acting, treated):
         return False, f"{', '.join(refused)} would refuse a control that acts, and gains or loses by it."
-    return True, f"{', '.join(shows)}: refuses a control that does nothing, and accepts one that acts."
+    return True, f"{', '.join(shows)}: refuses a control that does nothing or too much, and accepts one that acts."
 
 
 LINES: dict[str, Callable[[Plan, Case], tuple[bool, str]]] = {

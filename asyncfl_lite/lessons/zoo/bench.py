@@ -20,7 +20,7 @@ Server = TypeVar("Server", bound=Algorithm)
 
 
 def started(server: Server) -> Server:
-    """Start a server on the bench and return it: a linear model of two inputs and three classes, in float64.
+    """Start this very server on the bench, or anew, and return it: two inputs, three classes, in float64.
 
     Methods that distil find eight inputs there, with and without labels. Everything is the same at every call.
     """
@@ -60,7 +60,8 @@ def send(
             received and of the trained model, for servers that ask for them, are 0.5 unless they are given.
 
     Raises:
-        AsyncFLError: for an update from before version 0, or one that the server refuses.
+        AsyncFLError: for a client that there is not, another number of parameters, an update from before version 0, or
+            one that the server refuses.
 
     Example: a buffer of two makes a version of the second update.
 
@@ -72,9 +73,13 @@ def send(
     """
     if staleness > server.version:
         raise AsyncFLError(f"staleness: the server is at version {server.version}, {staleness} ago there was none")
+    if client not in range(CLIENTS):
+        raise AsyncFLError(f"client: the bench has 0 to {CLIENTS - 1}, got {client!r}")
+    given = torch.as_tensor(delta, dtype=server.x.dtype)
+    if given.numel() not in (1, server.x.numel()):
+        raise AsyncFLError(f"delta: one number or {server.x.numel()} are asked for, got {given.numel()}")
     report = {"received_accuracy": 0.5, "trained_accuracy": 0.5, **more}
-    vector = torch.as_tensor(delta, dtype=server.x.dtype).expand(server.x.shape).clone()
-    answer = server.receive(Update(client, vector, server.version - staleness, **report))
+    answer = server.receive(Update(client, given.expand(server.x.shape).clone(), server.version - staleness, **report))
     if answer.refused:
         raise AsyncFLError(f"delta: the server refused the update: {answer.refused}")
     return bool(answer)

@@ -77,7 +77,7 @@ def _found(id: str, letters: str, tried: list[Attempt]) -> int:
         named = [one.answer for one in answers if isinstance(one.answer, dict)]
         return max((sum(given.get(one) == EXHIBITS[one].place for one in letters) for given in named), default=0)
     right = [one.answer for one in answers if one.state == "right"]
-    return max((len(answer) if id == REST else 1 for answer in right), default=0)
+    return max((min(len(answer), AT_LEAST) if id == REST else 1 for answer in right), default=0)
 
 
 def _minutes(id: str, tried: list[Attempt]) -> float:

@@ -299,7 +299,8 @@ _AROUND = (
             "rate": "the distillation's rate is the server's",
         },
         "random",
-        "Do the same twice, with `np.random.seed(0)` before one of them and `np.random.seed(1)` before the other.",
+        "Do the same twice, each time after `zoo.started(server)`, with `np.random.seed(0)` before the one and "
+        "`np.random.seed(1)` before the other.",
         4,
         (
             {"kd_lr": 0.1, "kd_batch_size": 2},
