@@ -164,3 +164,15 @@ def test_a_cell_that_its_choice_serves_badly_is_listed(both, monkeypatch):
     monkeypatch.setattr(page, "display", lambda *things: told.extend(things))
     page.Page(LAPTOP, both).searches()
     assert "FedEcho, Table 2 · FADAS · large delay, α = 0.1" in told[-1].to_html()
+
+
+def test_answers_across_the_papers_are_lists_in_names():
+    cells = {cell.name: cell for cell in expand_grid(LAPTOP.parent / "league.yaml")}
+    long = "; ".join(f"overlaid_mnist/large/fedecho against x10/in-flight-{n}/fedbuff: -{n}.0" for n in (3, 10, 50))
+    answer = f"glyphs, large: fedecho 84.8 > ca2fl 82.2; {long}; <more>"
+    table = pd.DataFrame([{"id": "X-1", "question": "Who?", "state": "answered", "answer": answer}])
+    html = shown.questions(table, names(cells))
+    before, _, after = html.partition("<details")
+    assert "<li>drawn shapes, large: FedEcho 84.8 &gt; CA²FL 82.2</li>" in before and before.count("<li>") == 4
+    assert "<li>FedEcho · overlaid digits, large delay against FedBuff · 50 in flight: −50.0</li>" in before
+    assert "1 more" in after and "<li>&lt;more&gt;</li>" in after

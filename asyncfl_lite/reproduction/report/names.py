@@ -13,6 +13,7 @@ from functools import partial
 
 from asyncfl_lite import plots
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.reproduction.claims.across import WORKLOADS
 from asyncfl_lite.reproduction.claims.findings import short
 from asyncfl_lite.reproduction.grid.cells import TWIN, Cell
 
@@ -27,6 +28,7 @@ WORDS = {
     "last_epoch": "reward by the last epoch", "post_eval": "reward by the trained model",
     "accuracy": "the accuracy in its reward", "control": "controls", "beside": "other methods",
     "sync-no-delay": "synchronous, without delay",
+    "overlaid_mnist": "overlaid digits", "glyphs": "drawn shapes",
     "natural": "natural set", "cross": "cross-dataset set", "synthetic": "synthetic set",
     "alpha": "α", "distill_set": "distillation set", "distill_samples": "distillation samples",
     "mix_alpha": "mixing weight α", "clip_nu": "clipping threshold ν", "kd_weight": "distillation weight",
@@ -77,9 +79,10 @@ def place(path: str) -> str:
 
 
 def name_of(cell: Cell) -> str:
-    """Return a cell's name: its method, then what else its path says below its table or figure."""
+    """Return a cell's name: its method, then what else its path says below its table, figure or workload."""
     *parts, last = cell.name.removesuffix(TWIN).split("/")
-    details = [words(one) for part in parts[2:] for one in re.split("-(?=dir|bias|clients|shifted)", part)]
+    workload = [part for part in parts[1:2] if part in WORKLOADS]
+    details = [words(one) for part in workload + parts[2:] for one in re.split("-(?=dir|bias|clients|shifted)", part)]
     method, _, variant = last.partition("-")
     if method in ALGORITHMS or method in plots.NO_METHODS:
         method = plots.title(method) + f", {words(variant)}" * bool(variant)
@@ -112,6 +115,17 @@ def in_names(text: str, names: Mapping[str, str]) -> str:
     known = {spelt: name for path, name in names.items() for spelt in (path, short(path))}
     named = re.sub(r"[\w.+=@-]+(?:/[\w.+=@-]+)*[\w+=@]", partial(_name, known=known), text)
     return re.sub(r"([^·;]+) · ([^·;]+?)( against | - )([^·;]+) · \2(?=[:;,]|$)", r"\1\3\4 · \2", named)
+
+
+def with_titles(text: str) -> str:
+    """Return a text in which methods and workloads that stand by themselves have their titles: ``FedEcho``."""
+    return re.sub(r"(?<![\w/@.-])[a-z_0-9]+(?![\w/@-])", lambda found: _title(found[0]), text)
+
+
+def _title(word: str) -> str:
+    if word in WORKLOADS:
+        return WORDS[word]
+    return plots.title(word) if word in ALGORITHMS or word in plots.NO_METHODS else word
 
 
 def _name(found: re.Match[str], known: Mapping[str, str]) -> str:

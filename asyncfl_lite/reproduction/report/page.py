@@ -169,7 +169,8 @@ class Page:
     def questions(self) -> None:
         """Show the questions across the papers with their answers."""
         run = self.recorded.questions["state"] != MISSING
-        display(*([listed(self.recorded.questions[run], "state")] if run.any() else []))
+        if run.any():
+            display(HTML(shown.questions(self.recorded.questions[run], names(self.recorded.league.cells))))
         if not run.all():
             left = listed(self.recorded.questions[~run].drop(columns="state")).to_html()
             display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered", left)))

@@ -13,7 +13,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from asyncfl_lite.reproduction.report.folds import as_list, count, folded
-from asyncfl_lite.reproduction.report.names import WORDS, in_names, words
+from asyncfl_lite.reproduction.report.names import WORDS, in_names, with_titles, words
 from asyncfl_lite.reproduction.report.recorded import MISSING
 from asyncfl_lite.reproduction.report.tables import (
     AS_PRINTED,
@@ -31,6 +31,8 @@ from asyncfl_lite.reproduction.report.tables import (
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
+SHOWN_AT_ONCE = 4
+"""Parts of an answer; the others are folded."""
 NARROW = 8
 """With more columns, a number's line may be broken before its deviation."""
 
@@ -129,6 +131,21 @@ def claims(table: pd.DataFrame, names: Names) -> str:
         inner = _text_table(left, pd.DataFrame("", left.index, left.columns))
         parts.append(folded(f"{count(int((~run).sum()), 'claim')} not run", inner))
     return "".join(parts)
+
+
+def questions(table: pd.DataFrame, names: Names) -> str:
+    """Return a table of :attr:`.Recorded.questions` as HTML: of a long answer all but the first parts are folded."""
+    asked = table["id"].map("<b>{}</b><br>".format) + table["question"].map(escape)
+    shown = pd.DataFrame({"question": asked, "state": table["state"]})
+    shown["answer"] = [_answer(detail, names) for detail in table["answer"]]
+    css = pd.DataFrame({"question": "", "state": table["state"].map(background), "answer": ""})
+    return _text_table(shown, css)
+
+
+def _answer(detail: str, names: Names) -> str:
+    parts = with_signs(with_titles(in_names(detail, names))).split("; ")
+    first, rest = parts[:SHOWN_AT_ONCE], parts[SHOWN_AT_ONCE:]
+    return as_list(first) + (folded(f"{len(rest)} more", as_list(rest)) if rest else "")
 
 
 def _text_table(shown: pd.DataFrame, css: pd.DataFrame) -> str:
