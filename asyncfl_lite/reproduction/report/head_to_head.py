@@ -21,6 +21,7 @@ from asyncfl_lite.reproduction.claims.measured import COLUMNS, PRINTED, TUNED, M
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS
 from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.report.figures import finish, panels
+from asyncfl_lite.reproduction.report.names import with_titles
 from asyncfl_lite.reproduction.report.ranks import LEVEL, draw_ranks, ranking
 from asyncfl_lite.reproduction.report.recorded import MISSING
 
@@ -85,7 +86,7 @@ def table(measured: Measured) -> pd.DataFrame:
         for place, ran in places(measured, column).items():
             good = not_told_from_best(ran)
             marks = {m: " *" * (m in good) + measured.mark(in_place(place, m, column)) for m in ran}
-            texts[f"{place}, {HEADINGS[column]}"] = {m: mean_text(100 * ran[m]) + marks[m] for m in ran}
+            texts[f"{with_titles(place)}, {HEADINGS[column]}"] = {m: mean_text(100 * ran[m]) + marks[m] for m in ran}
     shown = pd.DataFrame(texts, index=[m for m in METHODS if any(m in ran for ran in texts.values())], dtype=object)
     shown.insert(0, "method", [plots.title(m) for m in shown.index])
     return shown.fillna(MISSING).reset_index(drop=True)
@@ -115,7 +116,7 @@ def heat_map(measured: Measured) -> Figure | None:
                 axes.text(column, row, f"{means.loc[method, key]:.1f}{'*' * (method in good)}", ha="center",
                           va="center", fontsize=9, color="white" if dark else "black")  # fmt: skip
     axes.set_yticks(range(len(order)), [plots.title(m) for m in order])
-    heads = [f"{place.replace(', ', chr(10))}\n{HEADINGS[column]}" for column, place in there]
+    heads = [f"{with_titles(place).replace(', ', chr(10))}\n{HEADINGS[column]}" for column, place in there]
     axes.set_xticks(range(len(there)), heads, fontsize=9)
     axes.xaxis.tick_top()
     axes.grid(False)

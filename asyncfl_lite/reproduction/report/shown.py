@@ -135,10 +135,11 @@ def claims(table: pd.DataFrame, names: Names) -> str:
 
 def questions(table: pd.DataFrame, names: Names) -> str:
     """Return a table of :attr:`.Recorded.questions` as HTML: of a long answer all but the first parts are folded."""
-    asked = table["id"].map("<b>{}</b><br>".format) + table["question"].map(escape)
-    shown = pd.DataFrame({"question": asked, "state": table["state"]})
+    shown = pd.DataFrame({"id": table["id"].map("<b>{}</b>".format), "question": table["question"].map(escape)})
+    shown["state"] = table["state"]
     shown["answer"] = [_answer(detail, names) for detail in table["answer"]]
-    css = pd.DataFrame({"question": "", "state": table["state"].map(background), "answer": ""})
+    css = pd.DataFrame("", table.index, shown.columns)
+    css["state"] = table["state"].map(background)
     return _text_table(shown, css)
 
 
