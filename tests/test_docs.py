@@ -21,7 +21,7 @@ TEXTS = [ROOT / "README.md", *PAGES]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html")
-CELL = re.compile(r"(fedecho|fedrevive|kuiper|fedadt|league|questions|methods)/")
+CELL = re.compile(r"(fedecho|fedrevive|kuiper|fedadt|league|questions|methods|real)/")
 """Paths that do not exist before something was run."""
 USERS_OWN = re.compile(r"ASYNCFL|\*|<|~|://|/path/|^\.venv/")
 """Marks of a path that is not in the repository: the reader's own place, a pattern, an address."""

@@ -12,5 +12,5 @@ MISTAKES = {
         "def is_deaf(stored, heard, stragglers):\n"
         "    return all(here == so_far - stragglers for here, so_far in zip(stored, heard, strict=True))",
     ],
-    "08.3": ['answer = "natural"', 'answer = "photographs"'],
+    "08.3": ['answer = "both"', 'answer = "neither"', 'answer = "natural"'],
 }

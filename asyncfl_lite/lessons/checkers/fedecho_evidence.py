@@ -6,8 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_lite.lessons.exercises import Wrong, exercise
+from asyncfl_lite.lessons.evidence import compare
+from asyncfl_lite.lessons.exercises import exercise
 from asyncfl_lite.lessons.expectations import call, expect, expect_close
+from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS
+
+PHOTOGRAPHS = "real/cifar10_jpeg75"
 
 
 @exercise("08.1", "The lead over the best other")
@@ -51,11 +56,11 @@ def is_deaf(answer: Any) -> None:
 
 
 @exercise("08.3", "And on photographs?")
-def highest(answer: Any) -> None:
-    """Take the word that the recorded runs have, and say what the others missed."""
-    expect(answer in ("natural", "cross", "noise"), f"One of natural, cross and noise is asked, not {answer!r}.")
-    if answer != "noise":
-        raise Wrong(
-            f"Not {answer}: noise ends highest. The images need not show the task, since what helps is that the new "
-            "model is pulled towards the mean of all clients' answers, wherever it is asked."
-        )
+def above_fedbuff(answer: Any) -> None:
+    """Hold the answer to what is recorded, and show the column that it has wrong."""
+    named = {"printed": {PRINTED}, "tuned": {TUNED}, "both": {PRINTED, TUNED}, "neither": set()}
+    expect(answer in list(named), f"One of {', '.join(named)} is asked, not {answer!r}.")
+    for column in (PRINTED, TUNED):
+        found = compare(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff", column=column, tier="real")
+        right = (column in named[answer]) == found.endswith(f": {HOLDS}")
+        expect(right, f"Not {answer!r}. {column}: {found.removeprefix('cifar10_jpeg75/')}.")
