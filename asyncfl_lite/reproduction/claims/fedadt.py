@@ -71,8 +71,8 @@ def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str]
 def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
     """Whether all seeds reach the target: undecided if some do, or if there are too few."""
     times = m.times_to(cell, target)
-    if times is None:
-        return Finding(NOT_RUN, f"{cell}: not run")
+    if times is None or times.empty:
+        return Finding(NOT_RUN, f"{cell}: not run, or without a target")
     reached = int(np.isfinite(times).sum())
     text = f"{cell.split('/', 2)[-1]}: {reached} of {len(times)} seeds reach {100 * np.mean(target):.3g}%"
     if reached == 0:
