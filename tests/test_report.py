@@ -534,6 +534,17 @@ def test_a_report_has_a_page_per_paper_and_links_that_lead_somewhere(tmp_path):
     assert "Table 3" in pages["report-fedecho.html"] and "Table 3" not in pages["report-fedadt.html"]
 
 
+def test_a_picture_keeps_its_text_alternative(tmp_path):
+    figure = Figure()
+    figure.subplots().plot([0, 1])
+    data, metadata = page.picture(figure, 'Curves of "α < 1"')._repr_mimebundle_()
+    cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data, metadata=metadata)])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "report.ipynb")
+    (html,) = as_pages(tmp_path / "report.ipynb").values()
+    ((_, image),) = [found for found in Elements(html).found if found[0] == "img"]
+    assert image["alt"] == 'Curves of "α < 1"' and image["src"] == f"data:image/png;base64,{data['image/png']}"
+
+
 def test_fedrevives_compute_is_counted_by_forwards():
     """A training step is three forwards, one more for each teacher: 0.5 GMAC is what the fixture says of one."""
     table = tables.beside(Recorded(SMOKE, "nowhere"), "FedRevive", "Table 3")

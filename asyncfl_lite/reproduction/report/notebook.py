@@ -34,8 +34,15 @@ TEMPLATE = """
 {%- block jupyter_widgets -%}{%- endblock -%}
 {%- block html_head_css -%}{{ super() }}<style>{{ resources.style }}</style>{%- endblock -%}
 {%- block body_header -%}{{ super() }}{{ resources.links }}{%- endblock -%}
+{%- block data_png scoped -%}
+<div class="jp-RenderedImage jp-OutputArea-output">
+<img src="data:image/png;base64,{{ output.data["image/png"] | escape_html }}"
+ alt="{{ (output | get_metadata("alt", "image/png") or "") | escape_html }}"></div>
+{%- endblock -%}
 """
-"""nbconvert's page without the scripts that it fetches, which the report does not need; browsers are told so too."""
+"""nbconvert's page without the scripts that it fetches, which the report does not need; browsers are told so too.
+
+Of a picture it keeps the text alternative, which nbconvert's own drops."""
 
 STYLE = """
 body { max-width: 76rem; margin: 0 auto; }
