@@ -16,6 +16,7 @@ from asyncfl_lite.reproduction.published import published
 from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.names import place, words
 from asyncfl_lite.reproduction.report.recorded import Recorded
+from asyncfl_lite.reproduction.report.shown import with_signs
 from asyncfl_lite.reproduction.report.tables import AS_PRINTED, LEFT, PAPER, background, beside, lines_of, listed, part
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
@@ -77,7 +78,7 @@ def headlines_shown(recorded: Recorded) -> Styler:
     """Return :func:`headlines` as the first page shows it, coloured by its verdicts."""
     table = headlines(recorded)
     lines, kept = lines_of(table), table[["paper", "number", "unit", "printed"]]
-    style = listed(kept.assign(**{head: table[line] for line, head in lines.items() if line != PAPER}))
+    style = listed(kept.assign(**{head: table[line].map(with_signs) for line, head in lines.items() if line != PAPER}))
     for line, head in list(lines.items())[1:]:
         css = [background(verdict) for verdict in table[part(line, "verdict")]]
         style = style.apply(lambda _, css=css: css, subset=[head])
