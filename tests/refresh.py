@@ -65,9 +65,10 @@ def refreshed_results(text: str) -> str:
         cell = readme.fedechos_cell(title)
         row = f"| {title} | {paper} | {smoke[cell]} | {laptop[f'{cell}@printed']} | {laptop[cell]} |"
         text = re.sub(rf"^\| {re.escape(title)} \| {re.escape(paper)} \|.*$", row, text, flags=re.M)
+    before, there, after = text.partition("| CIFAR-10 (JPEG q75) |")
     for title, ours in readme.photographs().items():
-        before, there, after = text.partition("| CIFAR-10 (JPEG q75) |")
-        text = before + there + re.sub(rf"^\| {title} \|.*$", f"| {title} | {' | '.join(ours)} |", after, flags=re.M)
+        after = re.sub(rf"^\| {title} \|.*$", f"| {title} | {' | '.join(ours)} |", after, flags=re.M)
+    text = before + there + after
     for tier in ("smoke", "laptop"):
         found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
         for paper, of, claims, *_ in readme.rows_below("## Claims, paper by paper", text):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_lite.lessons.evidence import compare
+from asyncfl_lite.lessons.evidence import evidence
 from asyncfl_lite.lessons.exercises import exercise
 from asyncfl_lite.lessons.expectations import call, expect, expect_close
 from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
@@ -61,6 +61,7 @@ def above_fedbuff(answer: Any) -> None:
     named = {"printed": {PRINTED}, "tuned": {TUNED}, "both": {PRINTED, TUNED}, "neither": set()}
     expect(answer in list(named), f"One of {', '.join(named)} is asked, not {answer!r}.")
     for column in (PRINTED, TUNED):
-        found = compare(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff", column=column, tier="real")
-        right = (column in named[answer]) == found.endswith(f": {HOLDS}")
-        expect(right, f"Not {answer!r}. {column}: {found.removeprefix('cifar10_jpeg75/')}.")
+        recorded = evidence("real", "real").column(column)
+        found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
+        right = (column in named[answer]) == (found.verdict == HOLDS)
+        expect(right, f"Not {answer!r}. {column}: {found.detail}: {found.verdict}.")

@@ -48,6 +48,7 @@ PROOFS: dict[str, Proof] = {
         lambda treated, control: treated["schedule_sha256"] == control["schedule_sha256"],
     ),
 }
+"""Name -> what a plan may demand of its control under it."""
 
 
 def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:

@@ -20,9 +20,10 @@ Server = TypeVar("Server", bound=Algorithm)
 
 
 def started(server: Server) -> Server:
-    """Start this very server on the bench, or anew, and return it: two inputs, three classes, in float64.
+    """Start this very server on the bench, for the first time or anew, and return it.
 
-    Methods that distil find eight inputs there, with and without labels. Everything is the same at every call.
+    Its model is linear, of two inputs and three classes, in float64. Methods that distil find eight inputs there, with
+    and without labels. Everything is the same at every call.
     """
     layer = torch.nn.utils.skip_init(torch.nn.Linear, 2, 3, bias=False, dtype=torch.float64)
     with torch.no_grad():
