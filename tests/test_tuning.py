@@ -14,6 +14,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.cli import main
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.run import Report, run_grid
+from asyncfl_lite.reproduction.report.searches import searches
 from asyncfl_lite.reproduction.tuning import search as carried_out
 from asyncfl_lite.reproduction.tuning.search import tune
 from asyncfl_lite.reproduction.tuning.studies import points_of, read_searches
@@ -90,6 +91,21 @@ def test_an_edge_that_nothing_may_lie_beyond_stays(studies, tmp_path, monkeypatc
     tuned_silently(search, tmp_path)
     found = {json.loads(row["point"])["settings.mixing"] for row in rows_of(tmp_path, "fedasync-tuned")}
     assert found == {0.5, 0.9}  # 1.62 is no mixing weight
+
+
+def test_a_combination_that_diverges_is_an_outcome_and_never_the_choice(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    wild = {"client_lr": [0.1, 1e30], "server_lr": [1.0]}
+    (search,) = read_searches(studies(methods={"fedbuff": {"settings": {"buffer_size": 2}, "tuned": wild}}))
+    best, _ = tuned_silently(search, tmp_path)
+    assert best == {"client_lr": 0.1, "server_lr": 1.0}
+    shown = {(json.loads(row["point"])["client_lr"], row[tuned.METRIC]) for row in rows_of(tmp_path, "fedbuff-tuned")}
+    assert {accuracy for rate, accuracy in shown if rate == 1e30} == {"nan"}
+    assert "nan" not in {accuracy for rate, accuracy in shown if rate == 0.1}
+    monkeypatch.setattr(carried_out, "finish_together", lambda runs: pytest.fail("run again"))
+    assert tuned_silently(search, tmp_path)[0] == best
+    row = searches(tmp_path).iloc[0]
+    assert (row["combinations"], row["worst %"]) == (2, "diverged") and row["accuracy %"] > 10
 
 
 def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path, monkeypatch):

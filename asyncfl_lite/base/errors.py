@@ -33,6 +33,10 @@ class SimulationError(AsyncFLError, RuntimeError):
     """A run that broke its own rules (the self-check) or cannot go on."""
 
 
+class DivergedError(SimulationError):
+    """A run whose last updates were all refused, one after another: its rates are too large."""
+
+
 class MissingLibraryError(AsyncFLError, ImportError):
     """An optional library that is not installed; the message holds the install line."""
 

@@ -10,6 +10,7 @@ import csv
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -19,7 +20,10 @@ from asyncfl_lite.base.home import home_of
 METRIC = "last5_accuracy"
 """What is best: its mean over seeds."""
 FIELDS = ("point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
-"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.kd_lr": 1e-3}``."""
+"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.kd_lr": 1e-3}``.
+
+A run that diverged has no accuracy: ``nan``.
+"""
 
 
 def file_of(study: str, method: str, column: str, folder: Path | None = None) -> Path:
@@ -36,13 +40,15 @@ def best_of(outcomes: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the point whose mean accuracy over its seeds is highest, the first of equal ones.
 
     Args:
-        outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one.
+        outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one. A point of which a run
+            diverged is not chosen, unless one of every point did.
     """
     by_point: dict[str, list[float]] = {}
     for row in outcomes:
         point = row["point"] if isinstance(row["point"], str) else json.dumps(row["point"])
         by_point.setdefault(point, []).append(float(row[METRIC]))
-    return json.loads(max(by_point, key=lambda point: fmean(by_point[point])))
+    means = {point: fmean(accuracies) for point, accuracies in by_point.items()}
+    return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
 
 
 def edges_of(best: Mapping[str, Any], outcomes: list[Mapping[str, Any]]) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from asyncfl_lite.base.errors import SimulationError, shown
+from asyncfl_lite.base.errors import DivergedError, SimulationError, shown
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job
 from asyncfl_lite.simulator.scheduling import Scheduling
@@ -326,9 +326,7 @@ class Simulation:
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
-            raise SimulationError(
-                f"the last {limit} updates were all refused ({refused}): lower client_lr or server_lr"
-            )
+            raise DivergedError(f"the last {limit} updates were all refused ({refused}): lower client_lr or server_lr")
 
     @property
     def most_accepted(self) -> int:

@@ -37,7 +37,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
     Returns:
         study, method, column ("tuned" or "printed"), combinations and runs that were tried, best (its settings), on an
         edge (knobs whose best value is the smallest or largest tried), accuracy % (its mean over seeds of the last
-        five tests), worst % (of the worst combination), CPU minutes.
+        five tests), worst % (of the worst combination; "diverged" if a run of one did), CPU minutes.
     """
     root = home_of("tuning") if folder is None else folder
     rows = []
@@ -46,7 +46,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
         method, _, column = path.stem.rpartition("-")
         tried = table.to_dict("records")
         best = best_of(tried)
-        means = 100 * table.groupby("point")[METRIC].mean()
+        means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
         rows.append(
             [
                 path.parent.name,
@@ -57,7 +57,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
                 in_words(best),
                 ", ".join(edges_of(best, tried)),
                 round(means.max(), 1),
-                round(means.min(), 1),
+                "diverged" if means.isna().any() else round(means.min(), 1),
                 round(table["cpu_seconds"].sum() / 60, 1),
             ]
         )

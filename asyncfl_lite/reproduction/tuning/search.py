@@ -11,10 +11,11 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from math import nan
 from pathlib import Path
 from typing import Any
 
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DivergedError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.tuning.studies import Grid, Search, points_of
 from asyncfl_lite.runs.config import Config
@@ -90,28 +91,41 @@ def _completed(search: Search, grid: Grid, known: dict[Name, Row], so_far: Path)
     missing = [(name, place) for name, place in wanted.items() if name not in known]
     for begin in range(0, len(missing), AT_ONCE):
         part = missing[begin : begin + AT_ONCE]
-        names = iter(part)
-        for results in _results([search.config(*place) for _, place in part]):
-            known |= {name: _row(*place, one) for one, (name, place) in zip(results, names, strict=False)}
+        configs = [search.config(*place) for _, place in part]
+        tried = zip(part, configs, strict=True)
+        for results in _results(configs):
+            known |= {
+                name: _row(*place, config, one) for one, ((name, place), config) in zip(results, tried, strict=False)
+            }
             _write(so_far, list(known.values()))
     return [known[name] for name in wanted]
 
 
-def _results(configs: Sequence[Config]) -> Iterator[list[Result]]:
-    """Run configurations and yield what ends together: small models' runs all at once, large ones' one by one."""
-    first = Run(configs[0])
-    if first.trainer.cohort:
-        yield finish_together([first, *map(Run, configs[1:])])
-        return
-    yield finish_together([first])
-    for config in configs[1:]:
-        yield finish_together([Run(config)])
+def _results(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
+    """Run configurations and yield what ends together: small models' runs all at once, large ones' one by one.
+
+    A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
+    """
+    if Run(configs[0]).trainer.cohort:
+        try:
+            yield list(finish_together([Run(config) for config in configs]))
+        except DivergedError:
+            pass
+        else:
+            return
+    for config in configs:
+        try:
+            yield list(finish_together([Run(config)]))
+        except DivergedError:
+            yield [None]
 
 
-def _row(point: dict[str, Any], seed: int, result: Result) -> Row:
-    config = result.config
-    values = [json.dumps(point), str(seed), *(f"{result.summary[name]:.6g}" for name in (METRIC, "final_accuracy"))]
-    values += [config.hash, json.dumps(meaning(config)), f"{result.timing['cpu_seconds']:.2f}"]
+def _row(point: dict[str, Any], seed: int, config: Config, result: Result | None) -> Row:
+    """Return an outcome; a run that diverged, of which there is no result, has no accuracy and no time."""
+    numbers = [result.summary[METRIC], result.summary["final_accuracy"]] if result else [nan, nan]
+    seconds = result.timing["cpu_seconds"] if result else 0.0
+    values = [json.dumps(point), str(seed), *(f"{number:.6g}" for number in numbers)]
+    values += [config.hash, json.dumps(meaning(config)), f"{seconds:.2f}"]
     return dict(zip(FIELDS, values, strict=True))
 
 
