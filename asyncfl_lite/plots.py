@@ -16,10 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.base.style import ACCENT, NEUTRAL, use_style
+from asyncfl_lite.base.style import ACCENT, NEUTRAL, VERDICT_COLOURS, use_style
 
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
 """What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
@@ -214,6 +215,35 @@ def _variant(method: str, curves: Iterable[str]) -> int:
     """Return which of its family's variants a method is, for the line style."""
     family = [name for name in curves if name.split("-")[0] == method.split("-")[0]]
     return family.index(method) % 4
+
+
+def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
+    """Draw differences as squares with numbers, one row per method, one column per place, coloured by the verdict.
+
+    Args:
+        found: one row per place and method: place, other (a method), mean (points), and verdict, as
+            :func:`asyncfl_lite.lessons.differences` returns it; without verdicts, as a paper's numbers are, squares
+            stay white.
+        axes: where to draw, or None for a new figure.
+    """
+    axes = _axes(axes)
+    places, others = list(dict.fromkeys(found["place"])), list(dict.fromkeys(found["other"]))
+    for row in found.itertuples():
+        at = places.index(row.place), others.index(row.other)
+        fill = VERDICT_COLOURS.get(getattr(row, "verdict", ""), "white")
+        axes.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, facecolor=fill, edgecolor=NEUTRAL, linewidth=0.4))
+        number = "–" if np.isnan(row.mean) else f"{row.mean:+.1f}".replace("-", "−")
+        axes.text(*at, number, ha="center", va="center", color="black", fontsize="small")
+    axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(others) - 0.5, -0.5))
+    axes.set_xticks(range(len(places)), places)
+    axes.set_yticks(range(len(others)), map(title, others))
+    axes.tick_params(length=0)
+    axes.grid(False)
+    if "verdict" in found:
+        shown = [verdict for verdict in VERDICT_COLOURS if verdict in set(found["verdict"])]
+        patches = [Patch(facecolor=VERDICT_COLOURS[verdict], edgecolor=NEUTRAL, label=verdict) for verdict in shown]
+        axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1, 1))
+    return axes
 
 
 def plot_gantt(

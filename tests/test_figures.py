@@ -1,4 +1,4 @@
-"""Figures have a text alternative, their labels are whole.
+"""Figures have a text alternative, their labels are whole, and they show what they are given.
 
 A lesson keeps the text alternative of a cell's figure in the cell's metadata, under ``alt``, from where nbconvert's
 classic template takes it into HTML.
@@ -6,6 +6,7 @@ classic template takes it into HTML.
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -14,10 +15,13 @@ import nbformat
 import pandas as pd
 import pytest
 import torch
+from matplotlib.colors import to_hex
 from nbconvert import HTMLExporter
 
-from asyncfl_lite import Config, plots, run
+from asyncfl_lite import Config, lessons, plots, run
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.explore import (
     Snapshot,
     distillation_figure,
@@ -27,6 +31,7 @@ from asyncfl_lite.explore import (
     schedule_figure,
     staleness_figure,
 )
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
 
 ROOT = Path(__file__).parent.parent
 EXPORTER = HTMLExporter(template_name="classic")
@@ -113,3 +118,29 @@ def test_no_label_and_no_title_is_cut_off(make):
     boxes = [(text.get_text(), text.get_window_extent()) for text in titles]
     for place, (one, box) in enumerate(boxes):
         assert not [other for other, another in boxes[place + 1 :] if box.overlaps(another)], one
+
+
+def test_squares_have_the_difference_and_the_colour_of_its_verdict():
+    found = pd.DataFrame(
+        [("here", "fedbuff", 1.26, HOLDS), ("here", "ca2fl", -2.0, REVERSED), ("there", "fedbuff", math.nan, NOT_RUN)],
+        columns=["place", "other", "mean", "verdict"],
+    )
+    axes = plots.plot_differences(found)
+    assert [text.get_text() for text in axes.texts] == ["+1.3", "−2.0", "–"]
+    assert [text.get_position() for text in axes.texts] == [(0, 0), (0, 1), (1, 0)]
+    shades = [to_hex(square.get_facecolor()) for square in axes.patches]
+    assert shades == [VERDICT_COLOURS[verdict] for verdict in (HOLDS, REVERSED, NOT_RUN)]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["FedBuff", "CA²FL"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [HOLDS, REVERSED, NOT_RUN]
+    bare = plots.plot_differences(found.drop(columns="verdict"))
+    assert bare.get_legend() is None and {to_hex(square.get_facecolor()) for square in bare.patches} == {"#ffffff"}
+    plt.close("all")
+
+
+def test_differences_are_what_comparisons_say():
+    place, other = "fedecho/table2/large-dir0.1", "fedbuff"
+    row = lessons.differences("fedecho-natural", [other], {"digits": place}, column="printed").iloc[0]
+    said = lessons.compare(f"{place}/fedecho-natural", f"{place}/{other}", column="printed")
+    assert f"{row['mean']:+.1f} [{row['low']:.1f}, {row['high']:.1f}], {row['seeds']} seeds: {row['verdict']}" in said
+    with pytest.raises(ResultError, match="nothing"):
+        lessons.differences("nothing", [other], {"digits": place})

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims import CLAIMS, Measured
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED, VERDICTS
 from asyncfl_lite.reproduction.grid.cells import expand_grid
@@ -238,7 +239,7 @@ def test_verdicts_have_colours_of_their_own():
     assert len(set(shades.values())) == len(VERDICTS) and all("background-color" in shade for shade in shades.values())
     table = pd.DataFrame({"ours": ["1", "2"], "verdict": [REVERSED, ""]})
     html = tables.listed(table, "ours", by="verdict").to_html()
-    assert html.count(tables.COLOURS[REVERSED]) == 1
+    assert html.count(VERDICT_COLOURS[REVERSED]) == 1
 
 
 def test_colours_reach_the_table_as_printed(tmp_path):
@@ -247,8 +248,8 @@ def test_colours_reach_the_table_as_printed(tmp_path):
         record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", accuracies)
     recorded = Recorded(SMOKE, tmp_path)
     html = shown.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2", {}).to_html()
-    assert html.count(tables.COLOURS[REVERSED]) == html.count(tables.COLOURS[HOLDS]) == 1
-    assert tables.COLOURS[UNDECIDED] not in html
+    assert html.count(VERDICT_COLOURS[REVERSED]) == html.count(VERDICT_COLOURS[HOLDS]) == 1
+    assert VERDICT_COLOURS[UNDECIDED] not in html
 
 
 def run_notebook(monkeypatch, tier, runs, folder):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from test_report import record
 
+from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.report import Recorded, folds, page, shown, tables
@@ -87,7 +88,7 @@ def test_a_number_in_a_list_says_in_names_what_it_is_from():
     table = table.assign(**{tables.part("as printed", what): "" for what in tables.PARTS})
     html = shown.in_rows(table, NAMES).to_html()
     assert ">FedBuff less FedAC · large delay, α = 0.1</span>" in html
-    assert "−2.0\u00a0±\u00a01.0" in html and tables.COLOURS[REVERSED] in html and "as printed" not in html
+    assert "−2.0\u00a0±\u00a01.0" in html and VERDICT_COLOURS[REVERSED] in html and "as printed" not in html
 
 
 def test_rows_that_were_not_run_are_folded_below_the_others(both, monkeypatch):

@@ -9,6 +9,19 @@ NEUTRAL = "#6b7280"
 """Of what belongs to no method."""
 ACCENT = "#c2410c"
 """Of what a reader should look at first, such as a mean or a version."""
+VERDICT_COLOURS = {
+    "holds": "#c7ecd9",
+    "holds where run": "#e3f5ec",
+    "answered": "#c7ecd9",
+    "smaller than claimed": "#e7f0c3",
+    "no difference": "#d3e3f8",
+    "reversed": "#f9d0cf",
+    "undecided": "#fdf0bf",
+    "fails": "#f6bdbb",
+    "did not train": "#e3d5f3",
+    "not run": "#eceef1",
+}
+"""Background by verdict, or by the state of what has none."""
 
 
 def use_style() -> None:

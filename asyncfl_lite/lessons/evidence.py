@@ -7,6 +7,8 @@ does not carry it.
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -90,6 +92,42 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         scores(cell, column, tier)
     finding = evidence(paper_of(better), tier).column(column).above(better, worse, margin)
     return f"{finding.detail}: {finding.verdict}"
+
+
+def differences(
+    first: str, others: Sequence[str], places: Mapping[str, str], *, column: str = TUNED, tier: str = "laptop"
+) -> pd.DataFrame:
+    """Return by how much one method ends above others, in several places.
+
+    Args:
+        first: the method whose leads these are, such as ``fedadt``.
+        others: methods beside it.
+        places: what to call a place -> its cells without their last part, the method.
+        column: ``tuned`` or ``printed``.
+        tier: where they are recorded.
+
+    Returns:
+        One row per place and other method: place, other, mean, low and high (points, paired by seed, with the interval
+        that claims have), seeds, verdict (on "the first lies above the other"). :func:`.plot_differences` draws it.
+
+    Raises:
+        ResultError: one of the cells is not recorded.
+
+    Example:
+        >>> found = differences("fedecho", ["fedbuff"], {"sentences": "fedecho/table4"})
+        >>> found[["place", "other", "seeds", "verdict"]].values.tolist()
+        [['sentences', 'fedbuff', 32, 'undecided']]
+    """
+    rows = []
+    for (name, place), other in itertools.product(places.items(), others):
+        cells = f"{place}/{first}", f"{place}/{other}"
+        for cell in cells:
+            scores(cell, column, tier)
+        found = evidence(paper_of(place), tier).column(column).above(*cells)
+        apart = found.contrast
+        numbers = [100 * apart.mean, 100 * apart.low, 100 * apart.high, apart.seeds] if apart else [math.nan] * 4
+        rows.append([name, other, *numbers, found.verdict])
+    return pd.DataFrame(rows, columns=["place", "other", "mean", "low", "high", "seeds", "verdict"])
 
 
 def leads(

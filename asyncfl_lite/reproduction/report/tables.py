@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims.findings import by_seed, deviation
 from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, contrast
@@ -17,20 +18,6 @@ from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.published import FOLDER, published
 from asyncfl_lite.reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_lite.reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
-
-COLOURS = {
-    "holds": "#c7ecd9",
-    "holds where run": "#e3f5ec",
-    "answered": "#c7ecd9",
-    "smaller than claimed": "#e7f0c3",
-    "no difference": "#d3e3f8",
-    "reversed": "#f9d0cf",
-    "undecided": "#fdf0bf",
-    "fails": "#f6bdbb",
-    "did not train": "#e3d5f3",
-    "not run": "#eceef1",
-}
-"""Background by verdict or state."""
 
 PAPER, OURS, AS_PRINTED = "paper", "ours", "as printed"
 PARTS = ("verdict", "cell", "seeds")
@@ -271,7 +258,7 @@ def _is_nothing(text: str) -> bool:
 
 def background(verdict: str) -> str:
     """Return the CSS of a verdict's or state's colour."""
-    return f"background-color: {COLOURS[verdict]}; color: #111827" if verdict in COLOURS else ""
+    return f"background-color: {VERDICT_COLOURS[verdict]}; color: #111827" if verdict in VERDICT_COLOURS else ""
 
 
 def quiet(text: object) -> str:
