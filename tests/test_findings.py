@@ -21,7 +21,14 @@ README = (ROOT / "README.md").read_text()
 TIERS = {"league": "league", "questions": "league", "real": "real"}
 """First part of a cell's name -> where it is recorded, if not in the laptop tier."""
 SETS = {"natural": "STL10", "synthetic": "synthetic-DDPM", "cross": "CIFAR-100"}
-DATA = {"mnist": "MNIST", "cifar10": "CIFAR-10", "newsgroups": "20NewsGroups"}
+DATA = {
+    "mnist": "MNIST",
+    "fmnist": "FMNIST",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "newsgroups": "20NewsGroups",
+    "femnist": "FEMNIST",
+}
 
 
 @cache
