@@ -1,6 +1,7 @@
 """The rules that every lesson keeps: how it begins and ends, how long its cells are, that its prose is what it shows.
 
-How numbers and verdicts in prose are tied to outputs is in ``quotes.py``; exercises are in ``test_exercises.py``.
+How numbers and verdicts in prose are tied to outputs is in ``quotes.py``, and outputs to what is recorded in
+``records.py``; exercises are in ``test_exercises.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import nbformat
 import pytest
 from exercises import exercises_of
 from quotes import cited, numbers_in, outputs, quoted, supported, unfounded, unsupported
+from records import TAG, showing_records
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -118,6 +120,11 @@ def test_verdicts_in_prose_are_shown_by_an_output(name):
 
 
 @each
+def test_outputs_that_show_records_are_compared_with_them(name):
+    assert [cell.id for cell in showing_records(BOOKS[name].cells) if TAG not in cell.metadata.get("tags", [])] == []
+
+
+@each
 def test_links_lead_somewhere(name):
     text = "\n".join(prose(name))
     heads = {
@@ -157,6 +164,26 @@ def markdown(source: str, **cites):
 
 def shown(text: str, source: str = ""):
     return nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=text)])
+
+
+def test_what_shows_records_is_told_from_what_computes():
+    def cell(source: str, *tags: str):
+        outputs = [nbformat.v4.new_output("stream", name="stdout", text="1")]
+        return nbformat.v4.new_code_cell(source, outputs=outputs, metadata={"tags": list(tags)})
+
+    cells = [
+        cell("import torch\nfrom asyncfl_lite import lessons, run"),
+        cell("def level(cell):\n    return lessons.scores(cell).mean()"),
+        cell("print([level(name) for name in CELLS])"),
+        cell("ran = {name: run(config) for name in CELLS}"),
+        cell("print(ran, level('kuiper/fig5'))"),
+        cell("for name in CELLS:\n    print(lessons.compare(name, OTHER))"),
+        cell("ran = 3"),
+        cell("best = level(CELL) - ran\nprint(best)"),
+        cell("print(math.sqrt(2))"),
+        cell("answer = best", "exercise"),
+    ]
+    assert [cells.index(one) for one in showing_records(cells)] == [1, 2, 5, 7]
 
 
 def test_what_needs_a_source():
