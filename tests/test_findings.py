@@ -12,6 +12,7 @@ import pytest
 
 from asyncfl_lite import lessons
 from asyncfl_lite.reproduction.claims.statistics import contrast
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, REVERSED
 from asyncfl_lite.reproduction.published import published
 
 ROOT = Path(__file__).parent.parent
@@ -208,6 +209,14 @@ def test_the_readme_has_the_leads_on_photographs():
     cells = "real/cifar10_jpeg75/fedecho-natural", "real/cifar10_jpeg75/fedbuff"
     printed, tuned = (noted(column, *cells).split(" ")[0] for column in ("as printed", "tuned"))
     assert f"{printed} as printed, {tuned} tuned" in README
+
+
+@pytest.mark.parametrize(("column", "verdict"), [("printed", HOLDS), ("tuned", REVERSED)])
+def test_fedadts_lead_turns_in_all_columns_of_its_table(column, verdict):
+    data = ("mnist", "fmnist", "cifar10", "cifar100")
+    places = {f"{name}-dir{alpha}": f"fedadt/table1/{name}-dir{alpha}" for name in data for alpha in (0.1, 0.5, 1.0)}
+    found = lessons.differences("fedadt", ["fedbuff"], places, column=column)
+    assert "turns in all twelve columns" in FINDINGS and len(found) == 12 and set(found["verdict"]) == {verdict}
 
 
 def test_no_number_of_the_findings_is_without_its_cells():
