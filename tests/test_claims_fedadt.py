@@ -23,7 +23,7 @@ IDS = ["T1-a", "T1-b", "T1-c", "T1-d", "T1-e", "T2-a", "T2-b", "T2-c", "T2-d", "
        "T4-c"]  # fmt: skip
 COUNTS = {
     "smoke": {"table1": 7, "table3": 2, "table4": 4},
-    "laptop": {"table1": 84, "control": 1, "table3": 16, "table4": 12, "fig1": 6},
+    "laptop": {"table1": 84, "control": 2, "table3": 16, "table4": 12, "fig1": 6},
     "paper": {"table1": 84, "table3": 12, "table4": 12, "fig1": 6},
 }
 BY_ID = {claim.id.removeprefix("FA-"): claim for claim in FEDADT}
