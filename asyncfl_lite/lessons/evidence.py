@@ -17,6 +17,7 @@ import pandas as pd
 
 from asyncfl_lite.base.errors import ResultError, unknown_name
 from asyncfl_lite.base.home import CLONE
+from asyncfl_lite.reproduction.claims.findings import Finding
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, TUNED, Measured
 from asyncfl_lite.reproduction.claims.statistics import contrast
 from asyncfl_lite.reproduction.grid.tidy import paper_of, read_table
@@ -88,10 +89,15 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         >>> print(compare(natural, fedbuff))
         mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3, 81.6 ± 1.2, -0.3 [-1.4, 0.7], 10 seeds: undecided
     """  # noqa: E501
+    finding = _above(better, worse, margin, column, tier)
+    return f"{finding.detail}: {finding.verdict}"
+
+
+def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
+    """Return what claims find of two cells that must be recorded."""
     for cell in (better, worse):
         scores(cell, column, tier)
-    finding = evidence(paper_of(better), tier).column(column).above(better, worse, margin)
-    return f"{finding.detail}: {finding.verdict}"
+    return evidence(paper_of(better), tier).column(column).above(better, worse, margin)
 
 
 def differences(
@@ -120,10 +126,7 @@ def differences(
     """
     rows = []
     for (name, place), other in itertools.product(places.items(), others):
-        cells = f"{place}/{first}", f"{place}/{other}"
-        for cell in cells:
-            scores(cell, column, tier)
-        found = evidence(paper_of(place), tier).column(column).above(*cells)
+        found = _above(f"{place}/{first}", f"{place}/{other}", 0.0, column, tier)
         apart = found.contrast
         numbers = [100 * apart.mean, 100 * apart.low, 100 * apart.high, apart.seeds] if apart else [math.nan] * 4
         rows.append([name, other, *numbers, found.verdict])

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -106,16 +107,16 @@ def _results(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
 
     A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
     """
-    if Run(configs[0]).trainer.cohort:
+    first = Run(configs[0])
+    runs = chain([first], map(Run, configs[1:]))
+    if first.trainer.cohort:
         try:
-            yield list(finish_together([Run(config) for config in configs]))
+            yield list(finish_together(list(runs)))  # none is left for below
         except DivergedError:
-            pass
-        else:
-            return
-    for config in configs:
+            runs = map(Run, configs)
+    for run in runs:
         try:
-            yield list(finish_together([Run(config)]))
+            yield list(finish_together([run]))
         except DivergedError:
             yield [None]
 
