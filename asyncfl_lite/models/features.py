@@ -60,8 +60,8 @@ def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
 
 def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
     """Return the layers that φ looks at, in the module's order, and at what of theirs."""
-    if hasattr(model.module, "prediction_token"):
-        encoder = next(part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
+    encoders = (part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
+    if hasattr(model.module, "prediction_token") and (encoder := next(encoders, None)) is not None:
         return list(encoder), _of_first_token
     if keepers := list(_statistics_keepers(model).values()):
         return keepers, _of_input

@@ -31,16 +31,21 @@ class Frozen(nn.Module):
         super().__init__()
         self._held = [part.eval().requires_grad_(False)]  # in a list it isn't registered, hence not listed
 
+    @property
+    def held(self) -> nn.Module:
+        """The part."""
+        return self._held[0]
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Return what the part returns."""
-        return self._held[0](*args, **kwargs)
+        return self.held(*args, **kwargs)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Frozen:
-        self._held[0]._apply(fn, recurse)
+        self.held._apply(fn, recurse)
         return super()._apply(fn, recurse)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        self._held[0].state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        self.held.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
 
     def _load_from_state_dict(
         self,
@@ -53,7 +58,7 @@ class Frozen(nn.Module):
         error_msgs: list[str],
     ) -> None:
         mine = {name.removeprefix(prefix): value for name, value in state_dict.items() if name.startswith(prefix)}
-        result = self._held[0].load_state_dict(mine, strict=False)
+        result = self.held.load_state_dict(mine, strict=False)
         missing_keys += [prefix + name for name in result.missing_keys]
         unexpected_keys += [prefix + name for name in result.unexpected_keys]
 

@@ -1,4 +1,4 @@
-"""Whether a new method keeps the rules that every method must keep.
+"""Whether a new method keeps the rules that every method must keep, and what a new model can do.
 
 After the model of scikit-learn's ``check_estimator``. A method's author calls it in a test::
 
@@ -10,6 +10,7 @@ After the model of scikit-learn's ``check_estimator``. A method's author calls i
 
 The rules are one small function each, in :mod:`asyncfl_lite.testing.checks`; a new one goes into its list
 ``CHECKS``. The tiny run on made-up data that they put a method into is in :mod:`asyncfl_lite.testing.candidate`.
+What a model can do on a task says :func:`check_model`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from asyncfl_lite.base.devices import torch_threads
 from asyncfl_lite.simulator.server import ServerError
 from asyncfl_lite.testing.candidate import Candidate, Check, RuleBroken, registered, untouched_generators
 from asyncfl_lite.testing.checks import CHECKS
+from asyncfl_lite.testing.models import check_model
 
-__all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm"]
+__all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 
 
 class AlgorithmCheckError(AssertionError):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
 from asyncfl_lite.models.vectors import VectorModel
 
 
@@ -21,15 +22,18 @@ class SoftPrompts:
 
     Args:
         spec: length of a text and number of tokens.
-        model: the clients' model; its first embedding layer is the one for tokens, and it takes ``(n, length,
-            width)`` embeddings in place of ``(n, length)`` tokens.
+        model: the clients' model; it has an embedding layer, and takes ``(n, length, width)`` embeddings in place of
+            ``(n, length)`` tokens. Both are tried.
         length: how many prompt vectors.
         seed: of the initial vectors, standard normal.
-        like: a tensor of the dtype and device to work in.
+        like: the model's ``(d,)`` initial parameters.
         snippets: ``(S, text length)`` rows of tokens that a text starts from; random tokens without any.
 
+    Attributes:
+        table: from the model's ``(d,)`` parameters to its ``(vocabulary, width)`` token embeddings.
+
     Raises:
-        ConfigError: when prompts leave no room for text, or the model has no embedding layer.
+        ConfigError: when prompts leave no room for text, or the model has no embedding layer or takes no embeddings.
     """
 
     def __init__(
@@ -44,17 +48,11 @@ class SoftPrompts:
         (text_length,) = spec.shape
         if length >= text_length:
             raise ConfigError(f"prompt_length: must be less than the texts' length {text_length}, got {length}")
-        layers = [name for name, part in model._module.named_modules() if isinstance(part, nn.Embedding)]
-        if not layers:
-            raise ConfigError("model: made-up text needs a model with an embedding layer, such as text_transformer")
-        self._table = f"{layers[0]}.weight"
-        self.spec, self.model, self.length, self.snippets = spec, model, length, snippets
+        self.table = table_of(model, spec, like)
+        check_takes_embeddings(model, spec, like, self.table)
+        self.spec, self.length, self.snippets = spec, length, snippets
         self._initial = torch.randn(length * self.table(like).shape[-1], generator=torch.Generator().manual_seed(seed))
         self._initial = self._initial.to(like)
-
-    def table(self, x: Tensor) -> Tensor:
-        """Return the ``(vocabulary, width)`` token embeddings of the model with parameters ``x``."""
-        return self.model.unflatten(x)[self._table]
 
     def initial(self) -> Tensor:
         """Return the ``(length · width,)`` initial prompt vectors, one after another."""

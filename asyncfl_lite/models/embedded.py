@@ -1,0 +1,116 @@
+"""Text that enters a model as embeddings: ``(n, L, width)`` numbers in place of ``(n, L)`` token ids.
+
+Made-up text is such (FedRevive §3.2): a gradient can move an embedding, but no token id. So a model for it looks tokens
+up in a table of its own, and takes what it would find there in place of the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.base.errors import ConfigError, reason
+from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.features import outputs_and_statistics
+from asyncfl_lite.models.frozen import Frozen
+from asyncfl_lite.models.vectors import VectorModel
+
+SAMPLES = 2
+"""Texts that a model is tried on."""
+
+Table = Callable[[Tensor], Tensor]
+"""From a model's ``(d,)`` parameters to its ``(tokens, width)`` embeddings, one row per token."""
+
+
+def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
+    """Return how to read a model's table of token embeddings off its parameters.
+
+    The table is the weight of the ``nn.Embedding`` that the model gives the tokens to; it may be tied to other weights,
+    or frozen.
+
+    Args:
+        model: of the task's texts.
+        spec: length of a text and number of tokens.
+        x: ``(d,)`` its parameters.
+
+    Raises:
+        ConfigError: when the model has no ``nn.Embedding`` with a row for every token.
+    """
+    layers = [layer for layer in _embeddings(model.module) if layer.num_embeddings >= spec.vocabulary]
+    if not layers:
+        raise ConfigError(
+            "model: made-up text needs a model with an embedding layer, such as text_transformer: an nn.Embedding with "
+            f"a row for each of the {spec.vocabulary} tokens"
+        )
+    tokens, called = _tokens(spec, x), []
+
+    def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if inputs and isinstance(inputs[0], Tensor) and torch.equal(inputs[0], tokens):
+            called.append(layer)
+
+    handles = [layer.register_forward_hook(note) for layer in layers]
+    try:
+        with torch.no_grad():
+            model(x, tokens)
+    finally:
+        for handle in handles:
+            handle.remove()
+    weight = (called or layers)[0].weight
+    names = (name for name, parameter in model.module.named_parameters() if parameter is weight)
+    name, trained = next(names, None), {slot.name for slot in model.parameter_slots}
+    return (lambda x: model.unflatten(x)[name]) if name in trained else (lambda x: weight.detach().to(x))
+
+
+def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table: Table) -> None:
+    """Try a model on the embeddings of two texts in place of their tokens.
+
+    Args:
+        model: of the task's texts.
+        spec: length of a text and number of tokens.
+        x: ``(d,)`` its parameters.
+        table: its embeddings, see :func:`table_of`.
+
+    Raises:
+        ConfigError: in one line that says what the model must accept, when it fails on embeddings, when its outputs or
+            the layers that a text goes through are others than for tokens, or when its outputs do not depend on them.
+    """
+    tokens = _tokens(spec, x)
+    embedded = table(x)[tokens].detach().requires_grad_()
+
+    def refuse(why: str, cause: Exception | None = None) -> NoReturn:
+        raise ConfigError(
+            f"model: {type(model.module).__name__} must also take (n, L, width) embeddings in place of (n, L) token "
+            f"ids, as made-up text is given to it; on embeddings {tuple(embedded.shape)} it {why}"
+        ) from cause
+
+    outputs, statistics = outputs_and_statistics(model, x, tokens)
+    try:
+        again, others = outputs_and_statistics(model, x, embedded)
+        if depends := again.requires_grad:
+            torch.autograd.grad(again.sum(), embedded)
+    except Exception as error:
+        refuse(f"fails ({type(error).__name__}: {reason(error)})", error)
+    if again.shape != outputs.shape:
+        refuse(f"returns {tuple(again.shape)}, on tokens {tuple(outputs.shape)}")
+    if [part.shape for part in others] != [part.shape for part in statistics]:
+        refuse("goes through other layers than on tokens")
+    if not depends:
+        refuse("returns outputs that do not depend on them")
+
+
+def _tokens(spec: InputSpec, like: Tensor) -> Tensor:
+    """Return two texts ``(2, L)`` of as many different tokens as there are."""
+    tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % spec.vocabulary
+    return tokens.view(SAMPLES, *spec.shape)
+
+
+def _embeddings(module: nn.Module) -> Iterator[nn.Embedding]:
+    """Yield the embedding layers of a module, those of frozen parts included."""
+    for part in module.modules():
+        if isinstance(part, nn.Embedding):
+            yield part
+        elif isinstance(part, Frozen):
+            yield from _embeddings(part.held)

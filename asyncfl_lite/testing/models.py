@@ -1,0 +1,61 @@
+"""What a model can do in a run, tried before there is one."""
+
+from __future__ import annotations
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
+from asyncfl_lite.models.embedded import check_takes_embeddings, table_of
+from asyncfl_lite.models.probe import check_conduct, takes_one, why_alone
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.tasks import Task
+
+
+def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
+    """Check that a model can be trained on a task, and return what else it can do there.
+
+    What every run tries when it starts is tried here, and so is what some runs need.
+
+    Args:
+        model: its settings, such as ``MLP(hidden=(16,))``.
+        task: what it is to be trained on, such as ``Task.from_tensors(…)``.
+
+    Returns:
+        Why it cannot, empty where it can: ``"minibatches of one sample"``; ``"several clients at once"`` (a cohort);
+        and, for token ids, ``"made-up text"``, which FedRevive gives it as embeddings.
+
+    Raises:
+        ConfigError: in one line, when no run can train it on the task.
+
+    Example: a perceptron can do both on images. Clients of a network with BatchNorm are trained one by one.
+
+    >>> import torch
+    >>> from asyncfl_lite import Task
+    >>> from asyncfl_lite.models import CNN, MLP
+    >>> from asyncfl_lite.testing import check_model
+    >>> images, labels = torch.rand(20, 1, 8, 8), torch.arange(20) % 2
+    >>> task = Task.from_tensors(images, labels, images, labels)
+    >>> check_model(MLP(hidden=(16,)), task)
+    {'minibatches of one sample': '', 'several clients at once': ''}
+    >>> check_model(CNN(norm="batch"), task)["several clients at once"]
+    'it keeps running statistics'
+    """
+    vectors, (inputs, _) = VectorModel(initial_model(model, task.input_spec, 0)), task.samples
+    draws = check_conduct(type(model).__name__, vectors, inputs, (*task.labels.shape[1:], task.num_classes))
+    found = {"minibatches of one sample": "" if takes_one(vectors, inputs) else "it fails on one"}
+    if vectors.num_buffers:
+        found["several clients at once"] = "it keeps running statistics"
+    else:
+        found["several clients at once"] = why_alone(vectors, inputs, draws) if model.vectorises else "it says so"
+    if task.vocabulary is not None:
+        found["made-up text"] = _no_embeddings(vectors, task.input_spec)
+    return found
+
+
+def _no_embeddings(model: VectorModel, spec: InputSpec) -> str:
+    """Return why a model does not take embeddings in place of tokens; empty where it does."""
+    x, _ = model.flatten()
+    try:
+        check_takes_embeddings(model, spec, x, table_of(model, spec, x))
+    except ConfigError as error:
+        return str(error).removeprefix("model: ")
+    return ""
