@@ -21,6 +21,24 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+AUTO = "auto"
+"""The name of whichever device this machine has: see :func:`actual`."""
+
+
+def actual(name: str) -> str:
+    """Return the device of torch's that a configuration's ``device`` stands for on this machine.
+
+    Args:
+        name: of a device, or ``auto``: CUDA's current device where torch can use one, else the processor.
+
+    >>> actual("cpu")
+    'cpu'
+    """
+    if name != AUTO:
+        return name
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def check_device(name: str) -> None:
     """Find out whether this machine has a device of torch's.
 

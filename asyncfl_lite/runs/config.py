@@ -13,6 +13,7 @@ import torch
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
+from asyncfl_lite.base.devices import AUTO
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings, nested
 from asyncfl_lite.clients.local_training import LocalTraining
@@ -76,9 +77,9 @@ class Config(Fields):
     def _device(cls, name: str) -> str:
         """Refuse what torch does not know; whether this machine has it is seen when it runs."""
         try:
-            torch.device(name)
+            torch.device("cpu" if name == AUTO else name)
         except RuntimeError:
-            raise ValueError("must be a device of torch's, such as cpu, cuda or cuda:1") from None
+            raise ValueError("must be auto or a device of torch's, such as cpu, cuda or cuda:1") from None
         return name
 
     @field_validator(*GROUPS, mode="before")

@@ -53,7 +53,7 @@ class Fields(Settings):
     cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
     autocast: bool = Field(False, description="clients' forward passes in bfloat16 where that is safe")
     channels_last: bool = Field(False, description="images in that memory format when jobs train one by one")
-    device: str = Field("cpu", description="torch device")
+    device: str = Field("cpu", description="torch device; auto: cuda where there is one, else cpu")
     threads: int = Field(1, ge=1, le=1024, description="torch's processor threads; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
     checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")

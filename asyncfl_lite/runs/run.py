@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from asyncfl_lite.algorithms import ServerContext
-from asyncfl_lite.base.devices import check_device, torch_threads
+from asyncfl_lite.base.devices import actual, check_device, torch_threads
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, reason, shown
 from asyncfl_lite.base.files import DAMAGE
 from asyncfl_lite.base.registry import written_as
@@ -193,6 +193,7 @@ class Run:
         self.on_version, self.on_evaluate = on_version, on_evaluate
         self.stopped: str | None = None
         config, self.weights = (config, None) if weights is None else started_from(config, weights)
+        config = config.model_copy(update={"device": actual(config.device)})
         self.config = config
         check_device(config.device)
         self.data = data_of(config, task, self.weights)

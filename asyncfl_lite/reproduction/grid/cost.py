@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from asyncfl_lite.base.devices import actual
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError
 from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.reproduction.grid.tidy import RUNS, read_table
@@ -153,7 +154,7 @@ def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None
 
 def kind_of(config: Config) -> Kind:
     """Return the kind of a run."""
-    return config.task, config.model, config.algorithm, config.device
+    return config.task, config.model, config.algorithm, actual(config.device)
 
 
 def recorded_speeds(runs: Path, kinds: set[Kind]) -> dict[Kind, Speed]:
@@ -182,7 +183,7 @@ def _first_record(cell: Path) -> dict:
 def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
     """Return the speed of kinds of which the tables in ``kept`` hold cells of this grid; of processors alone."""
     rows = []
-    kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if cell.config.device == "cpu"}
+    kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if actual(cell.config.device) == "cpu"}
     for tier in {tier for tier, _ in kinds}:
         for path in sorted((kept / tier).glob(f"*/{RUNS}")):
             table = read_table(path).reindex(columns=["cell", "cpu_seconds", "client_updates"]).dropna()
@@ -208,7 +209,7 @@ def timed_speed(config: Config) -> Speed:
     """
     if getattr(config.task_settings, "download", False):
         raise ConfigError("its data may have to be fetched first (download=true)")
-    clock = time.process_time if config.device == "cpu" else time.perf_counter
+    clock = time.process_time if actual(config.device) == "cpu" else time.perf_counter
     points: list[tuple[int, float]] = []
     with suppress(TimeoutError), _time_limit(LIMIT):
         _shortened(config, 1)  # reads data and warms up
