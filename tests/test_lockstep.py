@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run, run_many
-from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.answers import Answers
@@ -144,3 +144,42 @@ def test_a_trainer_that_takes_jobs_one_by_one_shares_with_nobody():
     trainer = Trainer.__new__(Trainer)
     trainer.cohort = False
     assert trainer.shared is None
+
+
+class Silent(FedBuff):
+    """FedBuff that notes the means of gradients that it is sent."""
+
+    def start(self, *args, **options):
+        super().start(*args, **options)
+        self.means = []
+
+    def on_receive(self, update):
+        self.means.append(update.mean_gradient)
+        return super().on_receive(update)
+
+
+class Asks(Silent):
+    client_reports = frozenset({"mean_gradient"})
+
+
+@pytest.mark.parametrize("names", [("asks", "silent"), ("silent", "asks")])
+def test_a_method_gets_the_reports_that_it_asks_for_whoever_trains_beside_it(names, monkeypatch):
+    """Their clients compute the same but for that report, so they are trained in the same cohorts."""
+    monkeypatch.setitem(ALGORITHMS._entries, "asks", Asks)
+    monkeypatch.setitem(ALGORITHMS._entries, "silent", Silent)
+    sizes = []
+
+    class Watched(Cohort):
+        def __init__(self, *args):
+            super().__init__(*args)
+            sizes.append(len(self.works))
+
+    common = {**SMALL, "client_optimizer": "adam", "client_lr": 0.01, "rounds": 2, "buffer_size": 5}
+    begun = {name: Run(Config(**common, algorithm=name)) for name in names}
+    alone = Run(begun["asks"].config)
+    alone.finish()
+    monkeypatch.setattr("asyncfl_lite.clients.trainer.Cohort", Watched)
+    finish_together(list(begun.values()))
+    means = {name: started.algorithm.means for name, started in begun.items()}
+    assert max(sizes) == 10 and means["silent"] == [None] * 10
+    assert len(means["asks"]) == 10 and all(map(torch.equal, means["asks"], alone.algorithm.means))

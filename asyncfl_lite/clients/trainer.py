@@ -227,11 +227,14 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
         longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
         for first in range(0, len(members), largest):
             places = longest_first[first : first + largest]
-            cohort = Cohort(trainer.model, trainer.data, trainer.training, [works[place] for place in places])
+            asked = frozenset().union(*(jobs[place][0].training.reports for place in places))  # by any of the runs
+            training = dataclasses.replace(trainer.training, reports=asked)
+            cohort = Cohort(trainer.model, trainer.data, training, [works[place] for place in places])
             deltas, sums = cohort.train()
             for row, place in enumerate(places):
+                own = jobs[place][0]
                 # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
-                gradients = None if cohort.gradients is None else cohort.gradients[row].clone()
+                gradients = cohort.gradients[row].clone() if own.training.means_gradients else None
                 delta, totals = deltas[row].clone(), sums[row].tolist()
-                outcomes[place] = jobs[place][0].outcome(works[place], delta, totals, gradients=gradients)
+                outcomes[place] = own.outcome(works[place], delta, totals, gradients=gradients)
     return outcomes
