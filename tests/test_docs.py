@@ -41,7 +41,7 @@ def words_in_code(path: Path) -> list[str]:
 
 
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_bytes()) <= 8192
+    assert len((ROOT / "README.md").read_bytes()) < 9000
 
 
 def test_every_page_is_linked_once_from_the_readme():

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 
 from asyncfl_lite import Config, Task, run, run_many, schedule
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, SimulationError
-from asyncfl_lite.runs.assembly import deal_out
+from asyncfl_lite.runs.assembly import deal_out, load_task
 from asyncfl_lite.simulator.delays import DELAYS, DelayLaw, prepared
 from asyncfl_lite.tasks.partitions import PARTITIONS, Partition
 
@@ -96,9 +97,10 @@ def test_what_hugging_face_has_and_cannot_be_taken_is_one_line(hugging):
         lambda: Task.from_dataset(texts, texts, inputs="ids", labels="y")
     )
     both = hugging.DatasetDict(train=texts, test=texts)
-    assert line(lambda: Task.from_dataset(both, both, inputs="ids")) == (
-        "dataset: is several of them, 'train', 'test'; write data['train']"
-    )
+    for named in ({"inputs": "ids"}, {}):
+        assert line(lambda named=named: Task.from_dataset(both, both, **named)) == (
+            "dataset: is several of them, 'train', 'test'; write data['train']"
+        )
     hidden = pictures(hugging).cast_column("label", hugging.Value("int64")).map(lambda row: {"label": -1})
     hidden = hidden.cast_column("label", hugging.ClassLabel(names=["cat", "dog", "elk"]))
     assert "labels: must be 0 to 2 as its features say, got -1 (no label)" in line(
@@ -158,6 +160,62 @@ def test_labels_that_are_words_are_numbered_together():
     assert "labels: must be of class_names a, b, got 'c'" in line(
         lambda: Task.from_tensors(X, words, X, np.array(["c"] * 6), class_names=["a", "b"])
     )
+
+
+@pytest.mark.parametrize("owners", [["west", "east"] * 3, np.array(["b", "a"] * 3), pd.Series(["y", "x"] * 3)])
+def test_owners_that_are_words_are_numbered(owners):
+    task = Task.from_tensors(X, Y, X, Y, owners=owners)
+    assert task.owners.tolist() == [1, 0] * 3
+    natural = Config(**{**SMALL, "partition": "natural", "clients": 2, "rounds": 1})
+    assert run(natural, task=task).clients["num_samples"].tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("owners", "words"),
+    [
+        ([1.0, float("nan")] * 3, "owners: must be all numbers or all words, one for each sample, got nan too"),
+        (["a", float("nan")] * 3, "owners: must be all numbers or all words, one for each sample, got nan too"),
+        (np.array(["a", None] * 3, dtype=object), "one for each sample, got None too"),
+        (["a", 1] * 3, "one for each sample, got 1 too"),
+        ([np.inf] * 6, "owners: must be finite numbers or words, one for each sample, got float64"),
+        (np.arange(6).astype("datetime64[D]"), "one for each sample, got datetime64[D]"),
+        (3, "owners: one for each of the 6 samples is needed, got shape ()"),
+    ],
+)
+def test_an_owner_that_is_missing_is_one_line(owners, words):
+    assert words in line(lambda: Task.from_tensors(X, Y, X, Y, owners=owners))
+
+
+def test_owners_of_a_task_made_by_hand_are_checked_too():
+    natural = Config(**{**SMALL, "partition": "natural", "clients": 2})
+    by_hand = Task("mine", X, Y, X, Y, 3, owners=np.array([0.0, np.nan] * 3))
+    assert "owners: must be finite numbers or words" in line(lambda: run(natural, task=by_hand))
+    given = Config(**{**SMALL, "partition": "given", "clients": 2})
+    words = Task("mine", X, Y, X, Y, 3, owners=np.array(["a", "b"] * 3))
+    assert "0 to 1, got words" in line(lambda: run(given, task=words), ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Task.from_tensors(X.to_sparse(), Y, X, Y), "inputs: must be a dense tensor, got a sparse_coo one"),
+        (lambda: Task.from_tensors(X, Y.to_sparse(), X, Y), "labels: must be a dense tensor, got a sparse_coo one"),
+        (lambda: Task.from_tensors(csr_matrix(X[:, 0, 0]), Y, X, Y), "got a csr_matrix; call its .toarray() first"),
+        (lambda: Task.from_tensors(X, Y, X, Y, unlabelled=X.to_sparse()), "unlabelled: must be a dense tensor"),
+        (lambda: Task.from_tensors(X, Y, X, Y, owners=Y.to_sparse()), "owners: must be a dense tensor"),
+        (lambda: Task.from_clients({"far": (X.to_sparse(), Y, X, Y)}), "client 'far': must be a dense tensor"),
+    ],
+)
+def test_sparse_data_say_how_they_become_dense(make, words):
+    assert words in line(make)
+
+
+def test_a_task_shows_its_sizes_and_not_its_numbers():
+    assert repr(Task.from_tensors(X, Y, X[:4], Y[:4], name="mine", num_classes=5)) == (
+        "Task('mine', 6 training and 4 test samples of (1, 4, 4) float32, 5 classes)"
+    )
+    made = load_task(Config(task="modmath").task_settings)
+    assert repr(made) == "GenerationTask('modmath', 2000 training and 400 test samples of (29,) int64, 50 classes)"
 
 
 GAP = torch.tensor([0, 1, 0, 1, 0, 1_000_000])

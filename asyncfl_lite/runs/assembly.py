@@ -26,6 +26,7 @@ from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.trouble import Trouble, troubled
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
+from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
 """A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
@@ -69,7 +70,9 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
     Raises:
         ConfigError: when samples cannot be dealt out so, or came with other clients.
+        DataError: when their labels are no classes.
     """
+    check_classes(task)
     if task.clients and (config.partition != "given" or config.clients != len(task.clients)):
         raise ConfigError(
             f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
@@ -110,9 +113,12 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
 
     Raises:
         ConfigError: in one line that says what does not fit.
+        DataError: when the losses or the scores of a user's own kind of task fail.
     """
     model, (inputs, _) = VectorModel(module), task.samples
     draws = check_conduct(config.model, model, inputs, (*task.labels.shape[1:], task.num_classes))
+    x, buffers = model.flatten()
+    check_scoring(task, lambda inputs: model.outputs(x, inputs, buffers))
     _allow_for_single_samples(config, task, parts, model)
     return Fitted(model, draws, _trains_together(config, task, model, draws))
 

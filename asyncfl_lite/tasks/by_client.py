@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from asyncfl_lite.base.errors import DataError, reason, shown
+from asyncfl_lite.tasks.own import check_dense
 
 
 class Pooled(NamedTuple):
@@ -63,6 +64,8 @@ def _parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> tuple[Any, ...]:
     if not isinstance(parts, tuple | list) or len(parts) not in lengths:
         found = f"{len(parts)} parts" if isinstance(parts, tuple | list) else shown(type(parts).__name__)
         raise DataError(f"{whose}: must be {allowed}, got {found}")
+    for part in parts:
+        check_dense(whose, part)
     try:
         arrays = tuple(part if isinstance(part, torch.Tensor) else np.asarray(part) for part in parts)
     except (TypeError, ValueError) as error:

@@ -29,11 +29,12 @@ def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Te
     Raises:
         DataError: in one line that says which columns there are, or what to write.
     """
+    if isinstance(data, Mapping) and 0 not in data:
+        names = ", ".join(map(repr, data))
+        raise DataError(f"dataset: is several of them, {names}; write data[{shown(next(iter(data), 'train'))}]")
     names = _names(data)
     if names is None and inputs is None and labels is None:
         return _pairs(data)
-    if isinstance(data, Mapping):
-        raise DataError(f"dataset: is several of them, {', '.join(map(repr, data))}; write data['train']")
     is_table = hasattr(data, "iloc")
     labels = _column_of_labels(names, labels)
     inputs = _columns_of_inputs(names, inputs, labels, is_table)

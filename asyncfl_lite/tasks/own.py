@@ -20,6 +20,8 @@ USUAL_SETS = ("cross", "natural", "synthetic")
 """What methods call by default the unlabelled inputs of tasks that have several kinds of them."""
 COLOURS = (1, 3, 4)
 """How many channels images have."""
+NOT_SUPPORTED = "regression and several labels a sample are not supported"
+"""What messages say of labels that are no classes."""
 
 
 class Checked(NamedTuple):
@@ -42,7 +44,6 @@ class Checked(NamedTuple):
 def checked(
     train: Pair,
     test: Pair,
-    owners: np.ndarray | None = None,
     num_classes: int | None = None,
     class_names: Sequence[str] = (),
     vocabulary: int | None = None,
@@ -65,8 +66,6 @@ def checked(
             f"got {tuple(test_inputs.shape[1:])} of {test_inputs.dtype}"
         )
     count = _count_classes(torch.cat([labels, test_labels]), num_classes, names)
-    if owners is not None and np.shape(owners) != (len(labels),):
-        raise DataError(f"owners: one for each of the {len(labels)} samples is needed, got shape {np.shape(owners)}")
     tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
     return Checked((inputs, labels), (test_inputs, test_labels), count, names, tokens)
 
@@ -115,6 +114,32 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
     return given or highest + 1
 
 
+def numbered_owners(owners: Any, count: int) -> np.ndarray | None:
+    """Return the ``(n,)`` owners of samples as numbers; words are numbered in their order. None if there are none.
+
+    Raises:
+        DataError: when they are not one for each of ``count`` samples, or some sample lacks its owner.
+    """
+    if owners is None:
+        return None
+    check_dense("owners", owners)
+    given = np.asarray(owners.cpu() if isinstance(owners, Tensor) else owners)
+    if given.shape != (count,):
+        raise DataError(f"owners: one for each of the {count} samples is needed, got shape {given.shape}")
+    values = given.tolist() if isinstance(owners, np.ndarray | Tensor) else list(owners)
+    odd = [value for value in values if value is None or value != value]  # NaN is not equal to itself
+    words = [value for value in values if isinstance(value, str)]
+    if odd or (words and len(words) < count):
+        odd += [value for value in values if not isinstance(value, str)]
+        raise DataError(f"owners: must be all numbers or all words, one for each sample, got {shown(odd[0])} too")
+    if words:
+        return np.unique(given.astype(str), return_inverse=True)[1].astype(np.int64)
+    given = np.asarray(given.tolist()) if given.dtype == object else given
+    if given.dtype.kind not in "iufb" or not np.isfinite(given).all():
+        raise DataError(f"owners: must be finite numbers or words, one for each sample, got {given.dtype}")
+    return given
+
+
 def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
     """Try an augmentation on a few inputs.
 
@@ -136,7 +161,23 @@ def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, i
         raise DataError(f"augment: must return inputs as it was given, {tuple(few.shape)} of {few.dtype}, got {found}")
 
 
+def check_dense(name: str, values: Any) -> None:
+    """Refuse sparse and nested tensors, and SciPy's sparse matrices.
+
+    Raises:
+        DataError: saying how to make them dense.
+    """
+    if isinstance(values, Tensor) and values.is_nested:
+        raise DataError(f"{name}: must be samples of one shape, got a nested tensor; pad them to one shape")
+    if isinstance(values, Tensor) and values.layout != torch.strided:
+        kind = str(values.layout).removeprefix("torch.")
+        raise DataError(f"{name}: must be a dense tensor, got a {kind} one; call its .to_dense() first")
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        raise DataError(f"{name}: must be a dense array, got a {type(values).__name__}; call its .toarray() first")
+
+
 def _tensor(name: str, values: Any) -> Tensor:
+    check_dense(name, values)
     try:
         return torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -168,7 +209,8 @@ def _inputs(name: str, values: Any) -> Tensor:
 def _labels(name: str, values: Any) -> Tensor:
     tensor = _tensor(name, values)
     if tensor.dim() != 1 or tensor.is_floating_point() or tensor.is_complex():
-        raise DataError(f"{name}: must be (n,) whole numbers, got shape {tuple(tensor.shape)} of {tensor.dtype}")
+        found = f"shape {tuple(tensor.shape)} of {tensor.dtype}"
+        raise DataError(f"{name}: must be (n,) whole numbers, got {found}; {NOT_SUPPORTED}")
     return tensor.long()
 
 

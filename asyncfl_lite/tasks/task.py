@@ -17,7 +17,7 @@ from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.tasks.by_client import pooled
 from asyncfl_lite.tasks.columns import class_names_of, read
-from asyncfl_lite.tasks.own import OWN, USUAL_SETS, check_augment, checked, first_of
+from asyncfl_lite.tasks.own import OWN, USUAL_SETS, check_augment, checked, first_of, numbered_owners
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Task:
     """A task in which each sample has one class. Subclasses say how other kinds are scored.
+
+    Regression and several labels a sample are not supported. The losses and the scores of a subclass of a user's own
+    are tried when a run starts.
 
     Attributes:
         name: as configurations call it.
@@ -71,6 +74,15 @@ class Task:
     test_owners: np.ndarray | None = None
     places: np.ndarray | None = None
 
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = cls.__dict__.get("__repr__", Task.__repr__)  # else `dataclass` makes one of all tensors
+
+    def __repr__(self) -> str:
+        """Name the task, and its numbers of samples and classes, not the numbers in its tensors."""
+        samples = f"{len(self.own_places)} training and {len(self.test_labels)} test samples"
+        kind = f"{self.input_shape} {str(self.inputs.dtype).removeprefix('torch.')}"
+        return f"{type(self).__name__}({self.name!r}, {samples} of {kind}, {self.num_classes} classes)"
+
     @classmethod
     def from_tensors(
         cls,
@@ -81,7 +93,7 @@ class Task:
         *,
         name: str = "custom",
         unlabelled: Tensor | np.ndarray | None = None,
-        owners: np.ndarray | None = None,
+        owners: Sequence[int] | Sequence[str] | np.ndarray | None = None,
         num_classes: int | None = None,
         class_names: Sequence[str] = (),
         vocabulary: int | None = None,
@@ -96,7 +108,7 @@ class Task:
             name: what results call it.
             unlabelled: ``(u, …)`` the server's unlabelled inputs, on which FedEcho distils whatever its
                 ``distill_set`` is; all of them are taken if they are fewer than ``distill_samples``.
-            owners: ``(n,)`` the owner of each sample, for the partition ``natural``.
+            owners: ``(n,)`` the owner of each sample, a number or a word, for the partition ``natural``.
             num_classes: C, where not every class occurs.
             class_names: C names, in the order of labels; those of labels that are words by default.
             vocabulary: how many tokens there are, where the highest does not occur.
@@ -120,7 +132,8 @@ class Task:
         >>> result.clients["num_samples"].tolist(), len(result.updates)
         ([10, 10, 10, 10], 6)
         """
-        data = checked((inputs, labels), (test_inputs, test_labels), owners, num_classes, class_names, vocabulary)
+        data = checked((inputs, labels), (test_inputs, test_labels), num_classes, class_names, vocabulary)
+        owners = numbered_owners(owners, len(data.train[1]))
         check_augment(augment, data.train[0])
         return cls(
             name,
@@ -128,7 +141,7 @@ class Task:
             *data.test,
             data.num_classes,
             unlabelled={} if unlabelled is None else {OWN: first_of(unlabelled, OWN, data.train[0])},
-            owners=None if owners is None else np.asarray(owners),
+            owners=owners,
             vocabulary=data.vocabulary,
             class_names=data.class_names,
             augment=augment,

@@ -80,6 +80,8 @@ def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
     owners = np.asarray(owners)
     if owners.shape != labels.shape:
         raise DataError(f"owners: must be one for each of {len(labels)} samples, got shape {owners.shape}")
+    if owners.dtype.kind not in "iufbU" or (owners.dtype.kind == "f" and not np.isfinite(owners).all()):
+        raise DataError(f"owners: must be finite numbers or words, one for each sample, got {owners.dtype}")
     return owners
 
 

@@ -45,9 +45,10 @@ class Given(Partition):
         """Return each client's sorted indices; ``owners`` are the clients' numbers."""
         owners = checked_owners(owners, np.asarray(labels))
         if owners.dtype.kind not in "iu" or owners.min() < 0 or owners.max() >= num_clients:
+            found = "words" if owners.dtype.kind == "U" else f"{owners.min()} to {owners.max()}"
             raise ConfigError(
                 f"clients: partition 'given' needs owners that are clients' numbers, 0 to {num_clients - 1}, got "
-                f"{owners.min()} to {owners.max()}"
+                f"{found}"
             )
         return self.assign(owners, num_clients, rng)
 

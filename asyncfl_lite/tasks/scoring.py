@@ -1,0 +1,122 @@
+"""What a run needs of a task's labels, losses and scores, tried before anything is trained.
+
+The package trains classifiers: every label is a class. A subclass of :class:`~asyncfl_lite.tasks.task.Task` may bring
+another loss and other scores. If one of them fails, that must not be found out after hours of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.base.devices import seeded
+from asyncfl_lite.base.errors import DataError, reason, shown
+from asyncfl_lite.tasks.own import NOT_SUPPORTED
+from asyncfl_lite.tasks.task import Task
+
+SAMPLES = 2
+
+
+def check_classes(task: Task) -> None:
+    """Refuse labels that are no classes.
+
+    Raises:
+        DataError: in one line, for real numbers, several labels a sample, and classes beyond ``num_classes``.
+    """
+    for what in ("labels", "test_labels"):
+        labels = getattr(task, what)
+        whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+        of_sequences = task.kinds is not None and type(task).losses is not Task.losses
+        if not whole or (labels.ndim != 1 and not of_sequences):
+            found = f"{str(labels.dtype).removeprefix('torch.')} of shape {tuple(labels.shape)}"
+            raise DataError(f"{what}: must be one class for each sample, (n,) int64, got {found}; {NOT_SUPPORTED}")
+        if labels.ndim == 1 and len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < task.num_classes:
+            found = f"{int(labels.min())} to {int(labels.max())}"
+            raise DataError(f"{what}: must be 0 to {task.num_classes - 1} with {task.num_classes} classes, got {found}")
+
+
+def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
+    """Try the losses and the scores of a task whose class is a user's own; the package's tests try all others.
+
+    Two training samples give losses, and the whole test set is scored once.
+
+    Args:
+        task: what a run trains on.
+        predict: ``(n, …)`` inputs to the initial model's ``(n, …)`` outputs, without gradient.
+
+    Raises:
+        DataError: in one line that names the method of the class and what it must return.
+    """
+    if type(task).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return
+    trial = _Trial(task)
+    inputs, labels = (values[torch.arange(SAMPLES) % len(task.own_places)] for values in task.samples)
+    with seeded(0, inputs.device):
+        outputs = predict(inputs)
+        trial.per_sample("losses", outputs.detach().clone().requires_grad_(), labels)
+        trial.per_sample("hits", outputs, labels)
+        trial.scores(predict)
+        trial.scores_of_classes(outputs, predict)
+
+
+class _Trial:
+    """Calls of a task's methods, each of which must return what a run needs."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.kind = task, type(task).__name__
+
+    def per_sample(self, method: str, outputs: Tensor, labels: Tensor) -> None:
+        """Refuse anything but a real number for each sample, with a gradient where the outputs have one."""
+        values = self._call(method, outputs, labels)
+        wanted = f"({len(labels)},) real numbers, one for each sample"
+        if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
+            raise self._refused(method, wanted, values)
+        if not outputs.requires_grad:
+            return
+        if not values.requires_grad:
+            raise self._refused(method, f"{wanted}, with a gradient", "a tensor without one")
+        try:
+            torch.autograd.grad(values.sum(), outputs)
+        except Exception as error:
+            raise DataError(
+                f"task: {self.kind}.{method} has no gradient ({type(error).__name__}: {reason(error)})"
+            ) from error
+
+    def scores(self, predict: Callable[[Tensor], Tensor]) -> None:
+        """Refuse scores on the test set that lack the accuracy or the loss."""
+        found = self._call("evaluate", predict)
+        numbers = found if isinstance(found, Mapping) else {}
+        if not all(isinstance(numbers.get(name), int | float) for name in ("accuracy", "loss")):
+            raise self._refused("evaluate", "a dict with the numbers 'accuracy' and 'loss'", found)
+
+    def scores_of_classes(self, outputs: Tensor, predict: Callable[[Tensor], Tensor]) -> None:
+        """Refuse counts that are not of every class, where a task counts by class."""
+        found = self._call("evaluate_classes", predict)
+        if found is None:
+            return
+        shape = (self.task.num_classes,)
+        if not isinstance(found, tuple) or [np.shape(counts) for counts in found] != [shape, shape]:
+            raise self._refused("evaluate_classes", f"two arrays {shape}, or None", found)
+        rows = self._call("class_logits", outputs)
+        if not isinstance(rows, Tensor) or rows.shape != (len(outputs), *shape):
+            raise self._refused("class_logits", f"a tensor {(len(outputs), *shape)}", rows)
+
+    def _call(self, method: str, *given: Any) -> Any:
+        try:
+            return getattr(self.task, method)(*given)
+        except Exception as error:
+            shapes = " and ".join(str(tuple(value.shape)) for value in given if isinstance(value, Tensor))
+            where = f" on {shapes}" if shapes else ""
+            raise DataError(
+                f"task: {self.kind}.{method} fails{where} ({type(error).__name__}: {reason(error)})"
+            ) from error
+
+    def _refused(self, method: str, wanted: str, found: Any) -> DataError:
+        if isinstance(found, Tensor):
+            found = f"{tuple(found.shape)} of {str(found.dtype).removeprefix('torch.')}"
+        text = found if isinstance(found, str) else shown(found)
+        return DataError(f"task: {self.kind}.{method} must return {wanted}, got {text}")
