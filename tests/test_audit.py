@@ -69,4 +69,4 @@ def test_where_pip_audit_cannot_be_had_there_is_no_answer(audit, error, monkeypa
 
 def test_ci_runs_it_after_the_tests():
     steps = (SCRIPT.parent / "run").read_text().splitlines()
-    assert [step.split()[0] for step in steps[-3:]] == ["make", "make", ".ci/audit"]
+    assert [step.split()[0] for step in steps[-4:]] == ["make", "make", ".ci/wheel", ".ci/audit"]

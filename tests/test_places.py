@@ -128,38 +128,3 @@ def test_the_wheel_runs_a_cell_reports_and_records_it_outside_the_clone(installe
     assert re.search(rf"{cell} .*3", report.stdout) and "75.39" in (tmp_path / "runs/smoke/report.html").read_text()
     record = there(installed, tmp_path, "-m", "asyncfl_lite", "record", "--tier", "smoke")
     assert record.returncode == 0 and "3 runs written" in record.stdout
-
-
-@pytest.mark.long
-def test_digits_run_with_what_pip_install_brings_and_the_rest_says_what_it_lacks(installed, tmp_path):
-    """Libraries that only extras bring are not found, as in an environment that has none of them."""
-    (tmp_path / "few.py").write_text(
-        """
-import sys
-
-class Absent:
-    names = {"torchvision", "mlxtend", "transformers", "tokenizers", "datasets", "av", "papermill", "jupyter_client",
-             "ipykernel", "IPython", "nbconvert", "nbformat", "jupyterlab", "ipywidgets", "distributed"}
-
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in self.names:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Absent())
-from asyncfl_lite.cli import main
-
-small = ["--clients", "12", "--concurrency", "12", "--rounds", "2"]
-print(main(["run", *small]))
-for more in (["run", *small, "--model", "text_transformer", "--task", "pydoc_topics"], ["grid", "smoke"], ["report"],
-             ["run", *small, "--task", "movingdigits"]):
-    print(main(more))
-from asyncfl_lite import Config, run
-run(Config(rounds=2)).plot()
-import asyncfl_lite.explore
-"""
-    )
-    done = there(installed, tmp_path, "few.py")
-    codes = [line for line in done.stdout.splitlines() if line in ("0", "1", "2")]
-    assert codes == ["0", "2", "2", "2", "2"], done.stdout + done.stderr
-    lines = re.findall(r"needs \w+; pip install 'asyncfl-lite\[(\w+)\]'", done.stderr)
-    assert lines == ["text", "grid", "grid", "video", "notebooks"], done.stderr

