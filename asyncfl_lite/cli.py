@@ -113,15 +113,20 @@ def _configs(options: argparse.Namespace) -> list[Config]:
         if value is not None and name != "seed":
             given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
     if options.config is not None:
-        given = _added_to(_read_settings(Path(options.config)), given)
+        given = _added_to(_read_settings(Path(options.config), another_task="task" in given), given)
     seeds = [seed for text in options.seed or [] for seed in text.split(",")]
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
     return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]
 
 
-def _read_settings(path: Path) -> Any:
-    """Return the settings that a file holds: JSON or YAML, or the ``result.json`` of a run, which may be its folder."""
+def _read_settings(path: Path, another_task: bool) -> Any:
+    """Return the settings that a file holds: JSON or YAML, or the ``result.json`` of a run, which may be its folder.
+
+    Args:
+        path: of the file, or of the folder.
+        another_task: whether a task is named beside it, as it must be for the result of a run on one's own data.
+    """
     import yaml
 
     path = path / "result.json" if path.is_dir() else path
@@ -134,6 +139,11 @@ def _read_settings(path: Path) -> Any:
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f"config: {path} is neither JSON nor YAML ({reason(error)})") from None
     if isinstance(content, dict) and "config_hash" in content:
+        if content.get("own_task") is not None and not another_task:
+            raise ConfigError(
+                f"config: {path} is of a run on own data ({shown(content['own_task'])}), which it does not hold; name "
+                "another --task, or in Python: run(load_result(FOLDER).config, task=…)"
+            )
         content = content.get("config")
     if not isinstance(content, dict):
         raise ConfigError(f"config: {path} must hold settings by name, got {shown(content)}")

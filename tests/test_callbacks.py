@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 
-from asyncfl_lite import Config, Run, StopRun, Task, load_result, run, run_many
+from asyncfl_lite import Config, Run, StopRun, load_result, run, run_many
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.plots import plot_curves
 from asyncfl_lite.runs.results import standing
@@ -189,6 +188,3 @@ def test_what_cannot_be_drawn_is_one_line(several, curves, words):
 def test_what_is_no_task_is_one_line():
     with pytest.raises(ConfigError, match=r"^task: must be a Task, such as Task.from_tensors\(…\), got 'digits'$"):
         run(CONFIG, task="digits")
-    task = Task.from_tensors(*[torch.zeros(6, 2), torch.arange(6) % 2] * 2)
-    with pytest.raises(ConfigError, match="^folders: own data are not in a configuration"):
-        run_many([CONFIG], task=task, folders=["a"])

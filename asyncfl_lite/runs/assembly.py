@@ -50,6 +50,20 @@ def load_task(source: TaskSource) -> Task:
     return _loaded(source, fingerprint(source.files()))
 
 
+def task_of(config: Config, own: Task | None = None) -> Task:
+    """Return what a run of ``config`` learns, as its seed has it: one's own data, or the task that is named.
+
+    Raises:
+        ConfigError: when the configuration is that of a run on one's own data, and none are given.
+    """
+    if own is None and config.own_task is not None:
+        raise ConfigError(
+            f"task: this is the configuration of a run on your own data ({config.own_task!r}), which it does not hold; "
+            "give them too, as in run(config, task=…)"
+        )
+    return (load_task(config.task_settings) if own is None else own).of_run(config.seed)
+
+
 @lru_cache(maxsize=4)
 def _loaded(source: TaskSource, _: str | None) -> Task:
     with written_as(task_settings=source):
@@ -196,8 +210,10 @@ def make_simulation(
     )
 
 
-def schedule(config: Config | Mapping[str, Any]) -> Schedule:
+def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) -> Schedule:
     """Return who trains when under ``config``, or a dict of its settings, without training anything.
+
+    ``task`` is one's own data, as for :func:`run`.
 
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
     update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
@@ -214,7 +230,7 @@ def schedule(config: Config | Mapping[str, Any]) -> Schedule:
     4
     """
     config = as_config(config)
-    parts = deal_out(config, load_task(config.task_settings).of_run(config.seed))
+    parts = deal_out(config, task_of(config, task))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
     simulation.run_alone([Outcome(None, num_samples=len(part)) for part in parts])
     return who_did_what(simulation, parts)

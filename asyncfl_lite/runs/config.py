@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 import torch
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
 from asyncfl_lite.base.devices import AUTO
@@ -57,6 +57,7 @@ class Config(Fields):
     asyncfl_lite.base.errors.ConfigError: concurrency: must be at most clients (5), got 10
     """
 
+    _own_task: str | None = PrivateAttr(None)
     trouble: Trouble = Field(Trouble(), description=Fields.model_fields["trouble"].description)
 
     @model_validator(mode="before")
@@ -132,9 +133,24 @@ class Config(Fields):
             )
         return self
 
+    @property
+    def own_task(self) -> str | None:
+        """The name of one's own data, where this is the configuration of a run on such: they are to be given anew."""
+        return self._own_task
+
+    def on_own_task(self, name: str | None) -> Config:
+        """Return the same settings as those of a run on one's own data of this name; None for the named task's."""
+        copy = self.model_copy()
+        copy._own_task = name
+        return copy
+
+    def __eq__(self, other: object) -> bool:
+        """Settings alone are compared."""
+        return isinstance(other, Config) and self.__dict__ == other.__dict__
+
     def with_seed(self, seed: int) -> Config:
         """Return the same run with another seed."""
-        return Config(**{**self.as_dict(), "seed": seed})
+        return Config(**{**self.as_dict(), "seed": seed}).on_own_task(self.own_task)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values that JSON and YAML can hold."""

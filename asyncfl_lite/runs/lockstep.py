@@ -114,7 +114,7 @@ def run_many(
         training that it took part in, and equal shares of servers' computations.
 
     Raises:
-        ConfigError: when there are not as many folders as configurations, all different, or own data too.
+        ConfigError: when there are not as many folders as configurations, all different.
         ResultError: before anything is run, as :func:`.run_in`.
 
     Example: three seeds of one run; each follows the schedule that it follows alone.
@@ -133,14 +133,14 @@ def run_many(
     callbacks = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
         return finish_together([Run(config, task, **callbacks) for config in configs])
-    if task is not None:
-        raise ConfigError("folders: own data are not in a configuration; save each result by result.save(folder)")
     if len({Path(folder).resolve() for folder in folders}) != len(configs) or len(folders) != len(configs):
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, configs, strict=True))
-    found = [load_complete(folder, config) for folder, config in pairs]
+    found = [load_complete(folder, config, task) for folder, config in pairs]
     begun = [
-        run_at(*pair, force=force, **callbacks) for pair, result in zip(pairs, found, strict=True) if result is None
+        run_at(*pair, task, force=force, **callbacks)
+        for pair, result in zip(pairs, found, strict=True)
+        if result is None
     ]
     new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force)))
     return [next(new) if result is None else result for result in found]

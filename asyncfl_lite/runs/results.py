@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from torch import Tensor, nn
 
+    from asyncfl_lite.tasks import Task
+
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 NEWER = ("classes",)
@@ -221,7 +223,7 @@ def load_result(folder: str | Path) -> Result:
         needed = "its configuration needs other code; a module of your own must be imported first"
         raise ResultError(f"{place}: {needed} ({error})") from None
     return Result(
-        config,
+        config.on_own_task(record.get("own_task")),
         record["summary"],
         **{
             name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
@@ -364,18 +366,19 @@ def _other_meaning(record: Mapping[str, Any], now: Mapping[str, int]) -> str:
     return f"this configuration by code of another revision ({kinds})" if kinds else ""
 
 
-def load_complete(folder: str | Path, config: Config) -> Result | None:
-    """Return the finished result of just this configuration in ``folder``, or None if it has to be run."""
-    return load_result(folder) if standing(folder, config) == "complete" else None
+def load_complete(folder: str | Path, config: Config, task: Task | None = None) -> Result | None:
+    """Return the finished result in ``folder`` of just this configuration, and one's own data, or None."""
+    return load_result(folder) if standing(folder, config, task) == "complete" else None
 
 
-def standing(folder: str | Path, config: Config) -> Standing:
-    """Return how what is recorded in ``folder`` stands to ``config``, its data and the code of today."""
+def standing(folder: str | Path, config: Config, task: Task | None = None) -> Standing:
+    """Return how what is recorded in ``folder`` stands to ``config``, its data or one's own, and the code of today."""
     try:
         record, _ = _read(Path(folder))
     except ResultError:
         return "missing"
-    if _other_run(record, config, None, data_of(config)) or record["summary"].get("stopped"):
+    own_task = None if task is None else task.name
+    if _other_run(record, config, own_task, data_of(config, task)) or record["summary"].get("stopped"):
         return "changed"
     return "stale" if revised(record.get("meaning", {}), meaning(config)) else "complete"
 

@@ -24,7 +24,7 @@ from asyncfl_lite.clients.local_training import ClientData
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.models.requests import Request, fulfilled_now
-from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, load_task, make_simulation, servers_own
+from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, servers_own, task_of
 from asyncfl_lite.runs.checkpoints import (
     check_place,
     identity_of,
@@ -154,13 +154,16 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
     return result
 
 
-def run_at(folder: str | Path, config: Config, *, force: bool = False, **callbacks: Any) -> Run:
+def run_at(
+    folder: str | Path, config: Config, task: Task | None = None, *, force: bool = False, **callbacks: Any
+) -> Run:
     """Return a run of ``config``, not begun, that saves itself in ``folder``; see :func:`run_in`."""
-    check_free(folder, config, force=force)
+    data = data_of(config, task)
+    check_free(folder, config, None if task is None else task.name, data, force=force)
     checkpoint = Path(folder) / "checkpoint.pt"
     if force:
-        remove_others(checkpoint, identity_of(config, data_of(config)))
-    return Run(config, checkpoint=checkpoint, **callbacks)
+        remove_others(checkpoint, identity_of(config, data))
+    return Run(config, task, checkpoint, **callbacks)
 
 
 class Run:
@@ -193,8 +196,9 @@ class Run:
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
         self.on_version, self.on_evaluate = on_version, on_evaluate
         self.stopped: str | None = None
+        self.own_task = config.own_task if task is None else task.name
         config, self.weights = (config, None) if weights is None else started_from(config, weights)
-        config = config.model_copy(update={"device": actual(config.device)})
+        config = config.model_copy(update={"device": actual(config.device)}).on_own_task(self.own_task)
         self.config = config
         self.versions = versions()  # now, as nothing that a result needs may first fail when the run is over
         check_device(config.device)
@@ -203,8 +207,7 @@ class Run:
         self.checkpoint = None if checkpoint is None else Path(checkpoint).resolve()  # a link stays a link
         if self.checkpoint is not None:
             check_place(self.checkpoint, self.identity)
-        self.own_task = None if task is None else task.name
-        self.task = (task or load_task(config.task_settings)).of_run(config.seed).to(config.device)
+        self.task = task_of(config, task).to(config.device)
         self.parts = deal_out(config, self.task)
         places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
         self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None
