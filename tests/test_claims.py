@@ -33,6 +33,7 @@ from asyncfl_lite.reproduction.claims.findings import Finding, all_of, as_equali
 from asyncfl_lite.reproduction.claims.measured import PRINTED
 from asyncfl_lite.reproduction.claims.statistics import holm, scaled
 from asyncfl_lite.reproduction.claims.verdicts import joined
+from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.published import hyperparameters, published
 
 SHAKE = np.array([-3, -1, 4, -2, 1, 0, 2, -4, 3, 0]) / 1000
@@ -289,15 +290,15 @@ def test_a_table_of_claims_has_the_papers_verdict_and_ours():
     assert table["detail"][0] == "a against b: 90.0 ± 0.0, 50.0 ± 0.0, +40.0 [40.0, 40.0], 6 seeds"
 
 
-def test_a_cells_twin_stands_in_for_it_in_the_column_as_printed():
+def test_a_cells_twin_stands_in_for_it_in_the_other_column():
     """FedBuff tuned is level with the method, with the printed server rate it is far below."""
     m = measured(a=around(0.83), b=around(0.829), c=around(0.4), **{"b@printed": around(0.6)})
     other = Claim("X-2", "Table 1", "a above c", "holds", lambda m: m.above("a", "c"))
     clock = Claim("X-3", "Table 1", "b took long", "holds", lambda m: Finding(HOLDS, str(m.above("a", "b"))), CLOCK)
     table = check_claims(m, [A_ABOVE_B, other, clock]).set_index("id")
     assert table["ours"].tolist() == [NO_DIFFERENCE, HOLDS, HOLDS]
-    assert table["as printed"].tolist() == [HOLDS, HOLDS, HOLDS]
-    assert "60.0 ±" in table.loc["X-1", "as printed, detail"] and table.loc["X-2", "as printed, detail"] == ""
+    assert table[FIXED].tolist() == [HOLDS, HOLDS, HOLDS]
+    assert "60.0 ±" in table.loc["X-1", f"{FIXED}, detail"] and table.loc["X-2", f"{FIXED}, detail"] == ""
     assert set(m.column("tuned").summaries) == set(m.column(PRINTED).summaries) == {"a", "b", "c"}
     only = measured(**{"b@printed": around(0.6)})
     assert only.column(PRINTED).by_seed("b") is not None and only.column("tuned").by_seed("b") is None
@@ -342,11 +343,11 @@ def test_published_numbers_are_all_there():
     assert len(hyperparameters("FedEcho")) > 100
 
 
-def test_a_cell_whose_twin_was_not_run_yet_is_no_comparison_as_printed():
-    """Else one side would be as printed and the other one tuned."""
+def test_a_cell_whose_twin_was_not_run_yet_is_no_comparison_in_the_other_column():
+    """Else one side would be untuned and the other one tuned."""
     cells = {"a": around(0.83), "b": around(0.829), "a@printed": around(0.7)}
     both = replace(measured(**cells), planned={"a", "b", "a@printed", "b@printed"})
     (row,) = check_claims(both, [A_ABOVE_B]).to_dict("records")
-    assert row["ours"] == NO_DIFFERENCE and row["as printed"] == NOT_RUN
+    assert row["ours"] == NO_DIFFERENCE and row[FIXED] == NOT_RUN
     neither = replace(measured(a=cells["a"], b=cells["b"]), planned={"a", "b", "a@printed", "b@printed"})
-    assert check_claims(neither, [A_ABOVE_B])["as printed"].tolist() == [NOT_RUN]
+    assert check_claims(neither, [A_ABOVE_B])[FIXED].tolist() == [NOT_RUN]

@@ -1,4 +1,4 @@
-"""The twelve headlines: fixed, as printed, and corrected together."""
+"""The twelve headlines: fixed, untuned, and corrected together."""
 
 from __future__ import annotations
 

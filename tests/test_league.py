@@ -384,7 +384,9 @@ def test_quick_grows_no_grid_and_the_page_says_so(stranger, trusted):
     assert stranger.command("--quick") == 0
     assert stranger.ran == [4]
     written = page_of(stranger)
-    assert "Entered with --quick" in written and "grid did not grow" in written and "As printed</h2>" not in written
+    assert (
+        "Entered with --quick" in written and "grid did not grow" in written and "Fixed server rate</h2>" not in written
+    )
 
 
 def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, field, tmp_path):

@@ -105,7 +105,7 @@ def test_a_plan_says_the_same_however_it_is_written():
     ("changed", "told"),
     [
         ({"margin": 1}, "asks.margin was 12.5, is 1.0"),
-        ({"seeds": 3, "column": "printed"}, "runs.column was 'tuned', is 'printed'; runs.seeds was 10, is 3"),
+        ({"seeds": 3, "column": "rate 1"}, "runs.column was 'tuned', is 'rate 1'; runs.seeds was 10, is 3"),
         ({"shows": []}, r"control.shows was \['other_weights', 'same_schedule'\], is \[\]"),
     ],
 )
@@ -135,10 +135,10 @@ def test_an_impossible_plan_is_one_line(changed, told):
 
 def test_verdicts_are_those_of_the_packages_rule():
     large = "fedecho/table2/large-dir0.1/"
-    for column in ("printed", "tuned"):
+    for column in ("rate 1", "tuned"):
         for rival in ("fedbuff", "ca2fl", "fedac"):
             found = carried_out(plan("lead", second=rival, column=column, level=0.99, margin=0))
-            recorded = lessons.evidence("fedecho").column(column)
+            recorded = lessons.in_column("fedecho", column)
             ours, other = (recorded.by_seed(large + name).loc[:9] for name in ("fedecho-natural", rival))
             theirs = rule.contrast((ours - other).to_numpy(), "")
             assert found.verdict == theirs.verdict
@@ -179,7 +179,7 @@ FULL = [
         {"cell": "no-distillation", "changes": ["settings.distill_q", "settings.distill_set"]},
     )),
     *(("deaf", changed) for changed in (
-        {}, {"margin": 0.5, "column": "printed"}, {"seeds": 5},
+        {}, {"margin": 0.5, "column": "rate 1"}, {"seeds": 5},
         {"metric": "final_accuracy", "shows": ["it_ran", "other_weights", "same_schedule"]},
     )),
     *(("weight", changed) for changed in (
@@ -204,7 +204,7 @@ LOSES = [
     ("lead", {"margin": 0}, {"margin"}),
     ("lead", {"margin": 0.125}, {"margin"}),  # a fraction, not points
     ("lead", {"level": 0.9}, {"level"}),
-    ("lead", {"column": "printed"}, {"budget"}),
+    ("lead", {"column": "rate 1"}, {"budget"}),
     ("lead", {"cell": "fedbuff", "changes": "algorithm"}, {"control"}),
     ("lead", {"cell": "noise"}, {"control"}),
     ("lead", {"cell": "no-distillation", "changes": "settings.distill_q"}, {"control"}),
@@ -260,7 +260,7 @@ def test_the_grade_does_not_look_at_who_is_ahead(case, monkeypatch):
 def test_the_budget_counts_what_the_searches_tried():
     line = next(line for line in referee.grade(plan("lead", second="ca2fl")).lines if line.name == "budget")
     assert line.says == "The search tried 12 settings of fedecho-natural and 9 settings of ca2fl." and not line.won
-    line = next(line for line in referee.grade(plan("lead", column="printed")).lines if line.name == "budget")
+    line = next(line for line in referee.grade(plan("lead", column="rate 1")).lines if line.name == "budget")
     assert "a single server_lr of fedbuff" in line.says
 
 
@@ -307,8 +307,8 @@ def test_an_envelope_is_what_was_committed_to(name, tmp_path):
 @pytest.mark.parametrize("name", referee.CASES)
 def test_a_sheet_shows_deviations_and_no_mean(name):
     of, shown = referee.case(name), referee.pilots(name)
-    gap = of.gap(of.first, of.second, "last5_accuracy", "printed").loc[:4]
-    assert shown.loc["last5_accuracy", "printed"] == pytest.approx(gap.std())
+    gap = of.gap(of.first, of.second, "last5_accuracy", "rate 1").loc[:4]
+    assert shown.loc["last5_accuracy", "rate 1"] == pytest.approx(gap.std())
     assert f"{gap.mean():.2f}" not in repr(shown) or gap.mean() == 0
 
 

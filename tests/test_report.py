@@ -201,7 +201,7 @@ def test_the_adaptive_weight_is_read_where_the_fixed_ones_end(tmp_path):
 def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
     record(tmp_path, "fedecho/table2/large-dir0.1/fedecho-cross")
     recorded = Recorded(SMOKE, tmp_path)
-    wide = tables.as_printed(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2")
+    wide = tables.laid_out(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2")
     assert wide.loc[("FedEcho", "CIFAR-100", "ours"), ("large", "0.1")] == "42.00 ± 2.00"
     assert wide.loc[("FedEcho", "CIFAR-100", "paper"), ("large", "0.1")] == "75.39 ± 2.93"
     assert (wide == "42.00 ± 2.00").to_numpy().sum() == 1
@@ -242,7 +242,7 @@ def test_verdicts_have_colours_of_their_own():
     assert html.count(VERDICT_COLOURS[REVERSED]) == 1
 
 
-def test_colours_reach_the_table_as_printed(tmp_path):
+def test_colours_reach_the_table_as_laid_out(tmp_path):
     found = {"fedecho-cross": [0.5, 0.51, 0.52], "fedbuff": [0.72, 0.71, 0.7], "fedac": [0.3, 0.32, 0.31]}
     for method, accuracies in found.items():
         record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", accuracies)
@@ -439,12 +439,12 @@ def test_the_heat_map_needs_two_methods(tmp_path):
     ]
 
 
-def test_the_column_as_printed_has_a_place_of_its_own():
+def test_the_column_with_fixed_servers_has_a_place_of_its_own():
     runs = {f"{PLACE}/{name}": pd.DataFrame({"last5_accuracy": [0.1 * n, 0.1 * n + 0.01], "seed": [0, 1]})
             for n, name in enumerate(("fedbuff", "fedadam", "fedbuff@printed", "fedecho@printed"), 1)}  # fmt: skip
     measured = Measured(runs)
     assert set(head_to_head.places(measured)["glyphs, large"]) == {"fedbuff", "fedadam"}
-    printed = head_to_head.places(measured, "printed")["glyphs, large"]
+    printed = head_to_head.places(measured, "fixed server rate")["glyphs, large"]
     assert {method: list(values) for method, values in printed.items()} == {
         "fedbuff": pytest.approx([0.3, 0.31]),
         "fedecho": pytest.approx([0.4, 0.41]),

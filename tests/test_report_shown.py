@@ -1,4 +1,4 @@
-"""The report's tables as a reader sees them: tuned and as printed, seeds, what was not run folded."""
+"""The report's tables as a reader sees them: tuned and untuned, seeds, what was not run folded."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from test_report import record
 from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
 from asyncfl_lite.reproduction.grid.cells import expand_grid
+from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.report import Recorded, folds, page, shown, tables
 from asyncfl_lite.reproduction.report.names import names
-from asyncfl_lite.reproduction.report.searches import better_as_printed
+from asyncfl_lite.reproduction.report.searches import better_untuned
 
 LAPTOP = Path(__file__).parent.parent / "experiments/laptop.yaml"
 PLACE = "fedecho/table2/large-dir0.1"
@@ -39,7 +40,7 @@ def spread(mean, seeds=10):
 
 @pytest.fixture
 def both(tmp_path):
-    """FedEcho and FedBuff in both columns; as printed the order is the other way round."""
+    """FedEcho and FedBuff in both columns; untuned the order is the other way round."""
     for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
         record(tmp_path, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
         record(tmp_path, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
@@ -47,7 +48,7 @@ def both(tmp_path):
     return tmp_path
 
 
-def test_a_printed_number_has_ours_tuned_and_as_printed_below_it(both):
+def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
     table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
     (row,) = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].to_dict(
         "records"
@@ -55,9 +56,9 @@ def test_a_printed_number_has_ours_tuned_and_as_printed_below_it(both):
     assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
         "60.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
     )  # fmt: skip
-    assert [row[tables.part("as printed", what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
-    assert row["as printed"] == "20.45 ± 0.30"
-    wide = tables.as_printed(table, "FedEcho", "Table 2")
+    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
+    assert row[FIXED] == "20.45 ± 0.30"
+    wide = tables.laid_out(table, "FedEcho", "Table 2")
     found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
     assert found == ["52.85 ± 7.76", "60.45 ± 0.30", "20.45 ± 0.30"]
 
@@ -65,8 +66,8 @@ def test_a_printed_number_has_ours_tuned_and_as_printed_below_it(both):
 def test_where_no_twin_is_due_its_place_is_empty(both):
     recorded = Recorded(LAPTOP, both)
     table = tables.beside(recorded, "KUIPER", "Table 3")
-    assert set(table["as printed"]) == {""} and list(tables.lines_of(table)) == ["paper", "ours"]
-    due = tables.beside(recorded, "FedEcho", "Table 2").set_index("method")["as printed"]
+    assert set(table[FIXED]) == {""} and list(tables.lines_of(table)) == ["paper", "ours"]
+    due = tables.beside(recorded, "FedEcho", "Table 2").set_index("method")[FIXED]
     assert set(due["FADAS"]) == {"not run", ""}  # the three other columns are not in this tier
 
 
@@ -78,17 +79,17 @@ def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
     html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
     assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
     assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
-    assert "ours, as printed" in html and "distillation set" in html and "distill_set" not in html
+    assert "ours, rate 1" in html and "distillation set" in html and "distill_set" not in html
     assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"
 
 
 def test_a_number_in_a_list_says_in_names_what_it_is_from():
     table = pd.DataFrame({"metric": ["gain"], "paper": ["1.0"], "ours": ["-2.0 ± 1.0"], "verdict": [REVERSED]})
-    table = table.assign(cell=f"{PLACE}/fedbuff - {PLACE}/fedac", seeds="3", **{"as printed": ""})
-    table = table.assign(**{tables.part("as printed", what): "" for what in tables.PARTS})
+    table = table.assign(cell=f"{PLACE}/fedbuff - {PLACE}/fedac", seeds="3", **{FIXED: ""})
+    table = table.assign(**{tables.part(FIXED, what): "" for what in tables.PARTS})
     html = shown.in_rows(table, NAMES).to_html()
     assert ">FedBuff less FedAC · large delay, α = 0.1</span>" in html
-    assert "−2.0\u00a0±\u00a01.0" in html and VERDICT_COLOURS[REVERSED] in html and "as printed" not in html
+    assert "−2.0\u00a0±\u00a01.0" in html and VERDICT_COLOURS[REVERSED] in html and FIXED not in html
 
 
 def test_rows_that_were_not_run_are_folded_below_the_others(both, monkeypatch):
@@ -107,30 +108,30 @@ def test_rows_that_were_not_run_are_folded_below_the_others(both, monkeypatch):
 
 def claims(**more):
     row = {"id": "FE-1", "artefact": "Table 2", "kind": "trained", "claim": "a < b", "paper": "holds"}
-    return row | {"ours": HOLDS, "detail": "", "as printed": HOLDS, "as printed, detail": ""} | more
+    return row | {"ours": HOLDS, "detail": "", FIXED: HOLDS, f"{FIXED}, detail": ""} | more
 
 
 def test_claims_show_their_verdicts_with_the_comparisons_folded():
     detail = f"2 of 3 comparisons run: 2 holds; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
-    html = shown.claims(pd.DataFrame([claims(detail=detail, **{"as printed": REVERSED})]), NAMES)
+    html = shown.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
     assert "a &lt; b" in html and "2 of 3 comparisons run: 2 holds<details" in html
     assert "<li>FedBuff against FedAC · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
     assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
-    html = shown.claims(pd.DataFrame([claims(**{"as printed": REVERSED, "as printed, detail": "why"})]), NAMES)
+    html = shown.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
     assert "<b>reversed</b><br>why" in html and "not run" not in html
 
 
 def test_claims_that_were_not_run_are_folded_with_their_reason():
     left = [
-        claims(id="FE-2", ours=NOT_RUN, detail="x: not run; y: not run", **{"as printed": NOT_RUN}),
-        claims(id="FE-3", ours=NOT_RUN, detail="no such device", **{"as printed": NOT_RUN}),
+        claims(id="FE-2", ours=NOT_RUN, detail="x: not run; y: not run", **{FIXED: NOT_RUN}),
+        claims(id="FE-3", ours=NOT_RUN, detail="no such device", **{FIXED: NOT_RUN}),
     ]
     html = shown.claims(pd.DataFrame([claims(detail="why"), *left]), NAMES)
     before, _, folded = html.partition("<summary>2 claims not run</summary>")
     assert (
         "FE-1" in before and "FE-2" not in before and "its cells were not run" in folded and "no such device" in folded
     )
-    only = shown.claims(pd.DataFrame(left).drop(columns=["as printed", "as printed, detail"]), NAMES)
+    only = shown.claims(pd.DataFrame(left).drop(columns=[FIXED, f"{FIXED}, detail"]), NAMES)
     assert only.startswith("<details") and only.endswith("</details>")
 
 
@@ -141,7 +142,7 @@ def test_every_cell_is_listed_by_name_and_the_missing_are_folded(both, monkeypat
     (html,) = (one.data for one in out)
     assert "<summary>FedEcho, Table 2: 4 cells</summary>" in html
     assert f"<summary>{len(CELLS) - 5} cells of {len(CELLS)} not run</summary>" in html
-    assert f'<span title="{PLACE}/fedbuff@printed">FedBuff · large delay, α = 0.1, server as printed</span>' in html
+    assert f'<span title="{PLACE}/fedbuff@printed">FedBuff · large delay, α = 0.1, rate 1</span>' in html
 
 
 def test_folds_need_no_script_and_count_in_words():
@@ -153,13 +154,13 @@ def test_folds_need_no_script_and_count_in_words():
 
 
 def test_a_cell_that_its_choice_serves_badly_is_listed(both, monkeypatch):
-    assert better_as_printed(Recorded(LAPTOP, both).measured).empty
+    assert better_untuned(Recorded(LAPTOP, both).measured).empty
     for method, tuned, printed in (("fadas", 0.5, 0.6), ("ca2fl", 0.5, 0.505)):  # half a point is no matter
         record(both, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
         record(both, f"{PLACE}/{method}@printed", [p + 0.002 * n for n, p in enumerate(spread(printed))], tier=LAPTOP)
-    (row,) = better_as_printed(Recorded(LAPTOP, both).measured).to_dict("records")
+    (row,) = better_untuned(Recorded(LAPTOP, both).measured).to_dict("records")
     assert row["cell"] == f"{PLACE}/fadas" and row["tuned %"] == pytest.approx(40.45)
-    assert row["as printed %"] == pytest.approx(51.35)
+    assert row[f"{FIXED} %"] == pytest.approx(51.35)
     assert re.fullmatch(r"-10\.9 \[-11\.\d, -10\.\d\], 10 seeds", row["difference"])
     told = []
     monkeypatch.setattr(page, "display", lambda *things: told.extend(things))

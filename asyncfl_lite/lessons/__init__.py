@@ -6,7 +6,7 @@ lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
 lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
 """
 
-from asyncfl_lite.lessons.evidence import compare, differences, evidence, leads, scores
+from asyncfl_lite.lessons.evidence import compare, differences, evidence, in_column, leads, scores
 from asyncfl_lite.lessons.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_lite.lessons.expectations import call, expect, expect_close, expect_equal
 
@@ -26,6 +26,7 @@ __all__ = [
     "expect",
     "expect_close",
     "expect_equal",
+    "in_column",
     "leads",
     "scores",
 ]

@@ -18,8 +18,9 @@ import pandas as pd
 from asyncfl_lite.base.errors import ResultError, unknown_name
 from asyncfl_lite.base.home import CLONE
 from asyncfl_lite.reproduction.claims.findings import Finding
-from asyncfl_lite.reproduction.claims.measured import ACCURACY, TUNED, Measured
+from asyncfl_lite.reproduction.claims.measured import ACCURACY, PRINTED, TUNED, Measured
 from asyncfl_lite.reproduction.claims.statistics import contrast
+from asyncfl_lite.reproduction.grid.columns import untuned
 from asyncfl_lite.reproduction.grid.tidy import paper_of, read_table
 
 RECORDED = CLONE / "results"
@@ -34,7 +35,7 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
         tier: ``laptop`` (ten seeds), or another tier that is recorded.
 
     Returns:
-        Summaries and curves by cell. ``.column("printed")`` has the runs with the paper's own server settings.
+        Summaries and curves by cell; :func:`in_column` has those of one column.
 
     Raises:
         ResultError: nothing is recorded there.
@@ -49,19 +50,42 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
     return Measured(by_cell, of_cells)
 
 
+def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
+    """Return what is recorded of one paper's cells in one column.
+
+    Args:
+        paper: as in :func:`evidence`.
+        column: ``tuned``, or what the column with a fixed server is called for this paper: ``rate 1`` for FedEcho,
+            KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league.
+        tier: where it is recorded.
+
+    Raises:
+        ResultError: nothing is recorded there, or the paper has no such column.
+
+    Example:
+        >>> in_column("kuiper", "printed server rate")
+        Traceback (most recent call last):
+        asyncfl_lite.base.errors.ResultError: column: kuiper has 'tuned' and 'rate 1', not 'printed server rate'
+    """
+    known = {TUNED: TUNED, untuned(paper): PRINTED}
+    if column not in known:
+        raise ResultError(f"column: {paper} has {' and '.join(map(repr, known))}, not {column!r}")
+    return evidence(paper, tier).column(known[column])
+
+
 def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:
     """Return one number of a recorded cell's runs by seed.
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
-        column: ``tuned``, or ``printed`` for the paper's own server settings.
+        column: ``tuned``, or the other one of its paper; see :func:`in_column`.
         tier: where it is recorded.
         number: of a run's summary; by default the mean of its last five tests, a fraction.
 
     Raises:
         ResultError: it is not recorded.
     """
-    measured = evidence(paper_of(cell), tier).column(column)
+    measured = in_column(paper_of(cell), column, tier)
     found = measured.by_seed(cell, number)
     if found is None:
         raise ResultError(f"{Path('results') / tier}: " + unknown_name("cell", cell, measured.summaries))
@@ -78,7 +102,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
         better: the cell that shall be above.
         worse: the other.
         margin: by more than which, a fraction.
-        column: ``tuned`` or ``printed``.
+        column: as in :func:`in_column`.
         tier: where they are recorded.
 
     Raises:
@@ -97,7 +121,7 @@ def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Fi
     """Return what claims find of two cells that must be recorded."""
     for cell in (better, worse):
         scores(cell, column, tier)
-    return evidence(paper_of(better), tier).column(column).above(better, worse, margin)
+    return in_column(paper_of(better), column, tier).above(better, worse, margin)
 
 
 def differences(
@@ -109,7 +133,7 @@ def differences(
         first: the method whose leads these are, such as ``fedadt``.
         others: methods beside it.
         places: what to call a place -> its cells without their last part, the method.
-        column: ``tuned`` or ``printed``.
+        column: as in :func:`in_column`.
         tier: where they are recorded.
 
     Returns:
@@ -143,7 +167,7 @@ def leads(
         second: the other.
         over: what is cut into windows, up to where the second ends: ``version``, ``time`` or ``updates``.
         windows: how many, equally long.
-        column: ``tuned`` or ``printed``.
+        column: as in :func:`in_column`.
         tier: where they are recorded.
 
     Returns:
@@ -172,7 +196,7 @@ def leads(
 
 def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
     seeds = scores(cell, column, tier).index
-    return dict(zip(seeds, evidence(paper_of(cell), tier).column(column).curves[cell], strict=True))
+    return dict(zip(seeds, in_column(paper_of(cell), column, tier).curves[cell], strict=True))
 
 
 def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:

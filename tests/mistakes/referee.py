@@ -18,7 +18,7 @@ GOOD = {
              "metric": "last5_accuracy", "column": "tuned", "seeds": 10, "level": 0.95, "cell": "deaf",
              "changes": ["hears"], "shows": ["other_weights", "same_schedule"]},
     "weight": {"name": "weight", "case": "weight", "first": "dynamic", "predicate": "above", "second": "fixed-0.5", "margin": 0,
-               "metric": "last5_accuracy", "column": "printed", "seeds": 48, "level": 0.95, "cell": "fixed-0.5",
+               "metric": "last5_accuracy", "column": "rate 1", "seeds": 48, "level": 0.95, "cell": "fixed-0.5",
                "changes": ["settings.alpha_min", "settings.alpha_max"], "shows": ["other_weights", "same_schedule"]},
 }  # fmt: skip
 """Plans with full marks, of which a mistake changes a thing."""
@@ -36,7 +36,7 @@ MISTAKES = {
         "def digest(plan):\n    return hash(json.dumps(plan, sort_keys=True))",  # another one in another process
     ],
     "18.2": [
-        plan("lead", column="printed"),
+        plan("lead", column="rate 1"),
         plan("lead", metric="best_accuracy"),
         plan("lead", margin=0),
         plan("lead", margin=25),

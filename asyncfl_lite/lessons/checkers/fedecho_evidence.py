@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_lite.lessons.evidence import evidence
+from asyncfl_lite.lessons.evidence import in_column
 from asyncfl_lite.lessons.exercises import exercise
 from asyncfl_lite.lessons.expectations import call, expect, expect_close
-from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS
+from asyncfl_lite.reproduction.grid.columns import RATE_1, TUNED
 
 PHOTOGRAPHS = "real/cifar10_jpeg75"
 
@@ -58,10 +58,10 @@ def is_deaf(answer: Any) -> None:
 @exercise("08.3", "And on photographs?")
 def above_fedbuff(answer: Any) -> None:
     """Hold the answer to what is recorded, and show the column that it has wrong."""
-    named = {"printed": {PRINTED}, "tuned": {TUNED}, "both": {PRINTED, TUNED}, "neither": set()}
+    named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
     expect(answer in list(named), f"One of {', '.join(named)} is asked, not {answer!r}.")
-    for column in (PRINTED, TUNED):
-        recorded = evidence("real", "real").column(column)
+    for column in (RATE_1, TUNED):
+        recorded = in_column("real", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
         right = (column in named[answer]) == (found.verdict == HOLDS)
         expect(right, f"Not {answer!r}. {column}: {found.detail}: {found.verdict}.")

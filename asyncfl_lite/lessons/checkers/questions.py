@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from asyncfl_lite.lessons.evidence import evidence
+from asyncfl_lite.lessons.evidence import in_column
 from asyncfl_lite.lessons.exercises import exercise
 from asyncfl_lite.lessons.expectations import expect, expect_close
-from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NO_DIFFERENCE, REVERSED
+from asyncfl_lite.reproduction.grid.columns import FIXED, TUNED
 
 
 @exercise("16.1", "The luckiest of n tries")
@@ -69,7 +69,7 @@ STATEMENTS = {
     "B": ("overlaid_mnist/large", "fedadt", TUNED, REVERSED),
     "C": ("overlaid_mnist/large", "fedrevive", TUNED, NO_DIFFERENCE),
     "D": ("overlaid_mnist/uniform", "fedrevive", TUNED, NO_DIFFERENCE),
-    "E": ("overlaid_mnist/large", "kuiper", PRINTED, HOLDS),
+    "E": ("overlaid_mnist/large", "kuiper", FIXED, HOLDS),
     "F": ("overlaid_mnist/large", "kuiper", TUNED, HOLDS),
 }
 """Statement -> place, method, column, and the verdict on "it is above FedBuff" that supports it."""
@@ -83,7 +83,7 @@ def supported(answer: Any) -> None:
         f"Your answer {answer!r} is no set of letters; give one such as {{'A', 'B'}}.",
     )
     for letter, (place, method, column, wanted) in STATEMENTS.items():
-        measured = evidence("league", "league").column(column)
+        measured = in_column("league", column, "league")
         found = measured.above(f"league/{place}/{method}", f"league/{place}/fedbuff")
         told = f"{letter}: the record says {found.verdict} ({found.detail})"
         if found.verdict == wanted:

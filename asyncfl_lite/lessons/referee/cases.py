@@ -12,11 +12,12 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 from asyncfl_lite.lessons.referee import deaf
 from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.records import NUMBERS, laptop_cell, runs_of
-from asyncfl_lite.reproduction.claims.measured import COLUMNS, PRINTED
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS
 from asyncfl_lite.reproduction.grid.cells import TWIN
+from asyncfl_lite.reproduction.grid.columns import RATE_1, TUNED
 from asyncfl_lite.reproduction.published import published
 
+COLUMNS = (TUNED, RATE_1)
 PILOT = 5
 """Seeds, from 0 on, of which a referee may see the differences' deviation, and nothing else."""
 PART = 5
@@ -69,7 +70,7 @@ class Case:
 
         Args:
             cell: its short name.
-            column: ``tuned`` or ``printed``; the second case's cells are the same in both.
+            column: ``tuned`` or ``rate 1``; the second case's cells are the same in both.
 
         Raises:
             ConfigError: the case has no such cell.
@@ -101,7 +102,7 @@ class Case:
         if cell not in self.cells | self.hidden:
             raise ConfigError(unknown_name("cell", cell, self.cells))
         full = (self.cells | self.hidden)[cell]
-        return full + TWIN * (column == PRINTED and self.name != "deaf")
+        return full + TWIN * (column == RATE_1 and self.name != "deaf")
 
 
 def case(name: str) -> Case:
@@ -150,7 +151,7 @@ def _lead() -> Case:
         | {name: control + name for name in ("noise", "no-distillation")},
         {},
         "no-distillation",
-        "5b6c8152d29fd64511bd983a05820d04d7d02003bbc8d6fffffd809aa63f5b91",
+        "78809d950ce01239feeb6faf559735466371a0b3e3c61437161b3f0b25b3d7d7",
     )
 
 
@@ -186,7 +187,7 @@ def _weight() -> Case:
         cells | {name: f"fedecho/table7/{name}" for name in ("fixed-0.5", "ce-only", "kl-only")},
         {},
         "fixed-0.5",
-        "4fe3c1c0a51c14c32e61bb271d17fb47c98b273b2236642d17701dee10adf26d",
+        "9f257163ac7e84e55ed2caf27564fad7ec123fcdfd2ab37a3c4b8bb84f49fd1e",
     )
 
 

@@ -33,8 +33,8 @@ class Runs(Settings):
 
     metric: Literal["last5_accuracy", "final_accuracy", "best_accuracy"]
     """The mean of a run's last five tests, its last test, or the best of all its tests."""
-    column: Literal["tuned", "printed"]
-    """Rates searched for every method, or the server's as its paper prints them."""
+    column: Literal["tuned", "rate 1"]
+    """Every method's rates searched, or the server's rate 1 and the clients' searched."""
     seeds: int = Field(ge=3)
     """How many: 0, 1, …"""
     level: float = Field(gt=0, lt=1)
@@ -58,11 +58,11 @@ class Plan(Settings):
         >>> plan = Plan(
         ...     case="lead",
         ...     asks=Question(first="fedecho-natural", predicate="above", second="fedbuff", margin=0),
-        ...     runs=Runs(metric="best_accuracy", column="printed", seeds=3, level=0.95),
+        ...     runs=Runs(metric="best_accuracy", column="rate 1", seeds=3, level=0.95),
         ...     control=Control(cell="fedbuff", changes=["algorithm"], shows=[]),
         ... )
         >>> seal(plan).digest[:8]
-        '72121f1c'
+        '4b4c896e'
     """
 
     case: Literal["lead", "deaf", "weight"]

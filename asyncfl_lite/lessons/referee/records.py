@@ -1,7 +1,8 @@
 """Recorded runs that a referee may use, those of ``results/lessons/18_referee.csv`` among them, and how they are made.
 
-The file holds what no tier has: seeds beyond the ten of two laptop cells, as printed, and the second case's runs. A row
-is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests of weights and of schedule.
+The file holds what no tier has: seeds beyond the ten of two laptop cells at server rate 1, and the second case's
+runs. A row is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests of weights and
+of schedule.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def laptop_cells() -> dict[str, Cell]:
 
 
 def laptop_cell(name: str) -> Cell:
-    """Return one of them, ``…@printed`` being the one as printed."""
+    """Return one of them, ``…@printed`` being the one at server rate 1."""
     return laptop_cells()[name]
 
 
@@ -81,7 +82,7 @@ def runs_of(cell: str) -> pd.DataFrame:
     """Return a cell's recorded runs by seed: :data:`NUMBERS`, fractions, and :data:`DIGESTS`.
 
     Args:
-        cell: a laptop cell of FedEcho, ``…@printed`` being the one as printed, or ``deaf/…``.
+        cell: a laptop cell of FedEcho, ``…@printed`` being the one at server rate 1, or ``deaf/…``.
 
     Raises:
         ResultError: it is not recorded.

@@ -14,6 +14,7 @@ from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.plan import Plan
 from asyncfl_lite.lessons.referee.proofs import failed
 from asyncfl_lite.lessons.referee.records import NUMBERS
+from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.statistics import LEVEL
 from asyncfl_lite.runs.tuned import file_of
 
@@ -173,5 +174,5 @@ def _chance(plan: Plan, of: Case, truth: float) -> float:
 
 def _tried(method: str, column: str) -> dict[str, set]:
     """Return each rate -> its values that the search for a method tried, and ``in all`` the settings as they are."""
-    points = set(pd.read_csv(file_of(STUDY, method, column))["point"])
+    points = set(pd.read_csv(file_of(STUDY, method, TUNED if column == TUNED else PRINTED))["point"])
     return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}

@@ -16,11 +16,11 @@ from asyncfl_lite.reproduction.claims.findings import Finding, short
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, CONSTANT, PRINTED, TUNED, Measured
 from asyncfl_lite.reproduction.claims.statistics import LEVEL, Contrast, benjamini_hochberg
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, NOT_RUN, REFUTED
+from asyncfl_lite.reproduction.grid.columns import FIXED
 
 TRAINED, CLOCK, ARITHMETIC, NOT_CHECKABLE = KINDS = ("trained", "clock", "arithmetic", "not checkable here")
 """Kinds of claims: about trained models, about delays and staleness, about printed numbers, and the rest."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
-AS_PRINTED = "as printed"
 """Columns of the table of claims; the last only where the column "printed" was checked."""
 
 
@@ -129,19 +129,19 @@ def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
     """Return one row per claim: id, artefact, kind, claim, paper (what its numbers say), ours, detail.
 
-    Where some claim was checked in the column "printed", also ``as printed`` and ``as printed, detail``; claims that
+    Where some claim was checked in the column "printed", also ``fixed server rate`` and its detail; claims that
     rest on no cell with a twin have the same verdict in both.
     """
     rows: dict[str, dict[str, str]] = {}
     for claim, column, (verdict, detail, *_), _ in checked:
         rows.setdefault(claim.id, {"id": claim.id, "artefact": claim.artefact, "kind": claim.kind, "claim": claim.text,
                                    "paper": claim.printed})  # fmt: skip
-        found = ("ours", "detail") if column == TUNED else (AS_PRINTED, f"{AS_PRINTED}, detail")
+        found = ("ours", "detail") if column == TUNED else (FIXED, f"{FIXED}, detail")
         rows[claim.id] |= dict(zip(found, (verdict, detail), strict=True))
-    table = pd.DataFrame(list(rows.values()), columns=[*TABLE, AS_PRINTED, f"{AS_PRINTED}, detail"])
-    if table[AS_PRINTED].isna().all():
+    table = pd.DataFrame(list(rows.values()), columns=[*TABLE, FIXED, f"{FIXED}, detail"])
+    if table[FIXED].isna().all():
         return table[TABLE]
-    table[AS_PRINTED] = table[AS_PRINTED].fillna(table["ours"])
+    table[FIXED] = table[FIXED].fillna(table["ours"])
     return table.fillna("")
 
 

@@ -42,7 +42,7 @@ from asyncfl_lite.reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_lite.runs.assembly import load_task
 from asyncfl_lite.runs.tuned import best_of, edges_of, file_of, in_words
 
-HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("As printed", "as printed")}
+HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EVEN: "#1d4ed8"}
 WIDEST_BAR = 30.0
 """Points that a bar shows at most to either side."""
@@ -357,8 +357,8 @@ def _tried_said(outcome: Outcome) -> str:
         "the smallest or largest tried, so that a better one may lie beyond."
     )
     if outcome.in_column("printed"):
-        said += " As printed, clients' rates are tried beside a server's settings from its paper, or beside "
-        said += f"{outcome.title}'s defaults."
+        said += " At a fixed server rate, clients' rates are tried beside server settings that a paper prints, or "
+        said += f"beside rate 1; {outcome.title} has its defaults."
     return said
 
 

@@ -2,7 +2,7 @@
 
 - ``recorded``: a tier's cells with what was recorded of them;
 - ``metrics``: how each printed number is measured here, in its own unit;
-- ``tables``: printed tables with ours beside them, tuned and as printed; a new table needs at most a layout there;
+- ``tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
 - ``names``: what people call a cell;
 - ``shown``: tables and claims as a reader sees them; ``folds``: what is folded away;
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;

@@ -12,7 +12,7 @@ from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.claims import CLAIMS
 from asyncfl_lite.reproduction.report import head_to_head, summary
 from asyncfl_lite.reproduction.report.recorded import Recorded
-from asyncfl_lite.reproduction.report.tables import artefacts, as_printed, beside
+from asyncfl_lite.reproduction.report.tables import artefacts, beside, laid_out
 
 
 def slug(*words: str) -> str:
@@ -39,7 +39,7 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
     for paper in summary.TITLES.values():
         for artefact in artefacts(paper):
             table = beside(recorded, paper, artefact)
-            yield slug(paper, artefact), table, as_printed(table, paper, artefact)
+            yield slug(paper, artefact), table, laid_out(table, paper, artefact)
 
 
 def write_tables(recorded: Recorded, folder: str | Path) -> list[Path]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from asyncfl_lite import plots
+from asyncfl_lite.reproduction.grid.columns import FIXED
 
 PAPERS = {"FE": "fedecho", "FR": "fedrevive", "KU": "kuiper", "FA": "fedadt"}
 """How a headline's name begins -> the paper's method, whose colour it has."""
@@ -51,7 +52,7 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     axes[1].set_xticks(np.log([0.25, 0.5, 1, 2, 4]))
     axes[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{math.exp(value):g}"))
     marks = [axes[0].plot([], [], mark, color="0.3", label=column)[0] for column, (mark, _) in COLUMNS.items()]
-    figure.legend(marks, ["every method tuned", "server as printed"], loc="outside upper right", ncols=2, frameon=False)
+    figure.legend(marks, ["every method tuned", FIXED], loc="outside upper right", ncols=2, frameon=False)
     return figure
 
 

@@ -17,16 +17,17 @@ from scipy import stats
 from asyncfl_lite import plots
 from asyncfl_lite.reproduction.claims.across import FIVE, LAWS, OTHERS, WORKLOADS, cell_of
 from asyncfl_lite.reproduction.claims.findings import deviation, mean_text
-from asyncfl_lite.reproduction.claims.measured import COLUMNS, PRINTED, TUNED, Measured
+from asyncfl_lite.reproduction.claims.measured import TUNED, Measured
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS
 from asyncfl_lite.reproduction.grid.cells import TWIN
+from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.report.figures import finish, panels
 from asyncfl_lite.reproduction.report.names import with_titles
 from asyncfl_lite.reproduction.report.ranks import LEVEL, draw_ranks, ranking
 from asyncfl_lite.reproduction.report.recorded import MISSING
 
 METHODS = (*FIVE, *OTHERS)
-HEADINGS = {TUNED: "equally tuned", PRINTED: "as printed"}
+HEADINGS = {TUNED: "equally tuned", FIXED: FIXED}
 
 
 def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.ndarray]]:
@@ -34,7 +35,7 @@ def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.nd
 
     Args:
         measured: of the league, with both columns.
-        column: "tuned" or "printed"; a method of which no paper prints what is tuned has no cell in the second.
+        column: "tuned" or "fixed server rate"; a method without such a server setting has no cell in the second.
     """
     found = {}
     for workload, law in itertools.product(WORKLOADS, LAWS):
@@ -48,7 +49,7 @@ def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.nd
 
 def in_place(place: str, method: str, column: str = TUNED) -> str:
     """Return the name of a method's cell at a place of :func:`places`."""
-    return cell_of(*place.split(", "), method) + TWIN * (column == PRINTED)
+    return cell_of(*place.split(", "), method) + TWIN * (column == FIXED)
 
 
 def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
@@ -82,7 +83,7 @@ def table(measured: Measured) -> pd.DataFrame:
     ``*`` marks methods of :func:`not_told_from_best`.
     """
     texts: dict[str, dict[str, str]] = {}
-    for column in COLUMNS:
+    for column in HEADINGS:
         for place, ran in places(measured, column).items():
             good = not_told_from_best(ran)
             marks = {m: " *" * (m in good) + measured.mark(in_place(place, m, column)) for m in ran}
@@ -95,15 +96,15 @@ def table(measured: Measured) -> pd.DataFrame:
 def heat_map(measured: Measured) -> Figure | None:
     """Draw ranks by method and place, best method on top, with accuracies; ``*`` as in :func:`table`.
 
-    On the left methods as they were tuned, on the right as printed; ranks are within a place.
+    On the left methods as they were tuned, on the right at the fixed server rates; ranks are within a place.
     """
-    drawn = {column: places(measured, column) for column in COLUMNS}
+    drawn = {column: places(measured, column) for column in HEADINGS}
     there = {(column, place): ran for column, found in drawn.items() for place, ran in found.items()}
     if not there:
         return None
     means = pd.DataFrame({key: {m: 100 * v.mean() for m, v in ran.items()} for key, ran in there.items()})
     ranks = means.rank(ascending=False)
-    order = ranks[next(column for column in COLUMNS if drawn[column])].mean(axis=1).sort_values().index
+    order = ranks[next(column for column in HEADINGS if drawn[column])].mean(axis=1).sort_values().index
     means, ranks = means.loc[order], ranks.loc[order]
     figure, (axes,) = panels(1)
     figure.set_size_inches(min(14, 3 + 1.25 * len(there)), 1.6 + 0.3 * len(order))
@@ -120,7 +121,7 @@ def heat_map(measured: Measured) -> Figure | None:
     axes.set_xticks(range(len(there)), heads, fontsize=9)
     axes.xaxis.tick_top()
     axes.grid(False)
-    if drawn[TUNED] and drawn[PRINTED]:
+    if drawn[TUNED] and drawn[FIXED]:
         axes.axvline(len(drawn[TUNED]) - 0.5, color="white", linewidth=4)
     figure.colorbar(image, ax=axes, label="rank in its place")
     return finish(figure, {})

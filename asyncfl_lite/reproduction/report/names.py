@@ -16,8 +16,8 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims.across import WORKLOADS
 from asyncfl_lite.reproduction.claims.findings import short
 from asyncfl_lite.reproduction.grid.cells import TWIN, Cell
+from asyncfl_lite.reproduction.grid.columns import untuned
 
-AS_PRINTED = ", server as printed"
 """What the name of a twin ends with, see :data:`TWIN`."""
 
 WORDS = {
@@ -99,7 +99,9 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 
     Where two cells there would have the same, what the path says is added.
     """
-    found = {path: name_of(cell) + AS_PRINTED * path.endswith(TWIN) for path, cell in cells.items()}
+    found = {
+        path: name_of(cell) + f", {untuned(path.split('/')[0])}" * path.endswith(TWIN) for path, cell in cells.items()
+    }
     often = Counter((place(path), name) for path, name in found.items())
     return {
         path: f"{name} ({path.split('/', 2)[-1]})" if often[place(path), name] > 1 else name

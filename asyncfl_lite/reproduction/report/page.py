@@ -15,6 +15,7 @@ from PIL import Image as Pixels
 
 from asyncfl_lite import plots
 from asyncfl_lite.reproduction.claims import VERDICTS
+from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.report import (
     figures_fedadt,
     figures_fedecho,
@@ -31,7 +32,7 @@ from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.forest import draw_forest
 from asyncfl_lite.reproduction.report.names import WORDS, names, place, words
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
-from asyncfl_lite.reproduction.report.searches import better_as_printed, searches
+from asyncfl_lite.reproduction.report.searches import better_untuned, searches
 from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, was_run
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
@@ -98,7 +99,7 @@ class Page:
             table[verdicts] = table[verdicts].astype(str).replace("0", "·")
             display(listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts))
         if (forest := draw_forest(self.recorded.headlines)) is not None:
-            display(picture(forest, "Twelve headlines as differences with their intervals, tuned and as printed"))
+            display(picture(forest, "Twelve headlines as differences with their intervals, tuned and untuned"))
         display(summary.headlines_shown(self.recorded))
         if html := summary.constant_answers(self.recorded, self.names):
             display(HTML(html))
@@ -113,7 +114,7 @@ class Page:
 
     def claims(self, paper: str) -> None:
         """Show every claim of a paper: its text, what the paper's own numbers say, our verdict and why."""
-        display(HTML(shown.claims(self.recorded.claims(paper.lower()), self.names)))
+        display(HTML(shown.claims(self.recorded.claims(paper.lower()), self.names, paper)))
 
     def table(self, paper: str, *names: str) -> None:
         """Show printed tables with ours beside them; what was not run is folded."""
@@ -127,7 +128,9 @@ class Page:
         tables = [_in_one_line(beside(self.recorded, paper, name), name)
                   for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
         table = pd.concat(tables, ignore_index=True).fillna("")
-        self._table(table, was_run(table), f"{paper}, text and captions", lambda rows: shown.in_rows(rows, self.names))
+        self._table(
+            table, was_run(table), f"{paper}, text and captions", lambda rows: shown.in_rows(rows, self.names, paper)
+        )
 
     def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
         """Show the rows that were run below the title, and the others folded."""
@@ -191,17 +194,20 @@ class Page:
         """Show what was tried for methods' settings, and what was best."""
         said = (
             "Each method on a workload with as many combinations, and what was best, which cells of the smoke and "
-            "laptop tiers take. *printed*: the clients' rate beside the server's settings as its paper prints them."
+            f"laptop tiers take. *{FIXED}*: the clients' rate alone, beside a server rate of 1, or that of FedRevive's "
+            "Table 4; FedAC and FADAS have that of FedEcho's Table 8, scaled by the number of steps."
         )
         table = searches()
         table["method"] = [plots.title(name) for name in table["method"]]
+        table["column"] = table["column"].replace("printed", FIXED)
         display(Markdown(said), listed(table, precision=1))
-        worse = better_as_printed(self.recorded.measured)
+        worse = better_untuned(self.recorded.measured)
         if len(worse):
             worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
             said = (
                 "**Choices that do not suit.** A search is made in one regime, and other cells take its choice. These "
-                "are surely more than a point better as printed; a lead over one of them, tuned, says little."
+                "are surely more than a point better at the fixed server rate: a lead over one of them, tuned, says "
+                "little."
             )
             display(Markdown(said), listed(worse, precision=1))
 

@@ -18,6 +18,7 @@ from asyncfl_lite.reproduction.claims.findings import Seeds, mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.claims.measured import ACCURACY
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_lite.reproduction.places import field_in, tier_file
 from asyncfl_lite.runs.results import Result
@@ -161,13 +162,13 @@ class Recorded:
         return table_of_claims(self.checked[paper])
 
     def verdicts(self, paper: str, column: str = "ours") -> pd.Series:
-        """Return how many claims have each verdict in a column of :meth:`claims`, "ours" or "as printed"."""
+        """Return how many claims have each verdict in a column of :meth:`claims`, "ours" or :data:`.FIXED`."""
         claims = self.claims(paper)
         return claims[column if column in claims else "ours"].value_counts().reindex(VERDICTS, fill_value=0)
 
     def verdicts_by_kind(self) -> pd.DataFrame:
         """Return one row per kind of claim and column: kind, column, claims, and how many have each verdict."""
-        columns = {"tuned": "ours", "as printed": "as printed"}
+        columns = {"tuned": "ours", FIXED: FIXED}
         every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         rows = []
         for kind in KINDS:

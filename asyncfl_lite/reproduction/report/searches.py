@@ -12,6 +12,7 @@ from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS
 from asyncfl_lite.reproduction.grid.cells import TWIN
+from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.runs.tuned import METRIC, best_of, edges_of, in_words
 
 COLUMNS = [
@@ -64,15 +65,15 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def better_as_printed(measured: Measured) -> pd.DataFrame:
-    """Return the cells that are surely more than a point better as printed than tuned.
+def better_untuned(measured: Measured) -> pd.DataFrame:
+    """Return the cells that are surely more than a point better at the fixed server rate than tuned.
 
     A search is made in one regime, and other cells take its choice: where it does not suit them, they are here, and a
     lead over such a cell in the column "tuned" says little.
 
     Returns:
-        One row per cell, the worst first: cell, tuned % and as printed % (mean accuracies), difference (tuned less as
-        printed, points, with its interval and seeds).
+        One row per cell, the worst first: cell, tuned % and :data:`.FIXED` % (mean accuracies), difference (tuned less
+        the other, points, with its interval and seeds).
     """
     rows = []
     for cell in measured.twins:
@@ -82,4 +83,4 @@ def better_as_printed(measured: Measured) -> pd.DataFrame:
             less = more._replace(mean=-more.mean, low=-more.high, high=-more.low)
             means = [100 * measured.summaries[name][ACCURACY].mean() for name in (cell, cell + TWIN)]
             rows.append((less.mean, [cell, *means, interval_text(less)]))
-    return pd.DataFrame([row for _, row in sorted(rows)], columns=["cell", "tuned %", "as printed %", "difference"])
+    return pd.DataFrame([row for _, row in sorted(rows)], columns=["cell", "tuned %", f"{FIXED} %", "difference"])

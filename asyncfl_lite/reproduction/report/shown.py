@@ -12,18 +12,19 @@ from html import escape
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from asyncfl_lite.reproduction.grid.columns import untuned
 from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.names import WORDS, in_names, with_titles, words
 from asyncfl_lite.reproduction.report.recorded import MISSING
 from asyncfl_lite.reproduction.report.tables import (
-    AS_PRINTED,
+    FIXED,
     LAYOUTS,
     LEFT,
     OURS,
     PAPER,
     PARTS,
-    as_printed,
     background,
+    laid_out,
     lines_of,
     part,
     quiet,
@@ -41,15 +42,15 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
     """Return a table of :func:`.tables.beside`, or some of its rows, laid out as printed, else one number per row."""
     if (paper, artefact) not in LAYOUTS:
         known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
-        return in_rows(table.drop(columns=known), names)
+        return in_rows(table.drop(columns=known), names, paper)
     usual = usual_seeds(table)
-    wide, verdicts, cells, seeds = (as_printed(table, paper, artefact, value) for value in ("", *PARTS))
+    wide, verdicts, cells, seeds = (laid_out(table, paper, artefact, value) for value in ("", *PARTS))
     css = wide.map(quiet) + verdicts.map(background)
     for place, head in ((row, column) for row in range(len(wide)) for column in range(wide.shape[1])):
         path = cells.iat[place, head]
         number = _number(wide.iat[place, head], seeds.iat[place, head], usual, _titled(path, names))
         wide.iat[place, head] = number.replace("\u00a0±", " ±") if wide.shape[1] > NARROW else number
-    wide = wide.rename(index=WORDS | lines_of(table)).rename(columns=WORDS)
+    wide = wide.rename(index=WORDS | lines_of(table, paper)).rename(columns=WORDS)
     wide.index.names = ["" if name == "of" else words(name) for name in wide.index.names]
     wide.columns.names = [words(name) for name in wide.columns.names]
     css.index, css.columns = wide.index, wide.columns
@@ -59,9 +60,9 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
     return style.set_table_styles(aligned)
 
 
-def in_rows(table: pd.DataFrame, names: Names) -> Styler:
+def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
     """Return a table of :func:`.tables.beside` with one row per printed number, and what ours is from."""
-    usual, lines = usual_seeds(table), lines_of(table)
+    usual, lines = usual_seeds(table), lines_of(table, paper)
     settings = table[list(table.columns[: list(table.columns).index(PAPER)])]
     shown = settings.map(lambda text: escape(str(WORDS.get(text, text)))).rename(columns=words)
     css = pd.DataFrame("", shown.index, [*shown.columns, *lines.values(), "from"])
@@ -82,7 +83,7 @@ def _source(source: str, names: Names) -> str:
 
 def usual_seeds(table: pd.DataFrame) -> str:
     """Return over how many seeds most numbers of ours are, "" without any."""
-    seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, AS_PRINTED)])
+    seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, FIXED)])
     return str(next(iter(seeds[seeds != ""].mode()), ""))
 
 
@@ -106,20 +107,22 @@ def _titled(path: str, names: Names) -> str:
     return f"{names[path]}: {path}" if path in names else path
 
 
-def claims(table: pd.DataFrame, names: Names) -> str:
+def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
     """Return a table of :meth:`.Recorded.claims` as HTML: the claims with a verdict, then what was not run, folded.
 
-    A claim's comparisons are folded below its verdict. Where no cell behind it has a twin, "as printed" is empty.
+    A claim's comparisons are folded below its verdict. Where no cell behind it has a twin, the column that
+    :func:`.untuned` names for the paper is empty.
     """
-    columns = {"ours": "detail"} | ({AS_PRINTED: f"{AS_PRINTED}, detail"} if AS_PRINTED in table else {})
+    columns = {"ours": "detail"} | ({FIXED: f"{FIXED}, detail"} if FIXED in table else {})
     shown = pd.DataFrame({"claim": table["id"].map("<b>{}</b><br>".format) + table["artefact"].map(escape)})
     shown["kind"] = table["kind"]
     shown["what it says"] = table["claim"].map(escape)
     shown["the paper's numbers"] = table["paper"].map(escape)
-    tuned = "tuned" if AS_PRINTED in columns else "ours"
-    css = pd.DataFrame("", table.index, [*shown.columns, tuned, *list(columns)[1:]])
+    tuned = "tuned" if FIXED in columns else "ours"
+    heads = {"ours": tuned, FIXED: untuned(paper)}
+    css = pd.DataFrame("", table.index, [*shown.columns, *(heads[column] for column in columns)])
     for column, detail in columns.items():
-        head = tuned if column == "ours" else column
+        head = heads[column]
         due = (table[detail] != "") | (column == "ours")
         verdicts = table[column].where(due, "")
         shown[head] = [_finding(*one, names) if one[0] else "" for one in zip(verdicts, table[detail], strict=True)]

@@ -17,7 +17,7 @@ from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.names import place, words
 from asyncfl_lite.reproduction.report.recorded import Recorded
 from asyncfl_lite.reproduction.report.shown import with_signs
-from asyncfl_lite.reproduction.report.tables import AS_PRINTED, LEFT, PAPER, background, beside, lines_of, listed, part
+from asyncfl_lite.reproduction.report.tables import FIXED, LEFT, PAPER, background, beside, lines_of, listed, part
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 
@@ -61,9 +61,9 @@ def verdicts(recorded: Recorded) -> pd.DataFrame:
 def headlines(recorded: Recorded) -> pd.DataFrame:
     """Return the papers' headline numbers with ours, in both columns.
 
-    The columns are paper, number, unit, printed, ours, verdict, as printed, and the verdict of that.
+    The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict of that.
     """
-    rows, tables, found = [], {}, ["ours", "verdict", AS_PRINTED, f"{AS_PRINTED}, verdict"]
+    rows, tables, found = [], {}, ["ours", "verdict", FIXED, f"{FIXED}, verdict"]
     for paper, artefact, which, text in HEADLINES:
         if (paper, artefact) not in tables:
             tables[paper, artefact] = published(paper, artefact), beside(recorded, paper, artefact)

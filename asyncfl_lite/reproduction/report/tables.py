@@ -15,11 +15,12 @@ from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, contrast
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
 from asyncfl_lite.reproduction.grid.cells import TWIN
+from asyncfl_lite.reproduction.grid.columns import FIXED, untuned
 from asyncfl_lite.reproduction.published import FOLDER, published
 from asyncfl_lite.reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_lite.reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 
-PAPER, OURS, AS_PRINTED = "paper", "ours", "as printed"
+PAPER, OURS = "paper", "ours"
 PARTS = ("verdict", "cell", "seeds")
 
 LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
@@ -74,8 +75,8 @@ def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
         A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
         ``metric``, ``unit``, ``paper``, then of ours the text (``ours``), ``verdict`` (whether ours stands on the
         printed side of the reference row, or of zero for a gain; empty where there is nothing to compare), ``cell``,
-        where it is from, and ``seeds``, over how many it is. The same four of the column "as printed" follow, empty
-        where no cell behind a number has a twin with the paper's own server settings. Ours is "not run" where there is
+        where it is from, and ``seeds``, over how many it is. The same four of :data:`.FIXED` follow, empty where
+        no cell behind a number has a twin whose server settings are fixed. Ours is "not run" where there is
         nothing, "not measured" where there cannot be.
     """
     if (paper, artefact) not in recorded.tables:
@@ -90,7 +91,7 @@ def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
     table = printed[varying].fillna("").assign(metric=printed["metric"], unit=printed["unit"])
     table["paper"] = [printed_text(row) for _, row in printed.iterrows()]
     twins = recorded.measured.twins
-    for line, column in ((OURS, TUNED), (AS_PRINTED, PRINTED)):
+    for line, column in ((OURS, TUNED), (FIXED, PRINTED)):
         chosen = recorded.in_column(column)
         found = [measure(chosen, row) for _, row in printed.iterrows()]
         numbers = pd.DataFrame(
@@ -103,7 +104,7 @@ def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
                 ],
             }
         )
-        if line == AS_PRINTED:
+        if line == FIXED:
             behind = [twins.intersection(cells_behind(ours.source)) for ours in found]
             numbers.loc[[not cells for cells in behind]] = ""
             cells = [_as_twins(text, cells) for text, cells in zip(numbers[part(line, "cell")], behind, strict=True)]
@@ -206,8 +207,8 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
     return contrast(np.sign(expected) * (values - others), "", equal=None).verdict
 
 
-def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
-    """Lay a table of :func:`beside` out as the paper does, each of its rows as two or three: paper, ours, as printed.
+def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
+    """Lay a table of :func:`beside` out as the paper does, each of its rows as two or three: paper, tuned, untuned.
 
     Args:
         table: what :func:`beside` returned.
@@ -219,7 +220,7 @@ def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") 
         return table
     rows, columns = LAYOUTS[paper, artefact]
     kept = [name for name in columns if name in table]
-    lines = lines_of(table)
+    lines = lines_of(table, paper)
     parts = [
         table[[*rows, *kept]].assign(
             of=line, text="" if value and line == PAPER else table[part(line, value) if value else line]
@@ -235,19 +236,19 @@ def as_printed(table: pd.DataFrame, paper: str, artefact: str, value: str = "") 
     return wide.reindex(columns=[head if len(kept) > 1 else head[0] for head in heads]).fillna("")
 
 
-def lines_of(table: pd.DataFrame) -> dict[str, str]:
+def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
     """Return what each printed number has in a table of :func:`beside`, and how that is shown.
 
-    Ours as printed is there where it is due for one of the numbers.
+    Ours untuned is there where it is due for one of the numbers, named as :func:`.untuned` names it for the paper.
     """
-    if not table[AS_PRINTED].any():
+    if not table[FIXED].any():
         return {PAPER: PAPER, OURS: OURS}
-    return {PAPER: PAPER, OURS: "ours, tuned", AS_PRINTED: "ours, as printed"}
+    return {PAPER: PAPER, OURS: "ours, tuned", FIXED: f"ours, {untuned(paper)}"}
 
 
 def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
     """Return which rows of :func:`beside` have something of ours; as laid out, the whole of a printed row has it."""
-    ours = ~(table[[OURS, AS_PRINTED]].map(_is_nothing).all(axis=1))
+    ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
     rows = LAYOUTS.get((paper, artefact), ([], []))[0]
     return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours
 

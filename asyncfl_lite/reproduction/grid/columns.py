@@ -1,0 +1,33 @@
+"""What the two recorded columns are called: a name says which rates are a paper's, and which are ours.
+
+In the column *tuned* every method's rates were searched. A cell's twin, ``X@printed``, has its server's settings fixed
+and its clients' rate searched. What the server is fixed to depends on the paper. FedRevive's Table 4 prints a server
+rate for every method. FedEcho's Tables 8 to 10 print the server rate 1 for FedBuff, CA²FL and FedEcho; they print
+smaller ones for FedAC and FADAS, which are rates of Adam's and are scaled by the number of steps. KUIPER and FedADT
+print no server rate for FedBuff: 1 is our choice. No column has every rate that a paper prints.
+"""
+
+from __future__ import annotations
+
+TUNED = "tuned"
+RATE_1 = "rate 1"
+"""The server's rate is 1 and the clients' is searched: FedEcho, KUIPER, FedADT and the real data of FedEcho's cells."""
+PRINTED_RATE = "printed server rate"
+"""The server's rate is that of FedRevive's Table 4 and the clients' is searched."""
+FIXED = "fixed server rate"
+"""Either of the two, where several papers' cells, or the league's, stand side by side."""
+
+_OF_PAPERS = {"fedecho": RATE_1, "kuiper": RATE_1, "fedadt": RATE_1, "real": RATE_1, "fedrevive": PRINTED_RATE}
+
+
+def untuned(paper: str) -> str:
+    """Return what the column beside *tuned* is called for a paper, in lower case or not.
+
+    Args:
+        paper: a paper's name or the first part of its cells' names; others get :data:`FIXED`.
+
+    Example:
+        >>> untuned("KUIPER"), untuned("fedrevive"), untuned("league")
+        ('rate 1', 'printed server rate', 'fixed server rate')
+    """
+    return _OF_PAPERS.get(paper.lower(), FIXED)
