@@ -113,8 +113,8 @@ def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path
     methods = {"fedbuff": {"tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.5, 1.0]},
                            "printed": {"client_lr": [0.05, 0.1, 0.2], "server_lr": [1.0]}}}  # fmt: skip
     both = {search.column: search for search in read_searches(studies(methods=methods))}
-    ran, real = [], carried_out._results
-    monkeypatch.setattr(carried_out, "_results", lambda configs: ran.append(len(configs)) or real(configs))
+    ran, real = [], carried_out.results_of
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
     tune(both["printed"], tmp_path / "alone", str)
     tune(both["tuned"], tmp_path, str)
     tune(both["printed"], tmp_path, str)
@@ -130,8 +130,8 @@ def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies
     monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     tune(read_searches(studies())[0], tmp_path, str)
     before, ran = rows_of(tmp_path, "fedbuff-tuned"), []
-    real = carried_out._results
-    monkeypatch.setattr(carried_out, "_results", lambda configs: ran.append(len(configs)) or real(configs))
+    real = carried_out.results_of
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
     tune(read_searches(studies())[0], tmp_path, str)
     assert not ran and rows_of(tmp_path, "fedbuff-tuned") == before
     methods = {**STUDY["methods"]}
@@ -145,7 +145,7 @@ def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies
 def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatch):
     monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
     monkeypatch.setattr(carried_out, "AT_ONCE", 3)
-    real, ran = carried_out._results, []
+    real, ran = carried_out.results_of, []
 
     def stopped(configs):
         if len(ran) == 2:
@@ -153,12 +153,12 @@ def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatc
         ran.append(len(configs))
         return real(configs)
 
-    monkeypatch.setattr(carried_out, "_results", stopped)
+    monkeypatch.setattr(carried_out, "results_of", stopped)
     search, place = read_searches(studies())[0], tuned.file_of("small", "fedbuff", "tuned", tmp_path)
     with pytest.raises(KeyboardInterrupt):
         tune(search, tmp_path, str)
     assert not place.exists() and ran == [3, 3]
-    monkeypatch.setattr(carried_out, "_results", lambda configs: ran.append(len(configs)) or real(configs))
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
     tune(search, tmp_path, str)
     assert ran == [3, 3, 2] and len(rows_of(tmp_path, "fedbuff-tuned")) == 8
     assert [file.name for file in place.parent.iterdir()] == ["fedbuff-tuned.csv"]

@@ -27,7 +27,7 @@ from asyncfl_lite.tasks.partitions import PARTITIONS
 
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
 """Settings that say how a run is carried out, not what it is."""
-IN_HASH_IF_SET = {"autocast", "trouble"}
+IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
 """Settings that came after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data lies, not what it is."""

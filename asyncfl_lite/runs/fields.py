@@ -60,6 +60,9 @@ class Fields(Settings):
     checkpoint_seconds: float | None = Field(
         600.0, gt=0, description="save it where so many seconds have passed, if it has a place to be saved in"
     )
+    judged_on: Literal["test", "validation"] = Field(
+        "test", description="samples that accuracy is measured on; validation samples are for choosing settings"
+    )
     trouble: SerializeAsAny[Settings] = Field(description="what goes wrong at clients; by default nothing")
     seed: int = Field(0, ge=0, description="names every random stream of the run")
     setup: None = Field(

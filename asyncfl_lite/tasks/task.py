@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -52,6 +52,8 @@ class Task:
         test_owners: ``(m,)`` int64 the client of each test sample, or None.
         places: ``(k,)`` int64 the training samples that are dealt out, where ``inputs`` hold other runs' too, see
             :meth:`of_run`; None for all.
+        validation: inputs and labels for choosing settings, which are neither clients' nor tested nor unlabelled; None
+            where the task keeps none.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Task:
     clients: tuple[str, ...] = ()
     test_owners: np.ndarray | None = None
     places: np.ndarray | None = None
+    validation: tuple[Tensor, Tensor] | None = None
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = cls.__dict__.get("__repr__", Task.__repr__)  # else `dataclass` makes one of all tensors
@@ -245,6 +248,21 @@ class Task:
         """Return the task as the run with this seed has it: the same for all, unless the seed draws the data."""
         return self
 
+    def judged_on(self, part: Literal["test", "validation"]) -> Task:
+        """Return the task whose scores are those on ``part``: itself, or one that tests on its validation samples.
+
+        Raises:
+            ConfigError: if the task keeps no validation samples.
+        """
+        if part == "test":
+            return self
+        if self.validation is None:
+            raise ConfigError(
+                f"judged_on: task {self.name!r} keeps no validation samples; must be 'test', got {part!r}"
+            )
+        inputs, labels = self.validation
+        return replace(self, test_inputs=inputs, test_labels=labels, test_owners=None)
+
     @property
     def own_places(self) -> np.ndarray:
         """``(k,)`` int64 places of the training samples that are dealt out; all, unless :attr:`places` says which."""
@@ -359,6 +377,8 @@ class Task:
     def to(self, device: str | torch.device) -> Task:
         """Return the task with its tensors on ``device``."""
         moved = {key: getattr(self, key).to(device) for key in ("inputs", "labels", "test_inputs", "test_labels")}
+        if self.validation is not None:
+            moved["validation"] = tuple(part.to(device) for part in self.validation)
         return type(self)(**{**self.__dict__, **moved})
 
 

@@ -17,13 +17,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, reason, shown, unknown_name
+from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, shown, unknown_name
 from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import PaperCell, Seeds, members, merged
+from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
+from asyncfl_lite.reproduction.tuning.grids import OwnSearch, method_of, own_search
+from asyncfl_lite.reproduction.tuning.outcomes import chosen_for
 from asyncfl_lite.runs import tuned
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, Standing, load_complete, read_record, standing
@@ -36,6 +38,10 @@ beside these. It stands beside the cell without the ending, whose method was tun
 TUNED = "tuned"
 """Among a cell's settings: the study (:mod:`asyncfl_lite.runs.tuned`) whose choice for its method it takes, as
 ``study`` or, where the study calls the method otherwise, ``study/method``."""
+SEARCH = "search"
+"""Among a cell's settings: the grids (``experiments/grids.yaml``) of the search that it has of its own."""
+RATES_OF = "rates_of"
+"""Among a cell's settings: another cell, whose search's choice it takes, as an ablation may take its parent's."""
 FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
 
 
@@ -116,6 +122,7 @@ class Cell:
         ours: setting -> what was taken, and why, where the paper prints nothing.
         imports: modules and files of one's own, which are imported before the configuration is made, in any process.
         waits_for: the search whose choice it takes, where that was not made yet; such a cell is not run.
+        search: its own, if it has one.
     """
 
     name: str
@@ -127,6 +134,7 @@ class Cell:
     ours: Mapping[str, str] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
     waits_for: str | None = None
+    search: OwnSearch | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "config": self.config.as_dict()}
@@ -240,38 +248,6 @@ def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
     return found
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, which also refuses a key that is there twice, of which one would silently win."""
-
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node, keys = super().compose_mapping_node(anchor), set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if (key.tag, key.value) in keys:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{shown(key.value)} is there twice", key.start_mark
-                    )
-                keys.add((key.tag, key.value))
-        return node
-
-
-def read_yaml(path: Path, kind: type[Settings]) -> Any:
-    """Read and check a YAML file."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except OSError as error:
-        there = sorted(p.name for p in path.parent.glob("*.yaml"))
-        raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date, a number without end
-        raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
-    try:
-        return kind.from_mapping(content)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
 def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Iterator[Cell]:
     """Merge a paper's settings for one tier."""
     tier = of.tier
@@ -299,6 +275,8 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
     seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
+    if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
+        return _searched_cell(path, name, cell, tier, common, layers) if column == "tuned" else None
     ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
     found = search is not None and tuned.has_outcomes(*search)
     if column == "printed" and not found:
@@ -316,15 +294,34 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for)
 
 
+def _searched_cell(
+    path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]]
+) -> Cell:
+    """Return a cell that has a search of its own, or takes the rates that another cell's search chose."""
+    seeds = cell.seeds.get(tier) or common.seeds_of(name)
+    given = merged(*layers)
+    settings = {key: value for key, value in given.items() if key not in (SEARCH, RATES_OF, TUNED)}
+    parent = given.get(RATES_OF, name)
+    try:
+        search = None if RATES_OF in given else own_search(name, given[SEARCH], settings)
+        found = chosen_for(tier, parent)
+        choice = tuned.nested(found or {})
+        layers = [choice, settings] if search is None else [settings, choice]  # an ablation's own options are stronger
+        config = Config.from_mapping({**merged(*layers), "seed": seeds[0]})
+    except ConfigError as error:
+        raise ConfigError(f"{path}: cell {name}: {error}") from None
+    waits_for = f"that of {parent}" if found is None else None
+    ours, published = {**common.ours, **cell.ours}, tuple(cell.published)
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
+
+
 def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
     """Return study, method and column of the search whose choice a cell takes; None for one that takes none.
 
     A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
     """
     study, _, method = (settings.get(TUNED) or "").partition("/")
-    by_selection = settings.get("selection", "uniform") != "uniform"
-    usual = settings.get("selection" if by_selection else "algorithm", "fedbuff")
-    return (study, method or usual, column) if study else None
+    return (study, method or method_of(dict(settings)), column) if study else None
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:

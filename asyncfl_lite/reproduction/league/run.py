@@ -26,7 +26,7 @@ from asyncfl_lite.reproduction.league.entry import Entry
 from asyncfl_lite.reproduction.league.field import Place
 from asyncfl_lite.reproduction.tuning.search import tune
 from asyncfl_lite.reproduction.tuning.studies import Search, points_of
-from asyncfl_lite.runs.assembly import load_task
+from asyncfl_lite.runs.assembly import task_of
 from asyncfl_lite.runs.results import Result
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks import Task
@@ -106,7 +106,7 @@ class Newcomer:
         config = search.config(points_of(search.grid)[0], search.seeds[0])
         looked: list[str] = []
         began = time.perf_counter()
-        result = Run(config, _watched(load_task(config.task_settings).of_run(config.seed), looked)).finish()
+        result = Run(config, _watched(task_of(config), looked)).finish()
         took = Trial(result.summary["client_updates"], time.perf_counter() - began, bool(looked), config.held_out)
         if took.updates != place.updates:
             raise SimulationError(

@@ -65,7 +65,7 @@ def tune(
         if wider == grid:
             break
         grid = wider
-    _write(path, rows)  # without what an earlier grid had besides
+    write_rows(path, rows)  # without what an earlier grid had besides
     so_far.unlink(missing_ok=True)
     return best
 
@@ -94,15 +94,15 @@ def _completed(search: Search, grid: Grid, known: dict[Name, Row], so_far: Path)
         part = missing[begin : begin + AT_ONCE]
         configs = [search.config(*place) for _, place in part]
         tried = zip(part, configs, strict=True)
-        for results in _results(configs):
+        for results in results_of(configs):
             known |= {
-                name: _row(*place, config, one) for one, ((name, place), config) in zip(results, tried, strict=False)
+                name: row_of(*place, config, one) for one, ((name, place), config) in zip(results, tried, strict=False)
             }
-            _write(so_far, list(known.values()))
+            write_rows(so_far, list(known.values()))
     return [known[name] for name in wanted]
 
 
-def _results(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
+def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
     """Run configurations and yield what ends together: small models' runs all at once, large ones' one by one.
 
     A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
@@ -121,7 +121,7 @@ def _results(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
             yield [None]
 
 
-def _row(point: dict[str, Any], seed: int, config: Config, result: Result | None) -> Row:
+def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | None) -> Row:
     """Return an outcome; a run that diverged, of which there is no result, has no accuracy and no time."""
     numbers = [result.summary[METRIC], result.summary["final_accuracy"]] if result else [nan, nan]
     seconds = result.timing["cpu_seconds"] if result else 0.0
@@ -130,9 +130,10 @@ def _row(point: dict[str, Any], seed: int, config: Config, result: Result | None
     return dict(zip(FIELDS, values, strict=True))
 
 
-def _write(path: Path, rows: Sequence[Row]) -> None:
+def write_rows(path: Path, rows: Sequence[Row], fields: Sequence[str] = FIELDS) -> None:
+    """Write outcomes, atomically."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer = csv.DictWriter(text, fields, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(path, text.getvalue())

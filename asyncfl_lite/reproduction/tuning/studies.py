@@ -19,8 +19,8 @@ from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
-from asyncfl_lite.reproduction.grid.cells import read_yaml
 from asyncfl_lite.reproduction.grid.families import Seeds, merged
+from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.tuned import nested
 

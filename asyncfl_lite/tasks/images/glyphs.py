@@ -130,9 +130,13 @@ class Glyphs(TaskSource):
         others = self._looks(rng.standard_normal(centres.shape), rng)
         strangers = soft_shapes(_normal((STRANGERS, GRAIN, GRAIN), rng), 2 * self.side)
         scene = Scene(strangers, Spoiling(self.clutter, self.noise))
-        train, test = (
+        train, test, validation = (
             self._images(known, scene, count, stream(world, "glyphs", part))
-            for part, count in (("training", self.samples), ("test", self.test_samples))
+            for part, count in (
+                ("training", self.samples),
+                ("test", self.test_samples),
+                ("validation", self.test_samples),
+            )
         )
 
         def of(looks: Tensor, warp: Warp) -> UnlabelledSet:
@@ -149,6 +153,7 @@ class Glyphs(TaskSource):
             train,
             test,
             sets,
+            validation=validation,
             num_classes=self.classes,
             source=f"drawn by a generator; world {world} of {self.worlds}",
             licence="MIT, as this package",

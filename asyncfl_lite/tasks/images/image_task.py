@@ -38,6 +38,7 @@ def image_task(
     test: Labelled,
     sets: Mapping[str, UnlabelledSet],
     *,
+    validation: Labelled | None = None,
     augment: Callable[[tuple[float, ...]], Callable[[Tensor, torch.Generator], Tensor]] | None = None,
     **about: object,
 ) -> Task:
@@ -47,6 +48,7 @@ def image_task(
         name: as configurations call it.
         train, test: labelled images.
         sets: the server's unlabelled sets by name; each gives images like the training images.
+        validation: labelled images for choosing settings; None for none.
         augment: from the values of a black pixel, one per colour, to the task's augmentation; None for none.
         about: the task's other fields, such as ``source``, ``licence``, ``num_classes``.
     """
@@ -65,6 +67,7 @@ def image_task(
         normalise(test[0]),
         test[1],
         unlabelled={key: normalised(draw) for key, draw in sets.items()},
+        validation=None if validation is None else (normalise(validation[0]), validation[1]),
         augment=None if augment is None else augment(tuple((-mean / std).flatten().tolist())),
         **about,
     )

@@ -6,12 +6,14 @@ right. Here another digit lies faintly over each, with noise, and a swing costs 
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from pydantic import Field
 
-from asyncfl_lite.tasks.images.image_task import image_task, number_names
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.tasks.images.image_task import Labelled, image_task, number_names
 from asyncfl_lite.tasks.images.packaged import (
     DIGITS,
     DIGITS_LICENCE,
@@ -22,10 +24,15 @@ from asyncfl_lite.tasks.images.packaged import (
     mnist_images,
     split,
 )
+from asyncfl_lite.tasks.images.parts import Parts, Split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
-from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side
+from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side, turns
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.worlds import Worlds
+
+WORLDS = 64
+"""Ways to split the images; the run with seed s has that of s modulo this."""
 
 
 @TASKS.register("overlaid_mnist")
@@ -43,6 +50,7 @@ class OverlaidMNIST(TaskSource):
     """
 
     title: ClassVar[str] = "overlaid MNIST"
+    later: ClassVar[frozenset[str]] = frozenset({"split"})
     overlay: float = Field(0.35, ge=0, lt=1)
     """What the other digit counts for, where the digit itself counts for 1."""
     noise: float = Field(0.3, ge=0)
@@ -51,17 +59,42 @@ class OverlaidMNIST(TaskSource):
     """How often each digit comes, each time under another one and with other noise: 4,000 times as many samples to
     train on, 1,000 times as many to test on. Copies of a digit may go to different clients."""
     side: Literal[10, 14, 28] = 10
+    split: Split = "fixed"
+    """Who splits the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Return the task; where the seed splits the images, that of world 0."""
+        if self.split == "seeded":
+            return Worlds(self.draw, WORLDS).of_run(0)
         images, labels = mnist_images()
         train, test = split(resize(images, self.side), labels, 1000)
         spoiling, rng = Spoiling.of(train[0], self.overlay, self.noise), np.random.default_rng(0)
         parts = [(spoiling.among(part[0], rng, self.copies), part[1].repeat(self.copies)) for part in (train, test)]
         sets = spoiling.sets(grey_sets(train[0], lambda: digits_images()[0]))
+        return image_task("overlaid_mnist", *parts, sets, **self._about)
+
+    @property
+    def _about(self) -> dict[str, Any]:
         about = {"source": f"{MNIST}, each under another", "licence": MNIST_LICENCE, "class_names": number_names(10)}
-        about["stands_in_for"] = "CIFAR-10, MNIST, Fashion-MNIST"
-        return image_task("overlaid_mnist", *parts, sets, num_classes=10, **about)
+        return {**about, "stands_in_for": "CIFAR-10, MNIST, Fashion-MNIST", "num_classes": 10}
+
+    def draw(self, world: int) -> Task:
+        """Return the task as the seeds of a world split the images."""
+        rng = stream(world, "overlaid_mnist", "images")
+        images, labels = mnist_images()
+        parts = Parts.of((resize(images, self.side), labels), 1000, world, rng)
+        spoiling = Spoiling.of(parts.clients[0], self.overlay, self.noise)
+
+        def spoiled(part: Labelled, count: int) -> Labelled:
+            index = turns(len(part[1]), count, rng)
+            return spoiling.chosen(part[0], index, rng), part[1][torch.from_numpy(index)]
+
+        train, validation, test = (
+            spoiled(part, self.copies * count)
+            for part, count in ((parts.clients, 4000), (parts.validation, 1000), (parts.test, 1000))
+        )
+        sets = spoiling.sets(grey_sets(parts.unlabelled[0], lambda: digits_images()[0]))
+        return image_task("overlaid_mnist", train, test, sets, validation=validation, **self._about)
 
 
 @TASKS.register("overlaid_pairs100")
@@ -78,6 +111,7 @@ class OverlaidPairs100(TaskSource):
     """
 
     title: ClassVar[str] = "overlaid pairs"
+    later: ClassVar[frozenset[str]] = frozenset({"split"})
     overlay: float = Field(0.35, ge=0, lt=1)
     """What the other pair counts for, where the pair itself counts for 1."""
     noise: float = Field(0.3, ge=0)
@@ -86,9 +120,13 @@ class OverlaidPairs100(TaskSource):
     """Training pairs, of 1,437 digits."""
     test_samples: int = Field(2_000, ge=100)
     """Test pairs, of 360 other digits."""
+    split: Split = "fixed"
+    """Who splits the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Return the task; where the seed splits the images, that of world 0."""
+        if self.split == "seeded":
+            return Worlds(self.draw, WORLDS).of_run(0)
         left, right = split(*digits_images(), 360)
         rng = np.random.default_rng(0)
         train, test = digit_pairs(left, self.samples, rng), digit_pairs(right, self.test_samples, rng)
@@ -96,6 +134,27 @@ class OverlaidPairs100(TaskSource):
         parts = [(spoiling.among(part[0], rng), part[1]) for part in (train, test)]
         plain = grey_sets(left[0], lambda: mnist_images()[0])
         sets = spoiling.sets({name: side_by_side(draw) for name, draw in plain.items()})
+        return image_task("overlaid_pairs100", *parts, sets, **self._about)
+
+    @property
+    def _about(self) -> dict[str, Any]:
         about = {"source": f"pairs made of {DIGITS}, each under another", "licence": DIGITS_LICENCE}
-        about |= {"class_names": number_names(100), "stands_in_for": "CIFAR-100"}
-        return image_task("overlaid_pairs100", *parts, sets, num_classes=100, **about)
+        return {**about, "class_names": number_names(100), "stands_in_for": "CIFAR-100", "num_classes": 100}
+
+    def draw(self, world: int) -> Task:
+        """Return the task as the seeds of a world split the images."""
+        rng = stream(world, "overlaid_pairs100", "images")
+        parts = Parts.of(digits_images(), 360, world, rng)
+        train, validation, test = (
+            digit_pairs(part, count, rng)
+            for part, count in (
+                (parts.clients, self.samples),
+                (parts.validation, self.test_samples),
+                (parts.test, self.test_samples),
+            )
+        )
+        spoiling = Spoiling.of(train[0], self.overlay, self.noise)
+        train, validation, test = ((spoiling.among(part[0], rng), part[1]) for part in (train, validation, test))
+        plain = grey_sets(parts.unlabelled[0], lambda: mnist_images()[0])
+        sets = spoiling.sets({name: side_by_side(draw) for name, draw in plain.items()})
+        return image_task("overlaid_pairs100", train, test, sets, validation=validation, **self._about)

@@ -44,11 +44,11 @@ def mnist_images() -> Labelled:
     return torch.tensor(rows[:, :-1].reshape(-1, 1, 28, 28) / 255.0, dtype=torch.float32), torch.tensor(rows[:, -1])
 
 
-def split(images: Tensor, labels: Tensor, test_size: int) -> tuple[Labelled, Labelled]:
-    """Return training and test images with their labels, each class in both alike, the same in every run."""
+def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tuple[Labelled, Labelled]:
+    """Return training and test images with their labels, each class in both alike, the same for the same ``seed``."""
     from sklearn.model_selection import train_test_split
 
-    train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=0)
+    train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=seed)
     return (images[train], labels[train]), (images[test], labels[test])
 
 

@@ -53,13 +53,27 @@ class Spoiling:
         Raises:
             ConfigError: when there is no other image to lay over the only one.
         """
-        repeated = images.repeat(copies, 1, 1, 1)
+        return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
+
+    def chosen(self, images: Tensor, index: np.ndarray, rng: np.random.Generator) -> Tensor:
+        """Return ``(k, C, height, width)`` images of those with these indices, each under another of ``images``.
+
+        Args:
+            images: ``(n, C, height, width)``.
+            index: ``(k,)`` int64 which of them, some perhaps more than once.
+            rng: where overlays and noise come from; nothing is drawn where there is neither.
+
+        Raises:
+            ConfigError: when there is no other image to lay over the only one.
+        """
         if not (self.overlay or self.noise):
-            return repeated
+            return images[torch.from_numpy(index)]
         if self.overlay and len(images) < 2:
             raise ConfigError(f"overlay: must be 0 where there is one image and no other, got {self.overlay}")
-        steps = rng.integers(1, max(len(images), 2), len(repeated))
-        return self.spoiled(repeated, images[(np.arange(len(repeated)) + steps) % len(images)], rng)
+        steps = rng.integers(1, max(len(images), 2), len(index))
+        return self.spoiled(
+            images[torch.from_numpy(index)], images[torch.from_numpy((index + steps) % len(images))], rng
+        )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
         """Return unlabelled sets, each of whose images is one of ``plain``'s under another one of the same set."""

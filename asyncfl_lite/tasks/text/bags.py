@@ -87,6 +87,7 @@ class Topics20Bags(Topics20):
         rng = stream(world, "topics20")
         language, topics, other = self._zipf(rng), *(self._topics(rng, 20 * self.sides) for _ in range(2))
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))
+        held_out = self._documents(self.test_samples, language, topics, stream(world, "topics20", "validation"))
         weighed = Weighing(train[0], self.vocabulary)
 
         def of(topics: np.ndarray) -> UnlabelledSet:
@@ -99,6 +100,7 @@ class Topics20Bags(Topics20):
             weighed(test[0]),
             test[1],
             num_classes=20,
+            validation=(weighed(held_out[0]), held_out[1]),
             source=f"generated documents; world {world} of {self.worlds}",
             unlabelled={
                 "cross": of(other),

@@ -1,0 +1,144 @@
+"""What is tried for a cell: grids of settings by method, read from ``experiments/grids.yaml`` and checked.
+
+A cell that names a set of grids (``search: fedecho-images``) has a search of its own: its configuration, with each
+combination of its method's grid, scored on validation samples. So what it is tuned with was searched just where it is
+used. Every method has as many tries as every other, and they are spent in the same way: all combinations with one seed,
+the best of them with more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.home import home_of
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.reproduction.grid.families import Seeds, merged
+from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.tuned import nested
+
+Grid = dict[str, list[Any]]
+"""Option -> its values in order; one of a group is written ``settings.distill_lr``."""
+
+
+class Stage(Settings):
+    """The best combinations so far go on with more seeds."""
+
+    keep: int = Field(ge=1)
+    seeds: Seeds
+
+
+class GridsFile(Settings):
+    """``experiments/grids.yaml``."""
+
+    tries: int = Field(ge=1)
+    """Combinations of every grid."""
+    seeds: Seeds
+    """Of all combinations."""
+    stages: list[Stage]
+    grids: dict[str, dict[str, Grid]] = Field(min_length=1)
+    """Name of a set -> method -> its grid."""
+    definitions: dict[str, Any] = {}
+    """A place for YAML anchors; not read."""
+
+
+@dataclass(frozen=True)
+class OwnSearch:
+    """The search for one cell's settings.
+
+    Attributes:
+        cell: its name.
+        settings: its configuration but for what is tried.
+        grid: option -> values; all combinations are tried.
+        seeds: of all combinations.
+        stages: what the best of them go through then.
+    """
+
+    cell: str
+    settings: dict[str, Any]
+    grid: Grid
+    seeds: tuple[int, ...]
+    stages: tuple[Stage, ...]
+
+    @property
+    def name(self) -> str:
+        """The cell's."""
+        return self.cell
+
+    @property
+    def study(self) -> str:
+        """The name that it shares with the searches of the methods that its cell is compared with."""
+        return study_of(self.cell)
+
+    def config(self, point: dict[str, Any], seed: int) -> Config:
+        """Return the configuration of one combination, which is scored on validation samples.
+
+        Raises:
+            ConfigError: naming the cell.
+        """
+        try:
+            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "judged_on": "validation"}))
+        except ConfigError as error:
+            raise ConfigError(f"search of {self.cell}: {error}") from None
+
+
+def read_grids(path: Path | None = None) -> GridsFile:
+    """Return ``experiments/grids.yaml``, or another file, checked.
+
+    Raises:
+        ConfigError: one line that names file, set, method and what is allowed.
+    """
+    path = home_of("experiments") / "grids.yaml" if path is None else path
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _: int) -> GridsFile:
+    file = read_yaml(path, GridsFile)
+    for name, methods in file.grids.items():
+        for method, grid in methods.items():
+            tries = math.prod(map(len, grid.values()))
+            if tries != file.tries or any(len(values) != len(set(map(str, values))) for values in grid.values()):
+                raise ConfigError(f"{path}: {name}/{method}: must be {file.tries} different combinations, got {tries}")
+    return file
+
+
+def own_search(cell: str, named: str, settings: dict[str, Any], path: Path | None = None) -> OwnSearch:
+    """Return the search of a cell.
+
+    Args:
+        cell: its name.
+        named: the set of grids, ``fedecho-images``, or ``fedecho-images/fedecho-noise`` where the cell's method has
+            more than one grid there.
+        settings: the cell's, merged.
+        path: of the file; ``experiments/grids.yaml`` if None.
+
+    Raises:
+        ConfigError: where there is no such grid.
+    """
+    file = read_grids(path)
+    group, _, method = named.partition("/")
+    if group not in file.grids:
+        raise ConfigError(unknown_name("search", group, file.grids))
+    method = method or method_of(settings)
+    if method not in file.grids[group]:
+        raise ConfigError(unknown_name(f"search: {group}", method, file.grids[group]))
+    return OwnSearch(cell, settings, file.grids[group][method], tuple(file.seeds), tuple(file.stages))
+
+
+def study_of(cell: str) -> str:
+    """Return the study that a cell belongs to, ``fedecho/table2/large-dir0.1``: the folder that it shares."""
+    return cell.rpartition("/")[0]
+
+
+def method_of(settings: dict[str, Any]) -> str:
+    """Return what studies call a cell's method: its selection where clients are not drawn uniformly, as Oort draws."""
+    by_selection = settings.get("selection", "uniform") != "uniform"
+    return settings.get("selection" if by_selection else "algorithm", "fedbuff")

@@ -1,0 +1,50 @@
+"""Which images are whose, drawn by a seed: clients', validation's, the server's unlabelled ones, the test's.
+
+No image is in two parts. Which images may be tested on is the same for every seed, so that settings that were chosen on
+one seed's validation images were chosen on none that another seed tests on. Which of them are tested, how often, and
+what lies over them, the seed draws: an interval over seeds covers the choice of test images too.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from asyncfl_lite.tasks.images.image_task import Labelled
+from asyncfl_lite.tasks.images.packaged import split
+
+SHARE = 0.1
+"""Of the images that may be trained on, this share is for validation, and as many others are for the unlabelled set."""
+
+
+Split = Literal["fixed", "seeded"]
+"""``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
+unlabelled set is made of training images. ``seeded``: :class:`Parts`."""
+
+
+class Parts(NamedTuple):
+    """Labelled images that share none; see the module."""
+
+    clients: Labelled
+    validation: Labelled
+    unlabelled: Labelled
+    test: Labelled
+
+    @classmethod
+    def of(cls, pool: Labelled, test_size: int, seed: int, rng: np.random.Generator) -> Parts:
+        """Return the parts of a seed.
+
+        Args:
+            pool: all images there are.
+            test_size: how many of them are for testing, for every seed the same ones; of these, the returned part has
+                as many, drawn with replacement.
+            seed: of the split.
+            rng: draws test images.
+        """
+        own, test = split(*pool, test_size)
+        count = round(SHARE * len(own[1]))
+        own, validation = split(*own, count, seed)
+        own, unlabelled = split(*own, count, seed)
+        again = rng.integers(test_size, size=test_size)
+        return cls(own, validation, unlabelled, (test[0][again], test[1][again]))
