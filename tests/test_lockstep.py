@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import random
+
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
+from asyncfl_lite.algorithms.losses import cross_entropy
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.answers import Answers
-from asyncfl_lite.models.descent import Descent
+from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.stacked import Chain, keeps_bits
+from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import TABLES
 from asyncfl_lite.runs.run import Run
@@ -183,3 +189,61 @@ def test_a_method_gets_the_reports_that_it_asks_for_whoever_trains_beside_it(nam
     means = {name: started.algorithm.means for name, started in begun.items()}
     assert max(sizes) == 10 and means["silent"] == [None] * 10
     assert len(means["asks"]) == 10 and all(map(torch.equal, means["asks"], alone.algorithm.means))
+
+
+ACTIVATIONS = ("ReLU", "LeakyReLU", "Tanh", "GELU", "Sigmoid", "SiLU", "ELU")
+
+
+def side_by_side(activation: str, batch: int, widths: tuple[int, int, int], count: int) -> bool:
+    """Whether ``count`` models that take three steps of Adam side by side end with the bits of each by itself."""
+    torch.manual_seed(0)
+    first, middle, last = widths
+    layers = nn.Linear(first, middle), getattr(nn, activation)(), nn.Linear(middle, last)
+    model = VectorModel(nn.Sequential(nn.Flatten(), *layers))
+    x = torch.stack([model.flatten()[0] * (1 + 0.1 * row) for row in range(count)])
+    inputs, labels = torch.randn(count, batch, first), torch.randint(last, (count, batch))
+
+    def descents(rows: range) -> list[Descent]:
+        places, sizes = torch.arange(batch).repeat(3), [batch] * 3
+        adam = Optimiser("adam", 0.01)
+        return [
+            Descent(model, x[row], inputs[row], places, sizes, mean_cross_entropy, adam, tables=(labels[row],))
+            for row in rows
+        ]
+
+    together = Descent.together(descents(range(count)))
+    alone = [Descent.together(descents(range(row, row + 1)))[0] for row in range(count)]
+    return all(torch.equal(one.x, other.x) for one, other in zip(together, alone, strict=True))
+
+
+def mean_cross_entropy(logits, labels):
+    return cross_entropy(logits, labels).mean(-1)
+
+
+def test_what_is_shared_has_the_same_bits_in_any_company():
+    """Of random sizes, about half of which are shared; of the others many differ, so the rule is needed."""
+    draw, kept, differ = random.Random(0), 0, 0
+    for _ in range(120):
+        activation, batch = draw.choice(ACTIVATIONS), draw.choice([1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50])
+        widths = tuple(draw.choice([2, 3, 4, 5, 7, 8, 10, 16, 20, 31, 32, 64, 100]) for _ in range(3))
+        layers = nn.Linear(*widths[:2]), getattr(nn, activation)(), nn.Linear(*widths[1:])
+        same = side_by_side(activation, batch, widths, draw.choice([2, 3, 5, 12]))
+        if keeps_bits(Chain([], list(layers)), batch):
+            kept += 1
+            assert same, (activation, batch, widths)
+        differ += not same
+    assert kept > 30 and differ > 10
+
+
+ODD = [
+    {"batch_size": 10, "model_settings": {"hidden": (31,)}},
+    {"batch_size": 1},
+    {"algorithm": "fedecho", "settings": {"distill_samples": 51}},  # the last minibatch is one sample
+]
+
+
+@pytest.mark.parametrize("place", range(len(ODD)))
+def test_runs_of_odd_sizes_are_as_alone_too(place):
+    configs = [Config(**{**SMALL, **ODD[place], "seed": seed}) for seed in range(2)]
+    for together, alone in zip(run_many(configs), map(run, configs), strict=True):
+        assert torch.equal(together.x, alone.x)

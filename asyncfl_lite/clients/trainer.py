@@ -29,7 +29,7 @@ from asyncfl_lite.clients.local_training import (
 )
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
-from asyncfl_lite.models.stacked import chain_of
+from asyncfl_lite.models.stacked import chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
@@ -73,7 +73,7 @@ class Trainer:
         self.draws = draws
         chain = chain_of(model)
         self._chain_of_images = bool(chain and chain.images)
-        self._mixes = chain is not None and not chain.images
+        self._mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
         self._alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -84,8 +84,8 @@ class Trainer:
     def shared(self) -> Hashable:
         """What jobs must have in common to be trained in one cohort; None for those trained one by one.
 
-        Jobs of several runs share one only where a row's bits do not depend on its company, which batched products of
-        small matrices keep, and grouped convolutions need not.
+        Jobs of several runs share one only where a row's bits do not depend on its company, as in batched products of
+        small matrices (:func:`.keeps_bits`); in grouped convolutions they may.
         """
         if not self.cohort:
             return None

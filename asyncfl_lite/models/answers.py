@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from asyncfl_lite.models.stacked import chain_of, shared_chain, stacked_forward
+from asyncfl_lite.models.stacked import chain_of, keeps_bits, shared_chain, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS_AT_ONCE = 16
@@ -40,11 +40,13 @@ class Answers:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors go side by side."""
-        if shared_chain(self.model, *self.buffers) is None:
+        """Chains of layers on vectors go side by side, where company leaves their bits as they are."""
+        if (chain := shared_chain(self.model, *self.buffers)) is None:
             return None
         inputs = self.inputs if self.one_for_all else self.inputs[0]
-        return self.model.architecture, inputs.shape, inputs.dtype, inputs.device, self.batch_size
+        sizes = [len(batch) for batch in inputs.split(self.batch_size)]
+        run = None if keeps_bits(chain, *sizes) else id(self)
+        return run, self.model.architecture, inputs.shape, inputs.dtype, inputs.device, self.batch_size
 
     @property
     def _own_inputs(self) -> Sequence[Tensor]:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from asyncfl_lite.models.stacked import shared_chain, stacked_forward
+from asyncfl_lite.models.stacked import keeps_bits, shared_chain, stacked_forward
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -94,7 +94,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors go side by side."""
+        """Chains of layers on vectors go side by side, where company leaves their bits as they are."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None
@@ -103,6 +103,7 @@ class Descent:
         loss, kind = self.loss, self.optimiser
         named = (loss.func, tuple(sorted(loss.keywords.items()))) if isinstance(loss, partial) else loss
         return (
+            None if keeps_bits(chain, *self.sizes) else id(self),
             self.model.architecture,
             (self.start.dtype, self.start.device, self.inputs.shape[1:]),
             named,

@@ -44,6 +44,13 @@ WRITTEN_OUT = {
 }
 """Layers whose backward pass is written out: the gradient in their inputs, by that in their outputs, and these."""
 
+ALIGNED = 4
+"""Numbers of 4 bytes between addresses at which a library computes products of matrices alike."""
+FILLED = 32
+"""Numbers in the registers of processors with AVX-512 that a function is computed of at once."""
+REGISTERS = (nn.Sigmoid, nn.SiLU, nn.ELU)
+"""Layers whose function is rounded otherwise for numbers that do not fill registers."""
+
 
 class Chain(NamedTuple):
     """A model that is a chain: layers on images, a flattening, layers on vectors; either list may be empty."""
@@ -81,11 +88,45 @@ def chain_of(model: VectorModel) -> Chain | None:
 def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
     """Return a chain of layers on vectors alone, without running statistics; None for any other model.
 
-    What several such models compute side by side has the bits that each has by itself; of other models that may depend
-    on their company.
+    What several such models compute side by side has the bits that each has by itself, for minibatches of the sizes of
+    :func:`keeps_bits`; of other models that may depend on their company.
     """
     chain = chain_of(model)
     return None if chain is None or chain.images or any(given is not None for given in buffers) else chain
+
+
+def keeps_bits(chain: Chain, *sizes: int) -> bool:
+    """Whether models side by side have the bits that each has by itself, whatever their number.
+
+    A library's product of matrices may be rounded otherwise where a matrix does not begin at a multiple of 16 bytes in
+    memory, and so may a function that it computes for several numbers at once where they do not fill its registers.
+    Side by side, a model's matrices begin where the ones before it end. So no minibatch may be of one sample, each of a
+    minibatch's inputs and outputs of a layer, and of a layer's weights, must be a multiple of :data:`ALIGNED` numbers,
+    and of :data:`FILLED` before such a function.
+
+    Args:
+        chain: of layers on vectors.
+        sizes: of the minibatches.
+
+    >>> chain = Chain([], [nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)])
+    >>> keeps_bits(chain, 10), keeps_bits(chain, 5), keeps_bits(chain, 10, 1)
+    (True, False, False)
+    """
+    weights, inputs, width = [], [], 0
+    filled = []
+    for layer in chain.vectors:
+        if type(layer) is nn.Linear:
+            width = layer.out_features
+            weights.append(layer.weight.numel())
+            inputs += [layer.in_features, width]
+        elif type(layer) in REGISTERS:
+            filled.append(width)
+    return (
+        min(sizes) > 1
+        and not any(count % ALIGNED for count in weights)
+        and not any(size * width % ALIGNED for size in sizes for width in inputs)
+        and not any(size * width % FILLED for size in sizes for width in filled)
+    )
 
 
 def _is_of_images(layer: nn.Module) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 from asyncfl_lite.algorithms.synthesis.losses import FeatureNorm, TeacherAnswers, synthesis_loss
 from asyncfl_lite.algorithms.synthesis.synthesiser import Synthesiser, synthesised
 from asyncfl_lite.models.features import outputs_and_statistics, stacked_outputs_and_statistics
-from asyncfl_lite.models.stacked import shared_chain
+from asyncfl_lite.models.stacked import keeps_bits, shared_chain
 from asyncfl_lite.models.vectors import VectorModel
 
 
@@ -59,11 +59,15 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors answer side by side; each synthesiser makes its own inputs."""
-        if self.seen is not None or shared_chain(self.model, *self.buffers) is None:
+        """Chains of layers on vectors answer side by side, where company leaves their bits as they are.
+
+        Each synthesiser makes its own inputs.
+        """
+        if self.seen is not None or (chain := shared_chain(self.model, *self.buffers)) is None:
             return None
+        run = None if keeps_bits(chain, len(self.labels)) else id(self)
         size = len(self.labels), len(self.xs), self.synthesiser.steps
-        return self.model.architecture, self.xs[0].dtype, self.xs[0].device, size, self.terms
+        return run, self.model.architecture, self.xs[0].dtype, self.xs[0].device, size, self.terms
 
     def alone(self) -> Tensor | None:
         """Return the inputs, the teachers asked one after another."""
