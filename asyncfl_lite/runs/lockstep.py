@@ -3,7 +3,7 @@
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
 streams, so its schedule is exactly that of the run alone. So are its numbers: on a processor, runs share only what has
-the same bits in any company (:func:`asyncfl_lite.models.stacked.keeps_bits`), as tests demand. That leaves out images in
+the same bits in any company (:func:`asyncfl_lite.models.stacked.keeps_bits`), as tests demand. That leaves out
 convolutions, minibatches of one sample, and odd sizes such as three classes in minibatches of five, which are computed
 run by run. Where a library computes products of matrices otherwise, as on a GPU, numbers may differ as between two
 machines (:func:`asyncfl_lite.runs.run.run`).
