@@ -251,11 +251,30 @@ def _tune(options: argparse.Namespace) -> int:
     from asyncfl_lite.reproduction.tuning.search import tune
     from asyncfl_lite.reproduction.tuning.studies import read_searches
 
-    searches = read_searches(options.file or home_of("experiments") / "tuning.yaml", options.only)
     folder = None if options.results is None else Path(options.results)
+    if options.cells is not None:
+        return _tune_cells(options, folder)
+    searches = read_searches(options.file or home_of("experiments") / "tuning.yaml", options.only)
     with ends_when_interrupted():
         for search in searches:
             tune(search, folder, say=_line)
+    return 0
+
+
+def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
+    from asyncfl_lite.reproduction.grid.cells import expand_grid
+    from asyncfl_lite.reproduction.grid.cost import estimate
+    from asyncfl_lite.reproduction.places import tier_file
+    from asyncfl_lite.reproduction.tuning.halving import carry_out, left_of
+
+    if options.file is not None:
+        raise ConfigError("file: must be left out with --cells, which names a tier")
+    cells = expand_grid(tier_file(options.cells), only=options.only, imports=getattr(options, "import"))
+    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder)) is not None]
+    _allow(estimate([left for left, _ in waiting], Path("runs"), kept="results"), options)
+    with ends_when_interrupted():
+        for left, search in waiting:
+            carry_out(left.tier, search, folder, say=_line)
     return 0
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
@@ -102,7 +104,7 @@ def test_nothing_lies_beyond_a_word_a_zero_or_a_bound():
 
 
 def test_half_a_search_chooses_nothing():
-    file = read_grids()
+    file = read_grids().tuned
     seeds = [*file.seeds, *(seed for stage in file.stages for seed in stage.seeds)]
     rows = [
         {"point": json.dumps({"client_lr": rate}), "seed": str(seed), METRIC: str(rate)}
@@ -117,7 +119,7 @@ def test_half_a_search_chooses_nothing():
 
 
 def test_every_grid_has_as_many_tries():
-    file = read_grids()
+    file = read_grids().tuned
     assert file.tries == 27
     assert {len(points_of(grid)) for methods in file.grids.values() for grid in methods.values()} == {27}
     # each grows by the same number, whichever option it is that grows
@@ -126,6 +128,30 @@ def test_every_grid_has_as_many_tries():
     } == {3}
     used = {*file.seeds, *(seed for stage in file.stages for seed in stage.seeds)}
     assert min(used) >= 100
+    fixed = read_grids().printed
+    for methods in fixed.grids.values():
+        for grid in methods.values():
+            assert {option: len(values) for option, values in grid.items()} == dict.fromkeys(grid, 1) | {"client_lr": 9}
+
+
+PRINTED = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "FADAS", "fedecho": "FedEcho",
+           "fedavg": "FedAvg", "afl_dw": "AFL-DW", "dd_fedrevive": "DD-FedRevive", "fedrevive": "FedRevive"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "paper", "names"),
+    [
+        ("fedecho-images", "FedEcho", ("local_lr", "global_lr")),
+        ("fedrevive-small", "FedRevive", ("client_lr", "server_lr")),
+    ],
+)
+def test_rates_in_the_printed_column_are_those_that_the_table_prints(group, paper, names):
+    table = pd.read_csv(Path(__file__).parents[1] / "papers" / "hyperparameters.csv", dtype=str)
+    table = table[(table["paper"] == paper) & (table["dataset"] == "CIFAR-10")]
+    for method, rates in read_grids().all_printed[group].items():
+        own = table[table["method"] == PRINTED[method]]
+        for name, option in zip(names, ("client_lr", "server_lr"), strict=True):
+            assert {float(value) for value in own[own["name"] == name]["value"]} == {rates[option]}, (method, name)
 
 
 def test_a_grid_that_is_not_there_is_named():

@@ -24,7 +24,7 @@ from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import PaperCell, Seeds, members, merged
 from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
-from asyncfl_lite.reproduction.tuning.grids import OwnSearch, method_of, own_search
+from asyncfl_lite.reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
 from asyncfl_lite.reproduction.tuning.outcomes import chosen_for
 from asyncfl_lite.runs import tuned
 from asyncfl_lite.runs.config import Config
@@ -35,6 +35,10 @@ FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 TWIN = "@printed"
 """What the name of a cell ends with that has the server's settings as its paper prints them, and clients' best rate
 beside these. It stands beside the cell without the ending, whose method was tuned as all others were."""
+ALL_PRINTED = "@all-printed"
+"""What the name of a cell ends with all of whose rates are those that its paper's table prints for its method."""
+ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
+"""Column -> what its cells' names end with."""
 TUNED = "tuned"
 """Among a cell's settings: the study (:mod:`asyncfl_lite.runs.tuned`) whose choice for its method it takes, as
 ``study`` or, where the study calls the method otherwise, ``study/method``."""
@@ -59,8 +63,8 @@ Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
 """Modules or files of one's own that register what cells name; a file's path begins where the YAML file is."""
 
 
-Columns = Annotated[list[Literal["tuned", "printed"]], Field(min_length=1)]
-"""In which columns cells are run; see :data:`TWIN`."""
+Columns = Annotated[list[Literal["tuned", "printed", "all_printed"]], Field(min_length=1)]
+"""In which columns cells are run; see :data:`TWIN` and :data:`ALL_PRINTED`."""
 
 
 class TierFile(Settings):
@@ -146,9 +150,9 @@ class Cell:
         self.__dict__.update(state, config=Config(**state["config"]))
 
     @property
-    def column(self) -> Literal["tuned", "printed"]:
-        """See :data:`TWIN`."""
-        return "printed" if self.name.endswith(TWIN) else "tuned"
+    def column(self) -> Literal["tuned", "printed", "all_printed"]:
+        """See :data:`ENDINGS`."""
+        return next((column for column, ending in ENDINGS.items() if ending and self.name.endswith(ending)), "tuned")
 
     @property
     def artefacts(self) -> list[str]:
@@ -276,7 +280,9 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
-        return _searched_cell(path, name, cell, tier, common, layers) if column == "tuned" else None
+        return _searched_cell(path, name, cell, tier, common, layers, column)
+    if column == "all_printed":
+        return None
     ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
     found = search is not None and tuned.has_outcomes(*search)
     if column == "printed" and not found:
@@ -295,23 +301,36 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
 
 
 def _searched_cell(
-    path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]]
-) -> Cell:
-    """Return a cell that has a search of its own, or takes the rates that another cell's search chose."""
-    seeds = cell.seeds.get(tier) or common.seeds_of(name)
+    path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]], column: str
+) -> Cell | None:
+    """Return a cell that has a search of its own, or takes the rates that another cell's search chose, in one column.
+
+    None for one that has nothing of its own in a column.
+    """
     given = merged(*layers)
     settings = {key: value for key, value in given.items() if key not in (SEARCH, RATES_OF, TUNED)}
-    parent = given.get(RATES_OF, name)
+    parent, search, waits_for = given.get(RATES_OF), None, None
+    if parent is not None and column != "tuned":
+        return None
+    name += ENDINGS[column]
     try:
-        search = None if RATES_OF in given else own_search(name, given[SEARCH], settings)
-        found = chosen_for(tier, parent)
-        choice = tuned.nested(found or {})
-        layers = [choice, settings] if search is None else [settings, choice]  # an ablation's own options are stronger
+        if column == "all_printed":
+            choice = all_printed(given[SEARCH], settings)
+            if choice is None:
+                return None
+        else:
+            search = own_search(name, given[SEARCH], settings, column) if parent is None else None
+            if parent is None and search is None:
+                return None
+            choice = chosen_for(tier, parent or name, column)
+            waits_for = f"that of {parent or name}" if choice is None else None
+        chosen = tuned.nested(choice or {})
+        layers = [settings, chosen] if parent is None else [chosen, settings]  # an ablation's own options are stronger
+        seeds = cell.seeds.get(tier) or common.seeds_of(name)
         config = Config.from_mapping({**merged(*layers), "seed": seeds[0]})
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
-    waits_for = f"that of {parent}" if found is None else None
-    ours, published = {**common.ours, **cell.ours}, tuple(cell.published)
+    ours, published = {**common.ours, **cell.ours}, tuple(cell.published) if column == "tuned" else ()
     return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
 
 

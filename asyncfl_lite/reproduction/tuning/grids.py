@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -35,8 +35,8 @@ class Stage(Settings):
     seeds: Seeds
 
 
-class GridsFile(Settings):
-    """``experiments/grids.yaml``."""
+class ColumnOfGrids(Settings):
+    """What is tried in one column, and how."""
 
     tries: int = Field(ge=1)
     """Combinations of every grid."""
@@ -45,6 +45,16 @@ class GridsFile(Settings):
     stages: list[Stage]
     grids: dict[str, dict[str, Grid]] = Field(min_length=1)
     """Name of a set -> method -> its grid."""
+
+
+class GridsFile(Settings):
+    """``experiments/grids.yaml``."""
+
+    tuned: ColumnOfGrids
+    printed: ColumnOfGrids
+    """With the server's options fixed; see :mod:`asyncfl_lite.reproduction.grid.columns`."""
+    all_printed: dict[str, dict[str, dict[str, Any]]]
+    """Name of a set -> method -> every rate that its paper's table prints for it, as option -> value."""
     definitions: dict[str, Any] = {}
     """A place for YAML anchors; not read."""
 
@@ -102,35 +112,52 @@ def read_grids(path: Path | None = None) -> GridsFile:
 @lru_cache(maxsize=2)
 def _read(path: Path, _: int) -> GridsFile:
     file = read_yaml(path, GridsFile)
-    for name, methods in file.grids.items():
-        for method, grid in methods.items():
-            tries = math.prod(map(len, grid.values()))
-            if tries != file.tries or any(len(values) != len(set(map(str, values))) for values in grid.values()):
-                raise ConfigError(f"{path}: {name}/{method}: must be {file.tries} different combinations, got {tries}")
+    for column in (file.tuned, file.printed):
+        for name, methods in column.grids.items():
+            for method, grid in methods.items():
+                tries = math.prod(map(len, grid.values()))
+                if tries != column.tries or any(len(values) != len(set(map(str, values))) for values in grid.values()):
+                    raise ConfigError(
+                        f"{path}: {name}/{method}: must be {column.tries} different combinations, got {tries}"
+                    )
     return file
 
 
-def own_search(cell: str, named: str, settings: dict[str, Any], path: Path | None = None) -> OwnSearch:
-    """Return the search of a cell.
+def own_search(
+    cell: str, named: str, settings: dict[str, Any], column: Literal["tuned", "printed"] = "tuned"
+) -> OwnSearch | None:
+    """Return the search of a cell; None where its method has none in a column.
 
     Args:
         cell: its name.
         named: the set of grids, ``fedecho-images``, or ``fedecho-images/fedecho-noise`` where the cell's method has
             more than one grid there.
         settings: the cell's, merged.
-        path: of the file; ``experiments/grids.yaml`` if None.
+        column: of the cell.
 
     Raises:
-        ConfigError: where there is no such grid.
+        ConfigError: where there is no such grid at all.
     """
-    file = read_grids(path)
+    file = read_grids()
     group, _, method = named.partition("/")
-    if group not in file.grids:
-        raise ConfigError(unknown_name("search", group, file.grids))
+    if group not in file.tuned.grids:
+        raise ConfigError(unknown_name("search", group, file.tuned.grids))
     method = method or method_of(settings)
-    if method not in file.grids[group]:
-        raise ConfigError(unknown_name(f"search: {group}", method, file.grids[group]))
-    return OwnSearch(cell, settings, file.grids[group][method], tuple(file.seeds), tuple(file.stages))
+    if method not in file.tuned.grids[group]:
+        raise ConfigError(unknown_name(f"search: {group}", method, file.tuned.grids[group]))
+    tried: ColumnOfGrids = getattr(file, column)
+    grid = tried.grids.get(group, {}).get(method)
+    return None if grid is None else OwnSearch(cell, settings, grid, tuple(tried.seeds), tuple(tried.stages))
+
+
+def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return every rate that a paper's table prints for a cell's method; None where it prints none or not all.
+
+    Args:
+        named, settings: as for :func:`own_search`.
+    """
+    group, _, method = named.partition("/")
+    return read_grids().all_printed.get(group, {}).get(method or method_of(settings))
 
 
 def study_of(cell: str) -> str:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import isnan, sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.reproduction.grid.cells import Cell
 from asyncfl_lite.reproduction.tuning.grids import Grid, OwnSearch
-from asyncfl_lite.reproduction.tuning.outcomes import FIELDS, file_of, rows_of
+from asyncfl_lite.reproduction.tuning.outcomes import FIELDS, chosen_for, file_of, rows_of
 from asyncfl_lite.reproduction.tuning.search import AT_ONCE, results_of, row_of, write_rows
 from asyncfl_lite.reproduction.tuning.studies import points_of
 from asyncfl_lite.runs.results import meaning, revised
@@ -72,6 +74,24 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     mean = fmean(float(known[json.dumps(best), seed][METRIC]) for seed in seeds)
     say(f"{search.cell}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
     return best
+
+
+def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
+    """Return a cell that costs what the search of ``cell`` still costs; None if it has none, or is at its end.
+
+    Args:
+        cell: of a grid.
+        folder: of outcomes; the package's own if None.
+    """
+    search = cell.search
+    if search is None or chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
+        return None
+    known, _ = _known(file_of(cell.tier, search.study, folder), search)
+    points = points_of(search.grid)
+    runs = len(points) + max(len(points) // len(values) for values in search.grid.values())
+    runs += sum(stage.keep * len(stage.seeds) for stage in search.stages)
+    config = search.config(points[0], search.seeds[0])
+    return replace(cell, name=f"search/{cell.name}", config=config, seeds=tuple(range(max(runs - len(known), 1))))
 
 
 def edge_of(search: OwnSearch, best: Point) -> str | None:

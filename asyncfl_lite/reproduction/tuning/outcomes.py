@@ -9,10 +9,10 @@ from functools import lru_cache
 from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from asyncfl_lite.base.home import home_of
-from asyncfl_lite.reproduction.tuning.grids import GridsFile, read_grids, study_of
+from asyncfl_lite.reproduction.tuning.grids import ColumnOfGrids, read_grids, study_of
 from asyncfl_lite.runs.tuned import FIELDS as OUTCOME
 from asyncfl_lite.runs.tuned import METRIC
 
@@ -33,7 +33,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def choice_of(rows: Iterable[Mapping[str, str]], file: GridsFile) -> dict[str, Any] | None:
+def choice_of(rows: Iterable[Mapping[str, str]], file: ColumnOfGrids) -> dict[str, Any] | None:
     """Return the best combination of a search from its rows; None if the search is not at its end.
 
     At its end as many combinations as the last stage keeps have been run with all seeds; the best has the highest mean.
@@ -48,12 +48,14 @@ def choice_of(rows: Iterable[Mapping[str, str]], file: GridsFile) -> dict[str, A
     return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
 
 
-def chosen_for(tier: str, cell: str, folder: Path | None = None) -> dict[str, Any] | None:
-    """Return the best combination of a cell's own search; None if the search is not at its end."""
+def chosen_for(
+    tier: str, cell: str, column: Literal["tuned", "printed"] = "tuned", folder: Path | None = None
+) -> dict[str, Any] | None:
+    """Return the best combination of a cell's own search in a column; None if the search is not at its end."""
     path = file_of(tier, study_of(cell), folder)
     if not path.exists():
         return None
-    return choice_of(_by_cell(path, path.stat().st_mtime_ns).get(cell, []), read_grids())
+    return choice_of(_by_cell(path, path.stat().st_mtime_ns).get(cell, []), getattr(read_grids(), column))
 
 
 @lru_cache(maxsize=256)
