@@ -11,12 +11,15 @@ FILES = {
     "league": ["*/*.csv"],
     "notebooks": ["experiment.ipynb", "report.ipynb"],
     "papers": ["*.csv"],
-    "tuning": ["*/*.csv"],
+    "tuning": ["**/*.csv"],
 }
 IN_CLONE = {"league": "results/league", "tuning": "results/tuning"}
 
 setup(
     packages=[*find_packages(include=["asyncfl_lite*"]), *(f"{SHIPPED}.{folder}" for folder in FILES)],
     package_dir={f"{SHIPPED}.{folder}": IN_CLONE.get(folder, folder) for folder in FILES},
-    package_data={f"{SHIPPED}.{folder}": patterns for folder, patterns in FILES.items()},
+    package_data={
+        "asyncfl_lite.runs": ["defaults.yaml"],
+        **{f"{SHIPPED}.{folder}": patterns for folder, patterns in FILES.items()},
+    },
 )

@@ -213,6 +213,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     tune.add_argument("file", nargs="?", help="of studies; by default the package's own, experiments/tuning.yaml")
     tune.add_argument("--cells", metavar="TIER", help="search for the cells of a tier that have searches of their own")
     tune.add_argument("--only", default="*", help="only searches, or cells, whose name matches, such as '*/fedecho-*'")
+    tune.add_argument("--defaults", action="store_true", help="write what studies chose as the package's defaults")
     tune.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
     tune.add_argument("--results", type=_folder, metavar="FOLDER", help="of outcomes; else where cells read them")
     _takes_own(tune)

@@ -248,10 +248,14 @@ def _said(report: Report) -> int:
 
 def _tune(options: argparse.Namespace) -> int:
     from asyncfl_lite.base.home import home_of
+    from asyncfl_lite.reproduction.tuning.defaults import write_defaults
     from asyncfl_lite.reproduction.tuning.search import tune
     from asyncfl_lite.reproduction.tuning.studies import read_searches
 
     folder = None if options.results is None else Path(options.results)
+    if options.defaults:
+        write_defaults()
+        return 0
     if options.cells is not None:
         return _tune_cells(options, folder)
     searches = read_searches(options.file or home_of("experiments") / "tuning.yaml", options.only)

@@ -15,7 +15,7 @@ from asyncfl_lite.reproduction.tuning.grids import OwnSearch, Stage, own_search,
 from asyncfl_lite.reproduction.tuning.halving import carry_out, edge_of, grown
 from asyncfl_lite.reproduction.tuning.outcomes import choice_of, chosen_for, file_of, rows_of
 from asyncfl_lite.reproduction.tuning.studies import points_of
-from asyncfl_lite.runs.tuned import METRIC
+from asyncfl_lite.reproduction.tuning.tuned import METRIC
 
 SETTINGS = {"task": "glyphs", "task_settings": {"samples": 200, "test_samples": 50}, "algorithm": "fedbuff",
             "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, "eval_every": 1, "local_epochs": 1}  # fmt: skip

@@ -16,10 +16,10 @@ from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.run import Report, run_grid
 from asyncfl_lite.reproduction.report.searches import searches
 from asyncfl_lite.reproduction.tuning import search as carried_out
+from asyncfl_lite.reproduction.tuning import tuned
 from asyncfl_lite.reproduction.tuning.search import tune
 from asyncfl_lite.reproduction.tuning.studies import points_of, read_searches
-from asyncfl_lite.runs import tuned
-from asyncfl_lite.runs.tuned import edges_of
+from asyncfl_lite.reproduction.tuning.tuned import edges_of
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 1, "local_epochs": 1}

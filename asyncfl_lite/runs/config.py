@@ -17,6 +17,7 @@ from asyncfl_lite.base.devices import AUTO
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings, nested
 from asyncfl_lite.clients.local_training import LocalTraining
+from asyncfl_lite.runs.explained import explained
 from asyncfl_lite.runs.fields import Fields
 from asyncfl_lite.runs.filling import fill_in
 from asyncfl_lite.runs.groups import GROUPS, class_of_group
@@ -151,6 +152,23 @@ class Config(Fields):
     def with_seed(self, seed: int) -> Config:
         """Return the same run with another seed."""
         return Config(**{**self.as_dict(), "seed": seed}).on_own_task(self.own_task)
+
+    def explain(self) -> None:
+        """Print each value with where it comes from: given, a paper, a method, a task, a search, its own default.
+
+        >>> from asyncfl_lite import Config
+        >>> Config(task="overlaid_mnist", algorithm="fedbuff", rounds=50).explain()  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+        setting                    value           from
+        task                       overlaid_mnist  given
+        ...
+        rounds                     50              given
+        ...
+        client_lr                  0.3             searched: fedecho-overlaid_mnist
+        ...
+        """
+        rows = [("setting", "value", "from"), *((name, str(value), origin) for name, value, origin in explained(self))]
+        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        print("\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows))
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values that JSON and YAML can hold."""

@@ -1,16 +1,19 @@
 """Every default of a configuration, each with where it comes from.
 
 A configuration takes the first value that it finds: what the user gave, then what a paper prints of its experiments
-(``setups.py``), or, on tasks that no paper has, ours of this file: the method's for the task, the task's.
-Last come the method's and the common ones, which are here for both. Change a number in its place and nowhere else.
+(``setups.py``), or, on tasks that no paper has, ours: what a search chose (``defaults.yaml``), the method's for the
+task, the task's. Last come the method's and the common ones, which are here for both. Change a number in its place and
+nowhere else. Nothing here depends on what is recorded: the same call is the same run everywhere.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import resources
+from typing import Any, NamedTuple
 
-from asyncfl_lite.runs import tuned
-from asyncfl_lite.runs.setups import setup_of
+import yaml
+
+from asyncfl_lite.runs.setups import SETUPS, setup_of
 
 # FedEcho §5.1: 50 clients, 25 in flight, buffer 5, 2 local epochs, batch 50, SGD with weight decay 1e-4,
 # Dirichlet 0.1, 500 rounds, large delay.
@@ -235,26 +238,51 @@ def without_replaced(weaker: dict[str, Any], stronger: dict[str, Any]) -> dict[s
     return {name: value for name, value in weaker.items() if name not in replaced}
 
 
-STUDIES = {"overlaid_mnist": "fedecho-overlaid_mnist", "overlaid_pairs100": "fedecho-overlaid_pairs100"}
-"""Task -> the search (:mod:`asyncfl_lite.runs.tuned`) whose choice, where it was made, methods take by default."""
+SEARCHED: dict[str, dict[str, Any]] = yaml.safe_load(resources.files(__package__).joinpath("defaults.yaml").read_text())
+"""Task -> ``study`` and, by method, what it chose; ``asyncfl-lite tune --defaults`` writes the file."""
 
 
-def _found(task: str, algorithm: str) -> dict[str, Any]:
-    search = (STUDIES.get(task, ""), algorithm, "tuned")
-    return tuned.chosen(*search) if search[0] and tuned.has_outcomes(*search) else {}
+class Layer(NamedTuple):
+    """Some defaults, and where they come from.
+
+    Attributes:
+        origin: in words.
+        values: setting -> value; the method's own options are in the group ``settings``.
+    """
+
+    origin: str
+    values: dict[str, Any]
 
 
-def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, Any]:
-    """Return the defaults of one method on one task; ``settings`` holds the method's own switches.
+def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer]:
+    """Return where the defaults of one method on one task come from, the weakest first.
 
     Args:
         task, algorithm: names.
         setup: whose experiments they follow; see :func:`~asyncfl_lite.runs.setups.setup_of`.
     """
+    layers = [Layer("common to all", COMMON), Layer(f"the method {algorithm}", METHODS.get(algorithm, {}))]
     paper = setup_of(task, algorithm, setup)
-    ours = (TASKS.get(task, {}), METHODS_ON_TASKS.get((algorithm, task), {}), _found(task, algorithm))
+    if paper is not None:
+        name = next(name for name, one in SETUPS.items() if one is paper)
+        return layers + [Layer(f"the paper of {name}", values) for values in paper.layers(task, algorithm)]
+    found = SEARCHED.get(task, {"study": "", "methods": {}})
+    return [
+        *layers,
+        Layer(f"the task {task}", TASKS.get(task, {})),
+        Layer(f"the method {algorithm} on {task}", METHODS_ON_TASKS.get((algorithm, task), {})),
+        Layer(f"searched: {found['study']}", found["methods"].get(algorithm, {})),
+    ]
+
+
+def defaults(task: str, algorithm: str, setup: str | None = None) -> dict[str, Any]:
+    """Return the defaults of one method on one task; ``settings`` holds the method's own options.
+
+    Args:
+        task, algorithm, setup: as for :func:`layers_of`.
+    """
     merged: dict[str, Any] = {"settings": {}}
-    for layer in (COMMON, METHODS.get(algorithm, {}), *(ours if paper is None else paper.layers(task, algorithm))):
-        switches = {**merged["settings"], **layer.get("settings", {})}
-        merged = {**without_replaced(merged, layer), **layer, "settings": switches}
+    for _, layer in layers_of(task, algorithm, setup):
+        options = {**merged["settings"], **layer.get("settings", {})}
+        merged = {**without_replaced(merged, layer), **layer, "settings": options}
     return merged

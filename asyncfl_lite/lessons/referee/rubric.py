@@ -16,7 +16,7 @@ from asyncfl_lite.lessons.referee.proofs import failed
 from asyncfl_lite.lessons.referee.records import NUMBERS
 from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_lite.reproduction.claims.statistics import LEVEL
-from asyncfl_lite.runs.tuned import file_of
+from asyncfl_lite.reproduction.tuning.tuned import file_of
 
 POWER = 0.8
 """The chance that a plan must have of seeing what is claimed, if it is true; and one less it, of what it denies."""

@@ -24,9 +24,9 @@ from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import PaperCell, Seeds, members, merged
 from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
+from asyncfl_lite.reproduction.tuning import tuned
 from asyncfl_lite.reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
 from asyncfl_lite.reproduction.tuning.outcomes import chosen_for
-from asyncfl_lite.runs import tuned
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result, Standing, load_complete, read_record, standing
 
@@ -40,8 +40,8 @@ ALL_PRINTED = "@all-printed"
 ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
 """Column -> what its cells' names end with."""
 TUNED = "tuned"
-"""Among a cell's settings: the study (:mod:`asyncfl_lite.runs.tuned`) whose choice for its method it takes, as
-``study`` or, where the study calls the method otherwise, ``study/method``."""
+"""Among a cell's settings: the study (:mod:`asyncfl_lite.reproduction.tuning.tuned`) whose choice for its method it
+takes, as ``study`` or, where the study calls the method otherwise, ``study/method``."""
 SEARCH = "search"
 """Among a cell's settings: the grids (``experiments/grids.yaml``) of the search that it has of its own."""
 RATES_OF = "rates_of"

@@ -39,8 +39,8 @@ from asyncfl_lite.reproduction.league.template import TEMPLATE
 from asyncfl_lite.reproduction.report.folds import count
 from asyncfl_lite.reproduction.report.page import picture
 from asyncfl_lite.reproduction.report.ranks import Ranking, draw_ranks
+from asyncfl_lite.reproduction.tuning.tuned import best_of, edges_of, file_of, in_words
 from asyncfl_lite.runs.assembly import load_task
-from asyncfl_lite.runs.tuned import best_of, edges_of, file_of, in_words
 
 HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EVEN: "#1d4ed8"}

@@ -14,7 +14,7 @@ from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.league.field import Place, read_places
 from asyncfl_lite.reproduction.league.run import searched
 from asyncfl_lite.reproduction.tuning.studies import Search, points_of
-from asyncfl_lite.runs.tuned import has_outcomes
+from asyncfl_lite.reproduction.tuning.tuned import has_outcomes
 
 
 def record_field(

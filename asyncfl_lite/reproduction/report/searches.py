@@ -13,7 +13,7 @@ from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS
 from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.grid.columns import FIXED
-from asyncfl_lite.runs.tuned import METRIC, best_of, edges_of, in_words
+from asyncfl_lite.reproduction.tuning.tuned import METRIC, best_of, edges_of, in_words
 
 COLUMNS = [
     "study",

@@ -21,8 +21,8 @@ from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import Seeds, merged
 from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
+from asyncfl_lite.reproduction.tuning.tuned import nested
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.tuned import nested
 
 Grid = dict[str, list[Any]]
 """Option -> its values in order; one of a group is written ``settings.distill_lr``."""

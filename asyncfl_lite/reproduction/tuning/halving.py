@@ -21,8 +21,8 @@ from asyncfl_lite.reproduction.tuning.grids import Grid, OwnSearch
 from asyncfl_lite.reproduction.tuning.outcomes import FIELDS, chosen_for, file_of, rows_of
 from asyncfl_lite.reproduction.tuning.search import AT_ONCE, results_of, row_of, write_rows
 from asyncfl_lite.reproduction.tuning.studies import points_of
+from asyncfl_lite.reproduction.tuning.tuned import METRIC, in_words
 from asyncfl_lite.runs.results import meaning, revised
-from asyncfl_lite.runs.tuned import METRIC, in_words
 
 Point = dict[str, Any]
 """A combination: option -> value."""

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from asyncfl_lite.base.home import home_of
 from asyncfl_lite.reproduction.tuning.grids import ColumnOfGrids, read_grids, study_of
-from asyncfl_lite.runs.tuned import FIELDS as OUTCOME
-from asyncfl_lite.runs.tuned import METRIC
+from asyncfl_lite.reproduction.tuning.tuned import FIELDS as OUTCOME
+from asyncfl_lite.reproduction.tuning.tuned import METRIC
 
 FIELDS = ("cell", *OUTCOME)
 """Columns of a study's table."""

@@ -19,11 +19,11 @@ from typing import Any
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DivergedError
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.reproduction.tuning.studies import Grid, Search, points_of
+from asyncfl_lite.reproduction.tuning.tuned import FIELDS, METRIC, best_of, file_of, in_words
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_together
 from asyncfl_lite.runs.results import Result, meaning, revised
 from asyncfl_lite.runs.run import Run
-from asyncfl_lite.runs.tuned import FIELDS, METRIC, best_of, file_of, in_words
 
 Name = tuple[str, str]
 """A point, as JSON, and a seed."""

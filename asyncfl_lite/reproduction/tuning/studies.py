@@ -21,8 +21,8 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.reproduction.grid.families import Seeds, merged
 from asyncfl_lite.reproduction.grid.yaml_files import read_yaml
+from asyncfl_lite.reproduction.tuning.tuned import nested
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.tuned import nested
 
 Column = Literal["tuned", "printed"]
 Grid = dict[str, list[Any]]

@@ -1,0 +1,66 @@
+"""Where each value of a configuration comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.runs.defaults import layers_of
+from asyncfl_lite.runs.fields import Fields
+
+
+class Explained(NamedTuple):
+    """One value of a configuration.
+
+    Attributes:
+        name: of the setting; one of a group is written ``settings.mixing``.
+        value: what the run takes.
+        origin: where it comes from: ``given``, a paper, a method, a task, a search, or the setting's own default.
+    """
+
+    name: str
+    value: Any
+    origin: str
+
+
+def explained(config: Fields) -> Iterator[Explained]:
+    """Yield each value of a configuration with its origin, the strongest layer of defaults that has this value.
+
+    A value that was given and is the default too counts as the default: the configuration is the same. One that
+    follows from what was given, such as a concurrency of at most ``clients``, counts as given.
+    """
+    layers = [(origin, _flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
+    plain = _flat(type(config)(task=config.task, algorithm=config.algorithm).model_dump(mode="json"))
+    for name, value in _flat(config.model_dump(mode="json")).items():
+        own = [(origin, values[name]) for origin, values in layers if name in values]
+        same = next((origin for origin, default in own if _same(default, value)), None)
+        given = "given" if own or name in ("task", "algorithm") else _without_layer(config, name, value, plain)
+        yield Explained(name, value, same or given)
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= {f"{name}.{option}": own for option, own in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _same(default: Any, value: Any) -> bool:
+    return (list(default) if isinstance(default, tuple) else default) == value
+
+
+def _without_layer(config: Fields, name: str, value: Any, plain: dict[str, Any]) -> str:
+    """Return the origin of a value that no layer of defaults has.
+
+    Args:
+        config: the configuration.
+        name, value: of the setting.
+        plain: the values of a configuration in which only task and method are given.
+    """
+    group, dot, option = name.partition(".")
+    settings: Settings = getattr(config, group) if dot else config
+    field = type(settings).model_fields.get(option if dot else name)
+    if field is not None and not field.is_required() and _same(field.default, value):
+        return "its own default"
+    return f"the method {config.algorithm}" if name in plain and _same(plain[name], value) else "given"
