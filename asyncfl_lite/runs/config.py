@@ -157,7 +157,8 @@ class Config(Fields):
         """Print each value with where it comes from: given, a paper, a method, a task, a search, its own default.
 
         >>> from asyncfl_lite import Config
-        >>> Config(task="overlaid_mnist", algorithm="fedbuff", rounds=50).explain()  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+        >>> config = Config(task="overlaid_mnist", algorithm="fedbuff", rounds=50)
+        >>> config.explain()  # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
         setting                    value           from
         task                       overlaid_mnist  given
         ...
