@@ -12,7 +12,7 @@ import pytest
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.reproduction.tuning import halving
 from asyncfl_lite.reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
-from asyncfl_lite.reproduction.tuning.halving import carry_out, edge_of, grown
+from asyncfl_lite.reproduction.tuning.halving import carry_out, edges, grown
 from asyncfl_lite.reproduction.tuning.outcomes import choice_of, chosen_for, file_of, rows_of
 from asyncfl_lite.reproduction.tuning.studies import points_of
 from asyncfl_lite.reproduction.tuning.tuned import METRIC
@@ -81,14 +81,14 @@ def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
         best = {"settings.staleness_weight": "none", **best}
         return sorted(points, key=lambda point: sum(point[option] != value for option, value in best.items()))
 
-    assert edge_of(SEARCH, ahead(client_lr=0.4, server_lr=1.0)[0]) == "client_lr"
+    assert edges(SEARCH, SEARCH.grid, ahead(client_lr=0.4, server_lr=1.0)[0]) == ["client_lr", "server_lr"]
     assert grown(SEARCH, ahead(client_lr=0.4, server_lr=1.0))["client_lr"] == [0.1, 0.2, 0.4, 0.8]
     assert grown(SEARCH, ahead(client_lr=0.1, server_lr=1.0))["client_lr"] == [0.05, 0.1, 0.2, 0.4]
     assert grown(SEARCH, ahead(client_lr=0.2, server_lr=0.5))["server_lr"] == [0.25, 0.5, 1.0]
     inside = replace(SEARCH, grid={**SEARCH.grid, "server_lr": [1.0]})
     best, *rest = [point for point in points_of(inside.grid) if point["client_lr"] == 0.2]
     others = [{**best, "client_lr": 0.4}, {**best, "client_lr": 0.1}, *rest]
-    assert edge_of(inside, best) is None
+    assert edges(inside, inside.grid, best) == []
     assert grown(inside, [best, *others])["client_lr"] == [0.1, 0.2, 0.28, 0.4]
 
 
@@ -98,9 +98,13 @@ def test_nothing_lies_beyond_a_word_a_zero_or_a_bound():
         settings={**SETTINGS, "algorithm": "fedasync", "buffer_size": 1},
         grid={"client_lr": [0.1, 0.2, 0.4], "settings.mixing": [0.1, 0.3, 1.0], "settings.poly_a": [0.0, 0.5, 1.0]},
     )
-    assert edge_of(search, {"client_lr": 0.2, "settings.mixing": 1.0, "settings.poly_a": 0.0}) is None
-    assert edge_of(search, {"client_lr": 0.2, "settings.mixing": 0.1, "settings.poly_a": 0.0}) == "settings.mixing"
-    assert edge_of(search, {"client_lr": 0.2, "settings.mixing": 0.3, "settings.poly_a": 1.0}) == "settings.poly_a"
+    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 1.0, "settings.poly_a": 0.0}) == []
+    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 0.1, "settings.poly_a": 0.0}) == [
+        "settings.mixing"
+    ]
+    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 0.3, "settings.poly_a": 1.0}) == [
+        "settings.poly_a"
+    ]
 
 
 def test_half_a_search_chooses_nothing():

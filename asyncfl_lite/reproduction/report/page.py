@@ -32,8 +32,9 @@ from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.forest import draw_forest
 from asyncfl_lite.reproduction.report.names import WORDS, names, place, words
 from asyncfl_lite.reproduction.report.recorded import MISSING, Recorded
-from asyncfl_lite.reproduction.report.searches import better_untuned, searches
+from asyncfl_lite.reproduction.report.searches import better_untuned, own_searches, searches
 from asyncfl_lite.reproduction.report.tables import artefacts, background, beside, listed, was_run
+from asyncfl_lite.reproduction.report.tries import draw_tries, tries
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure
@@ -197,10 +198,15 @@ class Page:
             f"laptop tiers take. *{FIXED}*: the clients' rate alone, beside a server rate of 1, or that of FedRevive's "
             "Table 4; FedAC and FADAS have that of FedEcho's Table 8, scaled by the number of steps."
         )
-        table = searches()
-        table["method"] = [plots.title(name) for name in table["method"]]
-        table["column"] = table["column"].replace("printed", FIXED)
-        display(Markdown(said), listed(table, precision=1))
+        cells = list(self.recorded.cells.values())
+        if (figure := draw_tries(tries(cells))) is not None:
+            bought = (
+                "**What tuning buys.** The best accuracy on validation samples that a method is expected to have found "
+                "after so many tries, over all orders in which its combinations could be tried; the first seed alone."
+            )
+            display(Markdown(bought), picture(figure, bought.replace("*", "")))
+            display(_searches_shown(own_searches(cells)))
+        display(Markdown(said), _searches_shown(searches()))
         worse = better_untuned(self.recorded.measured)
         if len(worse):
             worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
@@ -224,3 +230,9 @@ class Page:
         if folder:
             files = write_tables(self.recorded, folder)
             display(Markdown(f"{len(files) // 3} tables as CSV, Markdown and LaTeX in `{Path(folder).name}/`."))
+
+
+def _searches_shown(table: pd.DataFrame) -> Styler:
+    """Return a table of searches with methods and columns as people name them."""
+    methods, columns = table["method"].map(plots.title), table["column"].replace("printed", FIXED)
+    return listed(table.assign(method=methods, column=columns), precision=1)

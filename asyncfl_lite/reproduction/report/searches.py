@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -11,8 +14,11 @@ from asyncfl_lite.reproduction.claims.findings import interval_text
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS
-from asyncfl_lite.reproduction.grid.cells import TWIN
+from asyncfl_lite.reproduction.grid.cells import TWIN, Cell
 from asyncfl_lite.reproduction.grid.columns import FIXED
+from asyncfl_lite.reproduction.tuning.grids import study_of
+from asyncfl_lite.reproduction.tuning.halving import edges
+from asyncfl_lite.reproduction.tuning.outcomes import chosen_for, file_of, rows_of
 from asyncfl_lite.reproduction.tuning.tuned import METRIC, best_of, edges_of, in_words
 
 COLUMNS = [
@@ -47,22 +53,44 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
         method, _, column = path.stem.rpartition("-")
         tried = table.to_dict("records")
         best = best_of(tried)
-        means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
-        rows.append(
-            [
-                path.parent.name,
-                method,
-                column,
-                len(means),
-                len(table),
-                in_words(best),
-                ", ".join(edges_of(best, tried)),
-                round(means.max(), 1),
-                "diverged" if means.isna().any() else round(means.min(), 1),
-                round(table["cpu_seconds"].sum() / 60, 1),
-            ]
-        )
+        rows.append([path.parent.name, method, column, *_numbers(table, best, edges_of(best, tried))])
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFrame:
+    """Return one row per search of a cell's own that is at its end, as :func:`searches`; the study is its folder."""
+    rows = []
+    for cell in cells:
+        best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
+        if best is not None:
+            path = file_of(cell.tier, study_of(cell.name), folder)
+            table = pd.DataFrame([row for row in rows_of(path) if row["cell"] == cell.name])
+            table = table.astype({METRIC: float, "cpu_seconds": float})
+            method = cell.name.rpartition("/")[2].removesuffix(TWIN)
+            tried = [json.loads(point) for point in table["point"].unique()]
+            grid = {option: _in_order({point[option] for point in tried}) for option in best}
+            on_edge = edges(cell.search, grid, best)
+            rows.append([study_of(cell.name), method, cell.column, *_numbers(table, best, on_edge)])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _in_order(values: set[Any]) -> list[Any]:
+    """Return values from small to large, where they are numbers."""
+    return sorted(values, key=lambda value: value if isinstance(value, int | float) else 0)
+
+
+def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str]) -> list[Any]:
+    """Return the last columns of a search's row: how much was tried, what was best, how good it and the worst were."""
+    means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
+    return [
+        len(means),
+        len(table),
+        in_words(best),
+        ", ".join(option.removeprefix("settings.") for option in on_edge),
+        round(means[json.dumps(best)], 1),
+        "diverged" if means.isna().any() else round(means.min(), 1),
+        round(table["cpu_seconds"].sum() / 60, 1),
+    ]
 
 
 def better_untuned(measured: Measured) -> pd.DataFrame:

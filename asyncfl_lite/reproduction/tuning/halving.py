@@ -94,11 +94,9 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
     return replace(cell, name=f"search/{cell.name}", config=config, seeds=tuple(range(max(runs - len(known), 1))))
 
 
-def edge_of(search: OwnSearch, best: Point) -> str | None:
-    """Return the first option whose best value is the smallest or largest tried though there are values beyond."""
-    return next(
-        (option for option, values in search.grid.items() if _beyond(search, option, values, best) is not None), None
-    )
+def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
+    """Return the options whose best value is the smallest or largest of the grid though there are values beyond."""
+    return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
 
 
 def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
@@ -130,7 +128,7 @@ def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
         ranked: the grid's combinations, the best first.
     """
     best = ranked[0]
-    option = edge_of(search, best)
+    option = next(iter(edges(search, search.grid, best)), None)
     if option is not None:
         new = _beyond(search, option, search.grid[option], best)
     else:
