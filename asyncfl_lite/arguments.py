@@ -182,7 +182,10 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         help="settings as JSON or YAML, or the result.json of a run; options come before them",
     )
     run.add_argument(
-        "--out", type=_folder, metavar="FOLDER", help="write the result there; what is finished there is not run again"
+        "--out",
+        type=_folder,
+        metavar="FOLDER",
+        help="folder that the result is written in; a run that is finished there is not run again",
     )
     run.add_argument(
         "--force", action="store_true", help="replace another configuration's result or checkpoint that is in --out"
@@ -192,8 +195,8 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=_Defaults)
     grid.add_argument("file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …")
-    grid.add_argument("--paper", default="all", help="only this paper's cells")
-    grid.add_argument("--only", default="*", help="only cells whose name matches, such as 'fedecho/table2/*'")
+    grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
+    grid.add_argument("--only", default="*", help="run only cells whose name matches, such as 'fedecho/table2/*'")
     grid.add_argument(
         "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
     )
@@ -202,37 +205,53 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         "--record", type=_folder, metavar="FOLDER", help="keep each cell as soon as it is done, as `record` does"
     )
     grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
-    grid.add_argument("--backend", metavar="|".join(BACKENDS), default="loky", help=" or ".join(BACKENDS.values()))
-    grid.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, such as tcp://10.0.0.1:8786")
+    grid.add_argument(
+        "--backend",
+        metavar="|".join(BACKENDS),
+        default="loky",
+        help=f"where cells run: {' or '.join(BACKENDS.values())}",
+    )
+    grid.add_argument(
+        "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
+    )
     _takes_own(grid)
     grid.set_defaults(command="grid")
 
     tune = commands.add_parser(
         "tune", help="search for methods' settings, each with as many runs", formatter_class=_Defaults
     )
-    tune.add_argument("file", nargs="?", help="of studies; by default the package's own, experiments/tuning.yaml")
+    tune.add_argument(
+        "file", nargs="?", help="a file of studies; by default the package's own, experiments/tuning.yaml"
+    )
     tune.add_argument("--cells", metavar="TIER", help="search for the cells of a tier that have searches of their own")
-    tune.add_argument("--only", default="*", help="only searches, or cells, whose name matches, such as '*/fedecho-*'")
+    tune.add_argument(
+        "--only", default="*", help="make only searches, or cells', whose name matches, such as '*/fedecho-*'"
+    )
     tune.add_argument("--defaults", action="store_true", help="write what studies chose as the package's defaults")
     tune.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
-    tune.add_argument("--results", type=_folder, metavar="FOLDER", help="of outcomes; else where cells read them")
+    tune.add_argument(
+        "--results",
+        type=_folder,
+        metavar="FOLDER",
+        help="folder that outcomes are written in; by default the one that cells read",
+    )
     _takes_own(tune)
     tune.set_defaults(command="tune")
 
     report = commands.add_parser("report", help="make the report from recorded results", formatter_class=_Defaults)
-    report.add_argument("--tier", default="smoke", help="smoke, laptop, core or another; or a file of cells")
+    report.add_argument("--tier", default="smoke", help="a tier, such as smoke, laptop or core; or a file of cells")
     report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
     report.add_argument(
-        "--results", type=_folder, default="results", help="folder of the tables for what is not in --runs"
+        "--results", type=_folder, default="results", help="folder of recorded tables, for cells that are not in --runs"
     )
     report.set_defaults(command="report")
 
     record = commands.add_parser(
         "record", help="keep a tier's results as two small tables, for the repository", formatter_class=_Defaults
     )
-    record.add_argument("--tier", default="laptop", help="smoke, laptop or another; or a file of cells")
+    record.add_argument("--tier", default="laptop", help="a tier, such as smoke or laptop; or a file of cells")
     record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    record.add_argument("--results", type=_folder, default="results", help="folder of the tables")
+    record.add_argument("--results", type=_folder, default="results", help="folder that the tables are written in")
     _takes_own(record)
     record.set_defaults(command="record")
 
@@ -244,13 +263,21 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         formatter_class=_Defaults,
     )
     league.add_argument("method", nargs="?", help="a Python file with one method; GRID in it says what it tries")
-    league.add_argument("--quick", action="store_true", help="one workload, tuned: minutes on two cores")
-    league.add_argument("--field", action="store_true", help="record the field itself: hours, resumable")
-    league.add_argument("--only", default="*", help="of the field, only cells whose name matches, such as '*/fedecho*'")
-    league.add_argument("--tier", default="league", help="a tier of such cells, with tuning.yaml beside its file")
+    league.add_argument("--quick", action="store_true", help="run one workload only, tuned: minutes on two cores")
+    league.add_argument(
+        "--field", action="store_true", help="record the field, which methods are compared with: hours, resumable"
+    )
+    league.add_argument(
+        "--only", default="*", help="with --field, record only cells whose name matches, such as '*/fedecho*'"
+    )
+    league.add_argument(
+        "--tier", default="league", help="tier whose cells are the field, with tuning.yaml beside its file"
+    )
     league.add_argument("--workers", type=_workers, default=2, help=f"processes: 1 to {MOST_WORKERS}")
-    league.add_argument("--runs", type=_folder, default="runs", help="folder of results, and of the page")
-    league.add_argument("--results", type=_folder, default="results", help="folder of the tables with the field")
+    league.add_argument("--runs", type=_folder, default="runs", help="folder of results, in which the page is written")
+    league.add_argument(
+        "--results", type=_folder, default="results", help="folder of recorded tables, in which the field is looked for"
+    )
     league.add_argument("--yes", action="store_true", help="start though it may take more than two hours")
     league.set_defaults(command="league")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import re
 import shutil
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from asyncfl_lite.arguments import BACKENDS, parse
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
-from asyncfl_lite.base.files import text_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
@@ -127,17 +125,13 @@ def _read_settings(path: Path, another_task: bool) -> Any:
         path: of the file, or of the folder.
         another_task: whether a task is named beside it, as it must be for the result of a run on one's own data.
     """
-    import yaml
+    from asyncfl_lite.base.written import settings_in
 
     path = path / "result.json" if path.is_dir() else path
-    text = text_of(path)
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        try:
-            content = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise ConfigError(f"config: {path} is neither JSON nor YAML ({reason(error)})") from None
+        content = settings_in(path)
+    except ConfigError as error:
+        raise ConfigError(f"config: {error}") from None
     if isinstance(content, dict) and "config_hash" in content:
         if content.get("own_task") is not None and not another_task:
             raise ConfigError(
@@ -158,15 +152,24 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     from asyncfl_lite.runs.defaults import without_replaced
     from asyncfl_lite.runs.groups import GROUPS
 
+    partition = given.get("partition", written.get("partition"))
+    if "alpha" in (*given, *given.get("partition_settings", ())) or partition != written.get("partition"):
+        written = _without_alpha(written)
     merged = {**without_replaced(written, given), **given}
     for group, (name, _) in GROUPS.items():
         if name in given and given[name] != written.get(name):
             merged[group] = given.get(group, {})
         elif isinstance(written.get(group), dict):
             merged[group] = {**written[group], **given.get(group, {})}
-    if "partition" in given and given["partition"] != written.get("partition") and "alpha" not in given:
-        merged.pop("alpha", None)
     return merged
+
+
+def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
+    """Return written settings without α, which may stand in two places."""
+    kept = {name: value for name, value in written.items() if name != "alpha"}
+    if isinstance(own := kept.get("partition_settings"), dict):
+        kept["partition_settings"] = {name: value for name, value in own.items() if name != "alpha"}
+    return kept
 
 
 def _over_seeds(values: Sequence[Any]) -> str:
@@ -364,7 +367,7 @@ def _list(options: argparse.Namespace) -> int:
         "delay laws": DELAYS,
         "partitions": PARTITIONS,
         "redispatch (when a slot gets new work)": SCHEDULING,
-        "selection (which client gets it)": SELECTIONS,
+        "selection (which client gets the new work)": SELECTIONS,
         "initial (first weights)": INITIALISERS,
     }
     for title, registry in registries.items():

@@ -16,7 +16,7 @@ import torch
 import asyncfl_lite
 from asyncfl_lite import Config, Run, arguments, load_result, run
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.arguments import parse
+from asyncfl_lite.arguments import _parser, parse
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.cli import main
 from asyncfl_lite.reproduction.grid.run import Report
@@ -121,6 +121,19 @@ def test_the_other_commands_say_their_defaults_too(capsys):
     assert "None" not in shown and "False" not in shown and "[]" not in shown
 
 
+LEANS = re.compile(r"^(its?|of|there|that)\b|\b(gets it|on it|save it|that memory|such cells|result there|not kept)\b")
+"""Words that mean nothing without the line above."""
+
+
+def test_every_line_of_help_can_be_read_alone():
+    read = 0
+    for command in _parser(["run", "--help"]).commands.values():
+        for action in command._actions:
+            assert action.help and not LEANS.search(action.help), action.help
+            read += 1
+    assert read > 80
+
+
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
@@ -212,7 +225,9 @@ def test_settings_may_be_written_in_yaml(tmp_path, ran):
         ("clinets: 4", "setting: 'clinets' is not known; did you mean 'clients'?"),
         ("!!python/object/apply:os.system ['true']", "is neither JSON nor YAML"),
         ('{"config_hash": "x", "config": 3}', "must hold settings by name, got 3"),
-        (None, "settings.yaml"),
+        ("clients: 6\nrounds: 3\nclients: 7", "'clients' is there twice, line 3, column 1"),
+        ('{"clients": 6, "settings": {"clip": 1, "clip": 2}}', "settings.yaml: 'clip' is there twice"),
+        (None, "settings.yaml: cannot be read (No such file or directory)"),
     ],
 )
 def test_a_file_that_holds_no_settings_is_one_line(text, message, tmp_path, capsys):
@@ -221,6 +236,26 @@ def test_a_file_that_holds_no_settings_is_one_line(text, message, tmp_path, caps
     assert main(["run", "--config", str(tmp_path / "settings.yaml")]) == 2
     told = capsys.readouterr().err
     assert message in told and told.count("\n") == 1
+
+
+def test_what_is_endless_or_large_does_not_fill_the_memory(tmp_path, capsys):
+    large = tmp_path / "large.yaml"
+    with large.open("wb") as file:
+        file.truncate(20 * 10**9)  # of which the disk holds nothing
+    for place in ("/dev/zero", large):
+        for command in (["run", "--config"], ["grid"]):
+            assert main([*command, str(place)]) == 2
+            told = capsys.readouterr().err
+            assert f"{place}: must be a file of settings of at most 10 MB, got more" in told and told.count("\n") == 1
+
+
+def test_alpha_of_the_command_line_comes_before_that_of_a_file_however_it_is_written(tmp_path, ran):
+    for written in ({"alpha": 0.5}, {"partition_settings": {"alpha": 0.5}}, Config(alpha=0.5).model_dump(mode="json")):
+        (tmp_path / "mine.json").write_text(json.dumps(written))
+        for option in (["--alpha", "5"], ["--partition-settings", "alpha=5"]):
+            main(["run", "--config", str(tmp_path / "mine.json"), *option])
+            assert ran[-1].alpha == ran[-1].partition_settings.alpha == 5.0
+    assert len(ran) == 6
 
 
 def test_a_constant_answer_is_said(capsys, monkeypatch):

@@ -78,7 +78,7 @@ def test_alpha_has_one_home():
     other = Config(alpha=0.1).partition_settings
     ways = {
         5.0: [{"alpha": 5.0}, {"alpha": 5.0, "partition_settings": other}, {"partition_settings": {"alpha": 5.0}},
-              {**Config(alpha=0.1).as_dict(), "alpha": 5.0}, {"alpha": 5.0, "partition_settings": {"alpha": 0.1}}],
+              {**Config(alpha=0.1).as_dict(), "alpha": 5.0}, {"alpha": 5.0, "partition_settings": {"alpha": "5"}}],
         0.1: [{}, {"partition_settings": other}, {"partition_settings": {"min_size": 10}}],
         2.0: [{"task": "mrpc", "partition_settings": Config(alpha=2.0).partition_settings}],
     }  # fmt: skip
@@ -113,6 +113,7 @@ BAD = [
     ({"alpha": 0}, "alpha: must be greater than 0, got 0"),
     ({"alpha": -1}, "alpha: must be greater than 0, got -1"),
     ({"alpha": "much"}, "alpha: must be a valid number, unable to parse string as a number, got 'much'"),
+    ({"alpha": 2, "partition_settings": {"alpha": 7}}, "partition_settings.alpha: must be left out, or be 2 as alpha is, got 7"),
     ({"alpha": None}, "alpha: partition 'dirichlet_class' needs it, got None"),
     ({"alpha": 0.1, "partition": "iid"}, "alpha: partition 'iid' does not use it, got 0.1"),
     ({"concurrency": 51}, "concurrency: must be at most clients (50), got 51"),

@@ -120,6 +120,11 @@ def test_a_module_of_a_package_imports_its_neighbours(own):
             "\ny = 1 / 0\n",
             "odd.py: cannot be imported (ZeroDivisionError: division by zero in odd.py, line 2)",
         ),
+        (
+            "odd.py",
+            "import sys\nsys.exit('usage: odd')",
+            "odd.py: cannot be imported (SystemExit: usage: odd in odd.py, line 2)",
+        ),
         ("odd.py", "import nolibrary\n", "(ModuleNotFoundError: No module named 'nolibrary' in odd.py, line 1)"),
         ("odd.py", "from asyncfl_lite.algorithms import ALGORITHMS", "odd.py: registers nothing; a class needs a line"),
         ("random.py", METHOD, "random.py: there is another module 'random' already; give the file another name"),

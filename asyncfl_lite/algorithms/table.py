@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import pandas as pd
 from torch import Tensor
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.base.errors import ConfigError
 
 
 class Stored(NamedTuple):
@@ -56,14 +58,33 @@ def storage_claim(method: type[Algorithm]) -> str:
 
 
 def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
-    """Return the most that a method says it stores, for N clients and U unlabelled samples."""
+    """Return the most that a method says it stores, for N clients and U unlabelled samples.
+
+    Raises:
+        ConfigError: when what its class says is no sum of products.
+    """
     known = {**method.settings.model_dump(), "N": clients, "M": method.buffer_size, "U": unlabelled}
     return Stored(*(_value(text, known) for text in (method.models_stored, method.logits_stored)))
 
 
 def _value(expression: str, known: dict[str, Any]) -> int:
-    """Evaluate a class's own sum of products, such as ``N + M + 2``."""
-    return int(eval(expression, {"__builtins__": {}}, known))  # the text is the package's own
+    """Return what a class's sum of products comes to, such as ``N + M + 2``; its names are known numbers.
+
+    Raises:
+        ConfigError: when it is no such sum.
+    """
+    products = (term.split("*") for term in expression.split("+"))
+    return sum(prod(_factor(word.strip(), known, expression) for word in words) for words in products)
+
+
+def _factor(word: str, known: dict[str, Any], expression: str) -> int:
+    value = int(word) if word.isdecimal() else known.get(word)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(
+            f"models_stored, logits_stored: must be sums of products of whole numbers, N, M, U and settings, got "
+            f"{word!r} in {expression!r}"
+        )
+    return value
 
 
 def measured(method: Algorithm) -> Stored:

@@ -166,7 +166,8 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
     except AsyncFLError:
         raise
     except DAMAGE as error:
-        wanted = f"is not {what}" if what else "could not be read"
+        opened = getattr(error, "errno", None) is None  # else the system could not read it, whatever it holds
+        wanted = f"is not {what}" if what and opened else "could not be read"
         kind = "" if isinstance(error, OSError | UnicodeDecodeError) else f"{type(error).__name__}: "
         raise DataError(f"{path} {wanted} ({kind}{reason(error)})") from None
 

@@ -102,7 +102,7 @@ def _import(name: str, what: str) -> ModuleType:
     importlib.invalidate_caches()  # its file may be new
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # such as of a script that parses its own command line
         frame = traceback.extract_tb(error.__traceback__)[-1]
         inside = "importlib" in frame.filename or isinstance(error, SyntaxError)  # which names the line itself
         where = "" if inside else f" in {Path(frame.filename).name}, line {frame.lineno}"

@@ -92,16 +92,22 @@ class Config(Fields):
         if name is None:  # the name itself was refused, and is what gets reported
             return Settings()
         wanted = class_of_group(info.field_name, name)
-        if info.field_name == "partition_settings" and "alpha" in wanted.model_fields and info.data.get("alpha"):
-            if isinstance(value, wanted):
-                return value.model_copy(update={"alpha": info.data["alpha"]})
-            value = {**value, "alpha": info.data["alpha"]} if isinstance(value, dict) else value
+        alpha = info.data.get("alpha") if info.field_name == "partition_settings" else None
+        if alpha is None or "alpha" not in wanted.model_fields:
+            alpha = None
+        elif isinstance(value, wanted):
+            return value.model_copy(update={"alpha": alpha})
+        elif isinstance(value, dict):
+            value = {"alpha": alpha, **value}
         if isinstance(value, wanted):
             return value
         try:
-            return wanted.from_mapping(value)
+            typed = wanted.from_mapping(value)
         except ConfigError as error:
             raise ConfigError(nested(info.field_name, str(error))) from None
+        if alpha is not None and typed.alpha != alpha:
+            raise ConfigError(f"alpha: must be left out, or be {alpha:g} as alpha is, got {typed.alpha:g}")
+        return typed
 
     @model_validator(mode="after")
     def _possible(self) -> Config:
@@ -172,14 +178,17 @@ class Config(Fields):
         print("\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain values that JSON and YAML can hold."""
-        return self.model_dump(mode="json")
+        """Return it as plain values that JSON and YAML can hold; α stands there once, as ``alpha``."""
+        values = self.model_dump(mode="json")
+        values["partition_settings"].pop("alpha", None)
+        return values
 
     @property
     def hash(self) -> str:
         """12 hexadecimal digits that identify what the run computes."""
         as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
-        hashed = {key: value for key, value in self.as_dict().items() if key not in NOT_IN_HASH | as_they_were}
+        whole = self.model_dump(mode="json")
+        hashed = {key: value for key, value in whole.items() if key not in NOT_IN_HASH | as_they_were}
         if "trouble" in hashed:
             hashed["trouble"] = self.trouble.model_dump(mode="json", exclude_defaults=True)
         for group in ("task_settings", "delay_settings"):

@@ -33,32 +33,38 @@ class Fields(Settings):
     concurrency: int = Field(ge=1, description="clients that train at the same time M_c")
     buffer_size: int = Field(ge=1, description="updates that make a server version M")
     redispatch: str = Field(description="when a reporting client's slot gets new work")
-    selection: str = Field("uniform", description="which client gets it")
+    selection: str = Field("uniform", description="which client gets the new work")
     selection_settings: SerializeAsAny[Settings] = Field(description="the selection's own settings")
     initial: str = Field("random", description="where the initial weights come from")
     initial_settings: SerializeAsAny[Settings] = Field(description="the initialisation's own settings")
     rounds: int | None = Field(None, ge=1, description="stop at this server version")
     horizon: float | None = Field(None, gt=0, description="stop at this virtual time, in the delay law's unit")
-    local_epochs: int | None = Field(None, ge=1, description="passes a job makes over its client's samples")
+    local_epochs: int | None = Field(None, ge=1, description="passes that a job makes over its client's samples")
     local_steps: int | None = Field(None, ge=1, description="minibatch steps of a job, in place of epochs")
     batch_size: int = Field(ge=1, description="samples in a client's minibatch")
     client_optimizer: Literal["sgd", "adam", "adamw"] = Field(description="optimiser of local training")
-    client_lr: float = Field(ge=0, description="its learning rate")
-    client_lr_decay: float = Field(1.0, gt=0, le=1, description="factor on it a server version")
-    weight_decay: float = Field(ge=0, description="its weight decay")
+    client_lr: float = Field(ge=0, description="learning rate of local training")
+    client_lr_decay: float = Field(
+        1.0, gt=0, le=1, description="multiply the clients' learning rate by this after every server version"
+    )
+    weight_decay: float = Field(ge=0, description="weight decay of local training")
     client_clip: float | None = Field(None, gt=0, description="largest L2 norm of a client's gradient")
     server_lr: float = Field(ge=0, description="the server's learning rate")
     server_time: float = Field(0.0, ge=0, description="virtual time that making a version takes")
-    bn_mode: Literal["avg", "delta", "freeze"] = Field("avg", description="what becomes of running statistics")
+    bn_mode: Literal["avg", "delta", "freeze"] = Field(
+        "avg", description="what the server does with BatchNorm's running statistics"
+    )
     cohort: Literal["auto", "on", "off"] = Field("auto", description="train in-flight jobs as one computation")
     autocast: bool = Field(False, description="clients' forward passes in bfloat16 where that is safe")
-    channels_last: bool = Field(False, description="images in that memory format when jobs train one by one")
+    channels_last: bool = Field(
+        False, description="keep images in the memory format channels_last when jobs train one by one"
+    )
     device: str = Field("cpu", description="torch device; auto: cuda where there is one, else cpu")
     threads: int = Field(1, ge=1, le=1024, description="torch's processor threads; 1 is fastest for small models")
     eval_every: int = Field(10, ge=1, description="test the global model every so many versions")
     checkpoint_every: int | None = Field(None, ge=1, description="save the run every so many versions")
     checkpoint_seconds: float | None = Field(
-        600.0, gt=0, description="save it where so many seconds have passed, if it has a place to be saved in"
+        600.0, gt=0, description="save the run whenever so many seconds have passed, if a file to save to is given"
     )
     judged_on: Literal["test", "validation"] = Field(
         "test", description="samples that accuracy is measured on; validation samples are for choosing settings"
@@ -68,5 +74,6 @@ class Fields(Settings):
     setup: None = Field(
         None,
         exclude=True,
-        description="whose experiments fill in what is left out: fedecho, fedrevive, kuiper, fedadt, or ours; not kept",
+        description="whose experiments fill in what is left out: fedecho, fedrevive, kuiper, fedadt, or ours; results "
+        "do not keep the word",
     )

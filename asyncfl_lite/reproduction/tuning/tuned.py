@@ -20,7 +20,7 @@ from asyncfl_lite.base.home import home_of
 METRIC = "last5_accuracy"
 """What is best: its mean over seeds."""
 FIELDS = ("point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
-"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.kd_lr": 1e-3}``.
+"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.distill_lr": 1e-3}``.
 
 A run that diverged has no accuracy: ``nan``.
 """
@@ -59,7 +59,7 @@ def edges_of(best: Mapping[str, Any], outcomes: list[Mapping[str, Any]]) -> list
         outcomes: rows with ``point``, as a mapping or JSON.
 
     Returns:
-        Such as ``["client_lr", "kd_lr"]``. Values that are no numbers have no order, and no edge.
+        Such as ``["client_lr", "distill_lr"]``. Values that are no numbers have no order, and no edge.
     """
     points = [json.loads(row["point"]) if isinstance(row["point"], str) else row["point"] for row in outcomes]
     tried = {knob: {point[knob] for point in points} for knob in best}
@@ -101,7 +101,11 @@ def _shown(value: Any) -> str:
 
 
 def nested(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``{"settings": {"distill_lr": 1e-4}}`` for ``{"settings.kd_lr": 1e-3}``."""
+    """Return a point's settings by group.
+
+    >>> nested({"client_lr": 0.1, "settings.distill_lr": 0.001})
+    {'client_lr': 0.1, 'settings': {'distill_lr': 0.001}}
+    """
     settings: dict[str, Any] = {}
     for name, value in point.items():
         group, dot, own = name.partition(".")

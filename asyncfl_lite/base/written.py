@@ -1,0 +1,95 @@
+"""Settings as people write them in files: JSON or YAML of moderate size, in which nothing stands twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asyncfl_lite.base.errors import ConfigError, reason, shown
+
+LARGEST = 10 * 2**20
+"""Bytes of the largest file that is read; a grid of thousands of cells has a tenth of it."""
+
+
+def small_text(path: Path) -> str:
+    """Return the text of a file of settings.
+
+    No more than :data:`LARGEST` bytes are read, so that a device or a file of data does not fill the memory.
+
+    Raises:
+        ConfigError: when there is more.
+        OSError: when it cannot be read.
+        UnicodeDecodeError: when it is not UTF-8.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ConfigError(f"{path}: must be a file of settings of at most 10 MB, got more")
+    return content.decode("utf-8").replace("\r\n", "\n")
+
+
+def yaml_in(text: str) -> Any:
+    """Return what YAML says; a key that stands twice, of which one would silently win, is an error of YAML's.
+
+    Raises:
+        yaml.YAMLError: when it is none.
+        ValueError: for a date that does not exist, or a number without end.
+    """
+    return yaml.load(text, _Loader)
+
+
+class _Loader(yaml.SafeLoader):
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node, keys = super().compose_mapping_node(anchor), set[Hashable]()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in keys:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{shown(key.value)} is there twice", key.start_mark
+                    )
+                keys.add((key.tag, key.value))
+        return node
+
+
+def settings_in(path: Path) -> Any:
+    """Return what a file of settings holds, JSON or YAML.
+
+    Raises:
+        ConfigError: in one line, when it cannot be read, is neither, or has a key twice.
+    """
+    try:
+        text = small_text(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({reason(error)})") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: must be UTF-8 text ({reason(error)})") from None
+    try:
+        return json.loads(text, object_pairs_hook=_without_doubles)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return yaml_in(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is neither JSON nor YAML ({_in_a_line(error)})") from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ConfigError(f"{shown(key)} is there twice")
+        found[key] = value
+    return found
+
+
+def _in_a_line(error: Exception) -> str:
+    """Return why a text is no YAML, with its line and column."""
+    mark = getattr(error, "problem_mark", None)
+    why = getattr(error, "problem", None) or reason(error)
+    return why if mark is None else f"{why}, line {mark.line + 1}, column {mark.column + 1}"
