@@ -15,6 +15,8 @@ SCHEDULER ?=
 # The file that enters the league; QUICK=1 for one workload, tuned alone.
 METHOD  ?=
 QUICK   ?=
+# More options of JupyterLab's, such as LAB_OPTIONS='--ip=0.0.0.0 --no-browser' in a container.
+LAB_OPTIONS ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
 # CPU wheel index: make setup TORCH_INDEX=<its address>
 TORCH_INDEX ?=
@@ -68,8 +70,10 @@ league: $(READY)  ## run METHOD, such as my_method.py, against all others: a pag
 	@test -n "$(METHOD)" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
 	@$(BIN)/asyncfl-lite league '$(METHOD)' $(if $(QUICK),--quick) --workers $(WORKERS) $(if $(YES),--yes)
 
-lab: $(READY)  ## open JupyterLab on 127.0.0.1
-	@$(BIN)/jupyter lab --ip=127.0.0.1 notebooks
+lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copies of lessons in my/
+	@mkdir -p my
+	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir='$(CURDIR)' \
+	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
 notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
 	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \

@@ -19,6 +19,7 @@ setup(
     packages=[*find_packages(include=["asyncfl_lite*"]), *(f"{SHIPPED}.{folder}" for folder in FILES)],
     package_dir={f"{SHIPPED}.{folder}": IN_CLONE.get(folder, folder) for folder in FILES},
     package_data={
+        "asyncfl_lite.lessons.referee": ["sealed/*.json"],
         "asyncfl_lite.runs": ["defaults.yaml"],
         **{f"{SHIPPED}.{folder}": patterns for folder, patterns in FILES.items()},
     },

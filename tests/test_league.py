@@ -156,8 +156,8 @@ def stranger(field, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     ran: list[int] = []
-    real = carried_out._results
-    monkeypatch.setattr(carried_out, "_results", lambda configs: ran.append(len(configs)) or real(configs))
+    real = carried_out.results_of
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
 
     def command(*more: str, source: str | None = METHOD, results: Path = field / "results") -> int:
         if source is not None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.base.home import CLONE
 from asyncfl_lite.lessons.referee.cases import case
 from asyncfl_lite.lessons.referee.lines import in_lines
 from asyncfl_lite.lessons.referee.plan import Plan, digest_of, seal
 from asyncfl_lite.lessons.referee.verdict import Verdict, run
 from asyncfl_lite.reproduction.claims.verdicts import NOT_RUN
 
-FOLDER = CLONE / "notebooks/sealed"
+FOLDER = Path(__file__).parent / "sealed"
+"""Away from the notebooks, so that the file browser does not show a student what is in the envelopes."""
 
 
 @dataclass(frozen=True)

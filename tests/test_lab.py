@@ -1,0 +1,87 @@
+"""`make lab` as a student starts it: in a container as root, the first lesson open, links to the docs not broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAKE = ["make", "-o", ".venv/.ready", "lab"]
+TOKEN = "fortests"
+LINK = re.compile(r"\]\(((?!https?:|#|data:|attachment:)[^)#\s]+)")
+
+
+def test_root_is_let_in_only_where_one_is_root():
+    line = subprocess.run([*MAKE, "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert ("--allow-root" in line) == (os.getuid() == 0)
+    assert "--ip=127.0.0.1" in line and f"--ServerApp.root_dir='{ROOT}'" in line
+
+
+def test_no_envelope_lies_among_the_notebooks():
+    listed = subprocess.run(["git", "ls-files", "notebooks"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert all(re.fullmatch(r"notebooks/\w+\.ipynb", name) for name in listed.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def ask():
+    """Ask a server that `make lab` started: path -> its answer."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = f"--no-browser --port={port} --IdentityProvider.token={TOKEN}"
+    server = subprocess.Popen(
+        [*MAKE, f"LAB_OPTIONS={options}"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+    def answer(path: str) -> str:
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", headers={"Authorization": f"token {TOKEN}"})
+        with urllib.request.urlopen(asked, timeout=60) as got:
+            return got.read().decode()
+
+    try:
+        opened = next((line for line in server.stderr if f":{port}/" in line), None)
+        assert opened is not None, "it did not start"
+        answer.opened = opened.split(f":{port}/", 1)[1].partition("?")[0]
+        for _ in range(60):
+            try:
+                answer("api")
+                break
+            except OSError:
+                time.sleep(0.5)
+        yield answer
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
+        server.stderr.close()
+
+
+def contents(ask, path: str) -> dict:
+    return json.loads(ask(f"api/contents/{path}"))
+
+
+@pytest.mark.long
+def test_it_opens_the_first_lesson_and_its_links_lead_to_files(ask):
+    assert ask.opened == "lab/tree/notebooks/00_start_here.ipynb" and "JupyterLab" in ask(ask.opened)
+    book = contents(ask, "notebooks/00_start_here.ipynb")["content"]
+    prose = "\n".join(cell["source"] for cell in book["cells"] if cell["cell_type"] == "markdown")
+    links = {os.path.normpath(f"notebooks/{link}") for link in LINK.findall(prose)}
+    assert links
+    for link in links | {"docs/running.md", "README.md"}:
+        assert contents(ask, f"{link}?content=0")["path"] == link
+
+
+@pytest.mark.long
+def test_the_file_browser_shows_lessons_and_no_answers(ask):
+    names = [entry["name"] for entry in contents(ask, "notebooks")["content"]]
+    assert "18_referee.ipynb" in names and not [name for name in names if not name.endswith(".ipynb")]
+    assert "python3" in json.loads(ask("api/kernelspecs"))["kernelspecs"]
