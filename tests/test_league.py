@@ -210,9 +210,14 @@ def test_a_broken_rule_is_said_before_anything_is_run(stranger, capsys):
     assert not stranger.ran and not stranger.runs.exists()
 
 
-def test_the_entry_that_the_page_shows_keeps_the_rules_and_tries_as_many_combinations_as_others(tmp_path, monkeypatch):
+SHOWN = re.findall(r"```py\n(.*?)```", (ROOT / "docs/league.md").read_text(), re.S)
+
+
+@pytest.mark.parametrize("source", SHOWN, ids=lambda source: re.search(r"class (\w+)", source).group(1))
+def test_the_entry_that_the_page_shows_keeps_the_rules_and_tries_as_many_combinations_as_others(
+    source, tmp_path, monkeypatch
+):
     monkeypatch.setattr(sys, "path", list(sys.path))
-    (source,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs/league.md").read_text(), re.S)
     (tmp_path / "shown_entry.py").write_text(source)
     try:
         entry = read_entry(tmp_path / "shown_entry.py")
@@ -250,8 +255,32 @@ def test_versions_that_take_other_than_their_buffer_are_refused(stranger, field)
     file = Path("every_other.py")
     file.write_text(EVERY_OTHER.replace("mine", "every_other"))
     newcomer = Newcomer(read_entry(file), read_places(field / "league.yaml"), Path("runs/x"))
-    with pytest.raises(SimulationError, match="4 versions of every_other took 12 client updates, .* gets 8"):
+    with pytest.raises(SimulationError, match="4 versions of every_other took 12 client updates, .* gets 8: each 2 "):
         newcomer.trial()
+
+
+DROPS = """    def on_receive(self, update):
+        if update.staleness > 0:
+            return False
+        return super().on_receive(update)
+"""
+
+
+def test_a_method_that_drops_updates_is_told_how_to_count_them_and_enters_if_it_does(stranger, field):
+    forget(stranger.runs.parent.parent)
+    places = read_places(field / "league.yaml")
+    file = Path("drops.py")
+    file.write_text(METHOD.replace("mine", "drops") + DROPS)
+    with pytest.raises(SimulationError, match="an update that the method drops must count as received, with weight 0"):
+        Newcomer(read_entry(file), places, Path("runs/drops")).trial()
+    (cut,) = (source for source in SHOWN if "cut_off" in source)
+    file = Path("counts.py")
+    file.write_text(
+        cut.replace('"fedcut"', '"counts"')
+        .replace("cut_off: int = 10", "cut_off: int = 0")
+        .replace("[5, 10, 20]", "[0]")
+    )
+    assert Newcomer(read_entry(file), places, Path("runs/counts")).trial().updates == 8
 
 
 # --- equal budgets -------------------------------------------------------------------------------
