@@ -111,7 +111,7 @@ class Newcomer:
         if took.updates != place.updates:
             raise SimulationError(
                 f"{self.entry.file}: {config.rounds} versions of {self.entry.name} took {took.updates} client updates, "
-                f"where every other method gets {place.updates}: each {config.buffer_size} received must make a version; "
+                f"where every other method gets {place.updates}: each {config.buffer_size} received make a version; "
                 "an update that the method drops must count as received, with weight 0, see docs/league.md"
             )
         write_atomically(path, json.dumps(took._asdict()))
