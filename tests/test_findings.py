@@ -13,6 +13,8 @@ import pytest
 from asyncfl_lite import lessons
 from asyncfl_lite.reproduction.claims.statistics import contrast
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS, REVERSED
+from asyncfl_lite.reproduction.grid.cells import TWIN
+from asyncfl_lite.reproduction.grid.columns import RATE_1, TUNED, untuned
 from asyncfl_lite.reproduction.published import published
 
 ROOT = Path(__file__).parent.parent
@@ -177,6 +179,20 @@ def test_the_course_of_leads_is_what_was_recorded():
     assert course() == OF_COURSE
 
 
+def test_a_table_calls_its_columns_what_they_are():
+    """By the papers of its cells; in the first table rows of FedRevive have a mark."""
+    seen = 0
+    for text in (PAGE, FINDINGS):
+        for head, cells in re.findall(
+            r"^\| (?:difference|lead).* \| paper \| ([^|]+) \| tuned \|.*\n.*\n((?:\|.*\n)+)", text, re.M
+        ):
+            for row in cells.splitlines():
+                seen += 1
+                (paper,) = {cell.split("/")[0] for cell in re.findall("`([^`]+)`", row)}
+                assert head == (RATE_1 if " †" in row else untuned(paper)) and (" †" in row) <= (paper == "fedrevive")
+    assert seen == len([*LEADS, *OF_FEDECHO, *ABLATIONS, *OF_PAIRS, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE, *OF_LEAGUE])
+
+
 def test_numbers_in_the_text_stand_in_its_tables():
     prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
     shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"\d+\.\d", cell)}
@@ -185,17 +201,19 @@ def test_numbers_in_the_text_stand_in_its_tables():
         "0.3",
         "98.5",
         "97.5",
-    }  # α, the server's rate, levels of looks
+        *("1.0", "0.01", "0.03", "0.0001", "0.7", "0.6"),
+    }  # α, rates and mixing as papers print them, levels of looks
 
 
 def sources(text: str) -> dict[str, tuple[str, str, str]]:
     """Number of each note of findings -> column and the two cells whose difference stands before its mark."""
-    found = re.findall(r"^\[\^(\d+)\]: (tuned|as printed), `([^`]+)` − `([^`]+)`$", text, re.M)
+    found = re.findall(r"^\[\^(\d+)\]: ([\w ]+), `([^`]+)` − `([^`]+)`$", text, re.M)
     return {number: of for number, *of in found}
 
 
 def noted(column: str, left: str, right: str) -> str:
-    mark = "@printed" * (column == "as printed")
+    assert column in (TUNED, untuned(left.split("/")[0])), f"{left} has no column {column!r}"
+    mark = TWIN * (column != TUNED)
     return difference(left + mark, right + mark)
 
 
@@ -207,8 +225,8 @@ def test_a_number_in_the_findings_is_what_was_recorded(number):
 
 def test_the_readme_has_the_leads_on_photographs():
     cells = "real/cifar10_jpeg75/fedecho-natural", "real/cifar10_jpeg75/fedbuff"
-    printed, tuned = (noted(column, *cells).split(" ")[0] for column in ("as printed", "tuned"))
-    assert f"{printed} as printed, {tuned} tuned" in README
+    fixed, tuned = (noted(column, *cells).split(" ")[0] for column in (RATE_1, TUNED))
+    assert f"{fixed} at rate 1, {tuned} tuned" in README
 
 
 @pytest.mark.parametrize(("column", "verdict"), [("rate 1", HOLDS), ("tuned", REVERSED)])
@@ -242,8 +260,22 @@ def test_the_readme_shows_the_first_table():
 
 
 def test_the_readme_says_how_far_fedecho_leads_early():
-    (early,) = re.findall(r"first eighth FedEcho, tuned, leads by (\d+\.\d)", README)
+    (early,) = re.findall(r"first eighth FedEcho, tuned, leads by (\d+\.\d)", README.replace("\n", " "))
     assert OF_COURSE[0][1].startswith(f"+{early} ")
+
+
+@pytest.mark.parametrize(("row", "level"), [(0, True), (1, True), (2, False), (3, False), (4, False), (5, True)])
+def test_which_tuned_leads_are_level_within_a_point(row, level):
+    low, high = (float(end) for end in re.search(r"\[(.*), (.*)\]", LEADS[row][3].replace("−", "-")).groups())
+    left, right = map(by_seed, re.findall("`([^`]+)`", LEADS[row][-1]))
+    found = contrast((left - right).dropna().to_numpy(), "")
+    assert (found.low > -0.01 and found.high < 0.01) is level and low <= high
+
+
+def test_in_how_many_columns_fedadt_is_above_fedbuff_in_its_own_table():
+    table = published("FedADT", "Table II").pivot(index="method", columns=["dataset", "alpha"], values="value")
+    above = int((table.loc["FedADT"] > table.loc["FedBuff"]).sum())
+    assert (above, table.shape[1]) == (8, 12) and "FedBuff in eight columns and below in four" in FINDINGS
 
 
 def test_every_lead_is_over_fedbuff():

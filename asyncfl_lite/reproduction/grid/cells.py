@@ -33,8 +33,8 @@ from asyncfl_lite.runs.results import Result, Standing, load_complete, read_reco
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """What a tier, and each part of a cell's name, may be: they name folders."""
 TWIN = "@printed"
-"""What the name of a cell ends with that has the server's settings as its paper prints them, and clients' best rate
-beside these. It stands beside the cell without the ending, whose method was tuned as all others were."""
+"""What the name of a cell ends with that has fixed settings of the server, and clients' best rate beside these (see
+:mod:`.columns`). It stands beside the cell without the ending, whose method was tuned as all others were."""
 ALL_PRINTED = "@all-printed"
 """What the name of a cell ends with all of whose rates are those that its paper's table prints for its method."""
 ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}

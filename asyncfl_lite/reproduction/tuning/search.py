@@ -2,7 +2,7 @@
 
 What was tried so far is kept beside the outcomes' file, which is written when the search is at its end: nothing takes
 its choice from half a search, and one that was stopped goes on. What another search of the study ran in just the same
-configuration, such as the server's printed rate among the tuned ones, is not run again.
+configuration, such as the server's fixed rate among the tuned ones, is not run again.
 """
 
 from __future__ import annotations

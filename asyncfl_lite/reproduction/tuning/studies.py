@@ -1,9 +1,9 @@
 """Studies: which settings are tried for which methods on a workload, read from ``experiments/tuning.yaml`` and checked.
 
 A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
-column ``printed``, in which the server's settings are the paper's own. Within a column all methods have grids of one
-size. All grids of an algorithm name the same knobs, some with one value, so that no search depends on defaults that
-another one has chosen.
+column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_lite.reproduction.grid.columns`). Within a
+column all methods have grids of one size. All grids of an algorithm name the same knobs, some with one value, so that
+no search depends on defaults that another one has chosen.
 """
 
 from __future__ import annotations

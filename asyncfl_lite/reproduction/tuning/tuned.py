@@ -77,7 +77,7 @@ def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
     Args:
         study: such as ``fedecho-overlaid_mnist``.
         method: as the study calls it.
-        column: ``tuned``, or ``printed``: the best clients' rate beside a server's settings as its paper prints them.
+        column: ``tuned``, or ``printed``: the best clients' rate beside fixed settings of the server.
 
     There must be outcomes, see :func:`has_outcomes`.
     """
