@@ -303,7 +303,10 @@ def _report(options: argparse.Namespace) -> int:
         raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
     columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
     for name, chosen in (("cells", columns), ("summary", None)):
-        table = pd.read_csv(page.parent / "tables" / f"{name}.csv", dtype=str, keep_default_na=False)
+        kept = page.parent / "tables" / f"{name}.csv"
+        if not kept.exists():  # cells of one's own have no claims to sum up
+            continue
+        table = pd.read_csv(kept, dtype=str, keep_default_na=False)
         print(table.reindex(columns=chosen, fill_value="").to_string(index=False), end="\n\n")
     print(f"report: {page}")
     return 0

@@ -42,13 +42,19 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
             yield slug(paper, artefact), table, laid_out(table, paper, artefact)
 
 
-def write_tables(recorded: Recorded, folder: str | Path) -> list[Path]:
+def own_tables(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Yield the tables of a grid of one's own, as :func:`every_table` does."""
+    for name, table in {"cells": recorded.table(), "compute": summary.compute(recorded)}.items():
+        yield name, table, table
+
+
+def write_tables(recorded: Recorded, folder: str | Path, *, own: bool = False) -> list[Path]:
     """Write every table of the report into ``folder`` in three formats, and return the files.
 
     The CSV is tidy, one number per row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
     """
     written = []
-    for name, tidy, shown in every_table(recorded):
+    for name, tidy, shown in (own_tables if own else every_table)(recorded):
         flat = _flat(shown)
         contents = {"csv": tidy.to_csv(index=False), "md": markdown(flat), "tex": latex(flat)}
         for ending, text in contents.items():

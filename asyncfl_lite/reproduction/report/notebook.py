@@ -16,8 +16,10 @@ from urllib.parse import quote
 from asyncfl_lite.base.files import write_atomically
 from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.kernels import quiet_kernels
 from asyncfl_lite.reproduction.places import tier_file
+from asyncfl_lite.reproduction.report.own import is_own, own_notebook
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -78,9 +80,10 @@ def make_report(
     Cells that are not in ``runs`` are read from the tables in ``kept``.
 
     Args:
-        tier: a grid's file, or the name of one; the report lies in the folder of ``runs`` that has its name.
+        tier: a grid's file, or the name of one; the report lies beside its cells, in the folder of ``runs`` that has
+            the tier's name.
         runs: folder of results.
-        notebook: the papermill template; the package's own if None.
+        notebook: the papermill template; if None the package's own, or for cells of one's own :mod:`.own`.
         kept: folder of the tables of recorded runs.
 
     Raises:
@@ -90,7 +93,8 @@ def make_report(
         import papermill
 
     file = tier_file(tier)
-    folder = Path(runs) / file.stem
+    cells = expand_grid(file)
+    folder = Path(runs) / cells[0].tier
     folder.mkdir(parents=True, exist_ok=True)
     executed = folder / "report.ipynb"
     quiet_kernels()
@@ -100,6 +104,8 @@ def make_report(
         "kept": str(Path(kept).resolve()),
         "tables": str((folder / "tables").resolve()),
     }
+    if notebook is None and is_own(cells):
+        notebook = own_notebook(cells[0].tier, file)
     notebook = home_of("notebooks") / "report.ipynb" if notebook is None else notebook
     papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
     pages = as_pages(executed)

@@ -225,10 +225,28 @@ class Page:
         """Show every cell by its name, folded, and which recorded ones do not count."""
         display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
 
-    def write_tables(self, folder: str | Path | None) -> None:
-        """Write every table of the report in three formats; nothing without a folder."""
+    def own_cells(self) -> None:
+        """Show the cells of a grid of one's own, and which recorded ones do not count."""
+        display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
+
+    def own_curves(self) -> None:
+        """Show their curves: a panel for all that the names share but their last part."""
+        shown: dict[str, dict[str, str]] = {}
+        for name in self.recorded.cells:
+            panel, _, line = name.rpartition("/")
+            shown.setdefault(panel, {})[line] = name
+        if (figure := draw_curves(self.recorded, shown)) is not None:
+            display(picture(figure, "Accuracy over virtual time, one line per cell"))
+
+    def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
+        """Write every table of the report in three formats; nothing without a folder.
+
+        Args:
+            folder: is made.
+            own: only those of a grid of one's own.
+        """
         if folder:
-            files = write_tables(self.recorded, folder)
+            files = write_tables(self.recorded, folder, own=own)
             display(Markdown(f"{len(files) // 3} tables as CSV, Markdown and LaTeX in `{Path(folder).name}/`."))
 
 
