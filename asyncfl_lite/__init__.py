@@ -15,20 +15,24 @@ from asyncfl_lite.base.version import __version__
 if TYPE_CHECKING:
     from asyncfl_lite.algorithms import Algorithm, ServerContext, Update, make_algorithm
     from asyncfl_lite.runs.assembly import schedule
+    from asyncfl_lite.runs.callbacks import StopRun
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.lockstep import run_many
     from asyncfl_lite.runs.results import Result, load_result
-    from asyncfl_lite.runs.run import Run, StopRun, run
+    from asyncfl_lite.runs.run import Run, run
+    from asyncfl_lite.runs.tables import results_table
     from asyncfl_lite.simulator.simulation import Simulation
     from asyncfl_lite.tasks import Task
 
 HOMES = {
     "algorithms": ("Algorithm", "ServerContext", "Update", "make_algorithm"),
     "runs.assembly": ("schedule",),
+    "runs.callbacks": ("StopRun",),
     "runs.config": ("Config",),
     "runs.lockstep": ("run_many",),
     "runs.results": ("Result", "load_result"),
-    "runs.run": ("Run", "StopRun", "run"),
+    "runs.run": ("Run", "run"),
+    "runs.tables": ("results_table",),
     "simulator.simulation": ("Simulation",),
     "tasks": ("Task",),
 }
@@ -48,6 +52,7 @@ __all__ = [
     "__version__",
     "load_result",
     "make_algorithm",
+    "results_table",
     "run",
     "run_many",
     "schedule",

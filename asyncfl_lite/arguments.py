@@ -173,7 +173,8 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         if _is_group(field):
             run.add_argument(option, action="append", metavar="NAME=VALUE", help=text)
         elif name == "seed":
-            run.add_argument(option, action="append", metavar="SEED", help=f"{text}; may be repeated" if text else None)
+            several = f"{text}; several: 0,1,2 or 0-4" if text else None
+            run.add_argument(option, action="append", metavar="SEED", help=several)
         else:
             run.add_argument(option, metavar=name.upper(), help=text)
     run.add_argument(

@@ -15,6 +15,7 @@ import statistics
 import sys
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from asyncfl_lite.reproduction.grid.cost import Estimate
     from asyncfl_lite.reproduction.grid.run import Report
     from asyncfl_lite.runs.config import Config
+    from asyncfl_lite.runs.results import Result
+
+
+MOST_SEEDS = 1000
+"""Seeds that a range may name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +73,7 @@ def _when_interrupted(options: argparse.Namespace | None) -> str:
 def _in_one_line(error: Exception) -> str | None:
     """Return in one line what a user can do something about; None for what is this package's own fault."""
     if isinstance(error, AsyncFLError):
-        return str(error)
+        return "; ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, OSError):
         return f"{error.filename or 'files'}: {reason(error)}"
     if isinstance(error, MemoryError) or re.search("can't allocate|out of memory", str(error)):
@@ -79,18 +85,16 @@ def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.runs.results import check_writable
     from asyncfl_lite.runs.run import run, run_in
 
-    configs, results = _configs(options), []
+    configs = _configs(options)
+    progress = True if sys.stderr.isatty() else "lines"
     if options.out:
         check_writable(options.out)
-    for config in configs:
-        progress = True if sys.stderr.isatty() else "lines"
-        if len(configs) > 1:
-            print(f"seed {config.seed}", file=sys.stderr, flush=True)
-        if options.out:
-            folder = Path(options.out) / f"seed-{config.seed}" if len(configs) > 1 else options.out
-            results.append(run_in(folder, config, progress=progress, force=options.force))
-        else:
-            results.append(run(config, progress=progress))
+    if len(configs) > 1:
+        results = _run_seeds(configs, options, progress)
+    elif options.out:
+        results = [run_in(options.out, configs[0], progress=progress, force=options.force)]
+    else:
+        results = [run(configs[0], progress=progress)]
     for name in results[0].summary:
         print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
     if any(result.is_constant_answer for result in results):
@@ -98,6 +102,36 @@ def _run(options: argparse.Namespace) -> int:
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
+
+
+def _run_seeds(configs: Sequence[Config], options: argparse.Namespace, progress: Any) -> list[Result]:
+    """Run several seeds, small models' in lockstep, those that are complete read from their folders."""
+    from asyncfl_lite.runs.lockstep import finish_in_turn
+    from asyncfl_lite.runs.results import load_complete
+    from asyncfl_lite.runs.run import Run, run_at
+
+    if options.out is None:
+        return finish_in_turn([partial(Run, config) for config in configs], progress=progress)
+    folders = [Path(options.out) / f"seed-{config.seed}" for config in configs]
+    pairs = list(zip(folders, configs, strict=True))
+    found = [load_complete(*pair) for pair in pairs]
+    begin = [partial(run_at, *pair, force=options.force) for pair, one in zip(pairs, found, strict=True) if one is None]
+    new = iter(finish_in_turn(begin, lambda run, result: run.keep(result, force=options.force), progress=progress))
+    return [next(new) if one is None else one for one in found]
+
+
+def _seeds(text: str) -> list[str]:
+    """Return the seeds that ``0,1,2`` or ``0-2`` names, or both: ``0-2,7``."""
+    seeds: list[str] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
+        if ends is None:
+            seeds.append(part)
+        elif not 0 <= int(ends[2]) - int(ends[1]) < MOST_SEEDS:
+            raise ConfigError(f"seed: must be such as 0,1,2 or 0-4, of at most {MOST_SEEDS}, got {shown(part)}")
+        else:
+            seeds += map(str, range(int(ends[1]), int(ends[2]) + 1))
+    return seeds
 
 
 def _configs(options: argparse.Namespace) -> list[Config]:
@@ -112,7 +146,7 @@ def _configs(options: argparse.Namespace) -> list[Config]:
             given[name] = _pairs(name, value) if name in GROUPS else _plain(value)
     if options.config is not None:
         given = _added_to(_read_settings(Path(options.config), another_task="task" in given), given)
-    seeds = [seed for text in options.seed or [] for seed in text.split(",")]
+    seeds = [seed for text in options.seed or [] for seed in _seeds(text)]
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"seed: must be given once each, got {', '.join(seeds)}")
     return [Config.from_mapping({**given, "seed": seed}) for seed in seeds] or [Config.from_mapping(given)]

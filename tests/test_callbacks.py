@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from asyncfl_lite import Config, Run, StopRun, load_result, run, run_many
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.plots import plot_curves
 from asyncfl_lite.runs.results import standing
 
@@ -188,3 +188,101 @@ def test_what_cannot_be_drawn_is_one_line(several, curves, words):
 def test_what_is_no_task_is_one_line():
     with pytest.raises(ConfigError, match=r"^task: must be a Task, such as Task.from_tensors\(…\), got 'digits'$"):
         run(CONFIG, task="digits")
+
+
+# A callback that fails costs its run nothing --------------------------------------------------------------------------
+
+
+class Fails:
+    """A callback that fails once, at a version, as where a network is gone for a moment."""
+
+    def __init__(self, version: int, seed: int = 0, error: type[BaseException] = OSError) -> None:
+        self.version, self.seed, self.error, self.heard = version, seed, error, []
+
+    def __call__(self, run: Run, row: dict[str, float] | None = None) -> None:
+        if run.config.seed == self.seed:
+            self.heard.append(run.algorithm.version)
+            if run.algorithm.version == self.version:
+                self.version = -1
+                raise self.error("the logger is gone")
+
+
+@pytest.mark.parametrize("error", [OSError, SystemExit])
+@pytest.mark.parametrize(
+    ("name", "version"), [("on_version", 5), ("on_version", 8), *[("on_evaluate", at) for at in (0, 3, 8)]]
+)
+def test_the_run_is_saved_before_a_callback_s_exception_leaves_it(name, version, error, plain, tmp_path):
+    place, fails = tmp_path / "run.pt", Fails(version, error=error)
+    with pytest.raises(error, match="^the logger is gone") as told:
+        run(CONFIG, checkpoint=place, **{name: fails})
+    assert told.value.__notes__ == [
+        f"a callback failed at version {version}; the run is saved in {place}, from which the same run goes on"
+    ]
+    again = Run(CONFIG, checkpoint=place)
+    assert again.resume() and again.algorithm.version == version
+    result = run(CONFIG, checkpoint=place, **{name: fails})
+    assert result.summary == plain.summary and result.curve.equals(plain.curve) and result.updates.equals(plain.updates)
+    assert len(fails.heard) == len(set(fails.heard)) and not list(tmp_path.iterdir())  # no version is told twice
+
+
+def test_a_note_says_when_there_is_no_place_to_be_saved_in():
+    with pytest.raises(OSError) as told:
+        run(CONFIG, on_version=Fails(2))
+    (note,) = told.value.__notes__
+    assert note.startswith("a callback failed at version 2; nothing is kept, as the run has no checkpoint=FILE")
+
+
+def test_a_disk_that_is_full_does_not_hide_the_exception(tmp_path, monkeypatch):
+    def full(*_):
+        raise ResultError("run.pt: no space left")
+
+    monkeypatch.setattr("asyncfl_lite.runs.run.save_checkpoint", full)
+    with pytest.raises(OSError, match="logger") as told:
+        run(CONFIG, checkpoint=tmp_path / "run.pt", on_version=Fails(2))
+    assert told.value.__notes__ == [
+        "a callback failed at version 2; the run could not be saved (run.pt: no space left)"
+    ]
+
+
+@pytest.mark.parametrize("name", ["on_version", "on_evaluate"])
+@pytest.mark.parametrize("method", ["fedbuff", "fedadt"])  # of which one waits for its server's computations
+def test_in_company_all_are_saved(name, method, tmp_path):
+    own = {} if method == "fedbuff" else {"algorithm": "fedadt", "buffer_size": 1}
+    configs = [Config(**{**SMALL, **own, "seed": seed, "rounds": rounds}) for seed, rounds in ((0, 20), (1, 8), (2, 1))]
+    folders, fails = [tmp_path / str(config.seed) for config in configs], Fails(6, seed=1)
+    with pytest.raises(OSError, match="^the logger is gone") as told:
+        run_many(configs, folders=folders, **{name: fails})
+    first, *others = told.value.__notes__
+    assert f"the run is saved in {folders[1] / 'checkpoint.pt'}" in first
+    assert others[0] == "of 3 runs, number 1 from 0 failed, seed 1"
+    assert others[1].startswith("1 other run is saved, such as in") and load_result(folders[2]).config == configs[2]
+    begun = [
+        Run(config, checkpoint=folder / "checkpoint.pt")
+        for config, folder in zip(configs[:2], folders[:2], strict=True)
+    ]
+    assert all(one.resume() and one.algorithm.version >= 3 for one in begun)
+    for result, config in zip(run_many(configs, folders=folders, **{name: fails}), configs, strict=True):
+        assert result.summary == run(config).summary
+
+
+def test_what_cannot_be_called_so_is_found_before_the_run(monkeypatch):
+    monkeypatch.setattr(Run, "train", None)
+    wrong = {"on_version": (lambda run, row: None, lambda: None, "print", 3), "on_evaluate": (lambda run: None, [])}
+    for name, given in wrong.items():
+        takes = {"on_version": "run", "on_evaluate": "run and row"}[name]
+        for callback in given:
+            with pytest.raises(ConfigError, match=f"^{name}: must be a function of {takes}, ") as told:
+                run(CONFIG, **{name: callback})
+            with pytest.raises(ConfigError, match=f"^{name}: must be a function of {takes}, "):
+                run_many([CONFIG], **{name: callback})
+            assert "\n" not in str(told.value)
+
+
+def test_callables_of_any_kind_may_be_given(plain):
+    from functools import partial
+
+    rows, noted = [], Noted()
+    result = run(
+        CONFIG, on_version=noted.on_version, on_evaluate=partial(lambda rows, run, row: rows.append(row), rows)
+    )
+    assert len(rows) == len(result.curve) and run(CONFIG, on_version=print, on_evaluate=lambda *given: None)

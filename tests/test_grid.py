@@ -25,7 +25,7 @@ from asyncfl_lite.reproduction.grid.interrupts import MESSAGE
 from asyncfl_lite.reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
 from asyncfl_lite.reproduction.report import Recorded
 from asyncfl_lite.reproduction.report.tables import beside
-from asyncfl_lite.runs.results import load_result
+from asyncfl_lite.runs.results import load_result, write_record
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
@@ -229,8 +229,8 @@ def test_results_from_before_there_were_revisions_count_as_the_first(experiments
     for seed in cell.seeds:
         path = cell.folder(recorded) / f"seed-{seed}/result.json"
         record = json.loads(path.read_text())
-        del record["meaning"], record["digest"]
-        path.write_text(json.dumps(record))
+        del record["meaning"]
+        write_record(path, record)
     assert cell.is_complete(recorded) and load_result(cell.folder(recorded) / "seed-0").outdated == {}
     monkeypatch.setattr(type(cell.config.task_settings), "revision", 2, raising=False)
     assert cell.state(recorded) == "stale"

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from asyncfl_lite import Config, Run, Task, load_result, run
+from asyncfl_lite import Config, Run, Task, load_result, run, run_many
 from asyncfl_lite.base import files
-from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.assembly import load_task
-from asyncfl_lite.runs.results import check_free, load_complete, standing
+from asyncfl_lite.runs.results import check_free, load_complete, standing, write_record
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.sources import data_of
 from asyncfl_lite.simulator.delays import DELAYS
@@ -227,13 +229,59 @@ def test_one_s_own_data_are_known_by_every_tensor():
     assert digests[0] == digests[1] and len(set(digests)) == 5
 
 
-def test_results_of_earlier_code_without_digests_count_as_before(result, tmp_path):
+def test_results_of_earlier_code_without_data_count_as_before(result, tmp_path):
     result.save(tmp_path)
     path = tmp_path / "result.json"
     record = json.loads(path.read_text())
-    del record["digest"], record["data"]
-    path.write_text(json.dumps(record))
+    del record["data"]
+    write_record(path, record)
     assert load_complete(tmp_path, CONFIG).summary == result.summary and load_result(tmp_path).data == {}
+
+
+@pytest.mark.parametrize("without", ["digest", "digest data", "digest data meaning weights"])
+def test_an_edited_result_does_not_pass_without_its_digest(without, result, tmp_path):
+    path = result.save(tmp_path) / "result.json"
+    record = json.loads(path.read_text())
+    record["summary"]["final_accuracy"] = 0.99
+    path.write_text(json.dumps({name: part for name, part in record.items() if name not in without.split()}))
+    with pytest.raises(ResultError, match="result.json: changed since it was written; run the cell again$"):
+        load_result(tmp_path)
+    assert standing(tmp_path, CONFIG) == "missing"
+
+
+def test_numbers_that_are_not_finite_are_json_and_come_back(result, tmp_path):
+    odd = {"final_loss": float("nan"), "a": float("inf"), "b": float("-inf")}
+    result = replace(result, summary={**result.summary, **odd})
+    text = (result.save(tmp_path) / "result.json").read_text()
+
+    def refused(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    json.loads(text, parse_constant=refused)
+    found = load_result(tmp_path).summary
+    assert math.isnan(found["final_loss"]) and (found["a"], found["b"]) == (odd["a"], odd["b"])
+    assert found["final_accuracy"] == result.summary["final_accuracy"] and found["training"] == "cohort"
+
+
+@pytest.mark.parametrize("given", [None, 3, b"here", ["here"]], ids=repr)
+def test_what_is_no_path_is_one_line(given, result, idle):
+    """Checkpoints' too, before anything is run."""
+    for what, call in {
+        "folder": [result.save, load_result],
+        "checkpoint": [] if given is None else [lambda given: run(CONFIG, checkpoint=given)],
+        "folders": [lambda given: run_many([CONFIG], folders=[given])],
+    }.items():
+        for one in call:
+            with pytest.raises(ConfigError, match=f"^{what}: must be a path, got ") as caught:
+                one(given)
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["x", "bar", 1, None], ids=repr)
+def test_progress_that_is_not_known_is_one_line(given, idle, tmp_path):
+    for call in (run, lambda config, **more: run_many([config], **more)):
+        with pytest.raises(ConfigError, match=r"^progress: must be True \(a bar\), 'lines' or False, got "):
+            call(CONFIG, progress=given)
 
 
 def test_a_fingerprint_is_of_what_is_in_the_files(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from torch import nn
 from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.models.weights import fill
+from asyncfl_lite.runs.results import write_record
 from asyncfl_lite.runs.run import run_in
 
 CONFIG = Config(**SMALL, partition="iid", batch_size=4, model_settings={"hidden": [6]})
@@ -89,8 +90,7 @@ def test_damaged_weights_are_a_line_and_tables_are_read_without_them(tmp_path):
     with pytest.raises(DataError, match="weights.safetensors: cannot be read"):
         load_result(tmp_path).model()
     record = json.loads((tmp_path / "result.json").read_text())
-    del record["digest"]
-    (tmp_path / "result.json").write_text(json.dumps({**record, "weights": {"inputs": 3}}, indent=1))
+    write_record(tmp_path / "result.json", {**record, "weights": {"inputs": 3}})
     with pytest.raises(ResultError, match="result.json: weights must have a digest and inputs"):
         load_result(tmp_path)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zipfile import BadZipFile
 
-from asyncfl_lite.base.errors import AsyncFLError, DataError, ResultError, reason
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 
 DAMAGE = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
 DAMAGE += (csv.Error, lzma.LZMAError, zlib.error, BadZipFile)
@@ -52,6 +52,17 @@ def at_home(place: str | Path) -> Path:
         return Path(place).expanduser()
     except RuntimeError as error:
         raise DataError(f"folder: {place} cannot be found ({reason(error)})") from None
+
+
+def as_path(place: object, what: str) -> Path:
+    """Return a path that somebody gave as ``what``.
+
+    Raises:
+        ConfigError: when it is none.
+    """
+    if not isinstance(place, str | os.PathLike):
+        raise ConfigError(f"{what}: must be a path, got {shown(place)}")
+    return Path(place)
 
 
 def write_atomically(

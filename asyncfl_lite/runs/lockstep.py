@@ -15,20 +15,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from greenlet import getcurrent, greenlet
 
 from asyncfl_lite.base.devices import torch_threads
-from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+from asyncfl_lite.base.files import as_path
 from asyncfl_lite.clients.trainer import train_together
 from asyncfl_lite.models.requests import Request, fulfilled, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config
+from asyncfl_lite.runs.callbacks import OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.interrupts import Stops, saved_when_interrupted
+from asyncfl_lite.runs.progress import Progress, Shown, check_shown
 from asyncfl_lite.runs.results import Result, load_complete
-from asyncfl_lite.runs.run import OnEvaluate, OnVersion, Run, StopRun, run_at
+from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
@@ -42,10 +45,12 @@ class _Course:
     Attributes:
         jobs: to be trained, for which it waits; None if it does not.
         request: of its server, for which it waits; None if it does not.
+        error: what ended it before its end; None if nothing did.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        self.error: BaseException | None = None
         self.jobs: Sequence[Job] | None = None
         self.request: Request | None = None
         self.server_seconds = 0.0
@@ -71,6 +76,8 @@ class _Course:
             self.run.simulation.run(self._trained)
         except StopRun as stop:
             self.run.stop(stop)
+        except (Exception, SystemExit) as error:  # the other runs are saved before it is raised
+            self.error = error
 
     def _trained(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
         self.jobs = jobs
@@ -86,9 +93,16 @@ class _Course:
         with torch.enable_grad():  # torch's mode belongs to the thread: others go on in the usual one
             return self._greenlet.parent.switch()
 
-    def result(self, seconds: float) -> Result:
-        """Return the result of a run that is at its end, after so many seconds."""
-        return self.run.result(seconds, self.server_seconds + self.run.training_seconds)
+    def result(self, seconds: float, ended: Callable[[Run, Result], None] | None) -> Result | None:
+        """Return the result of a run at its end, after so many seconds, given to ``ended``; None if that fails."""
+        try:
+            result = self.run.result(seconds, self.server_seconds + self.run.training_seconds)
+            if ended is not None:
+                ended(self.run, result)
+            return result
+        except (Exception, SystemExit) as error:
+            self.error = error
+            return None
 
 
 def run_many(
@@ -97,6 +111,7 @@ def run_many(
     task: Task | None = None,
     folders: Sequence[str | Path] | None = None,
     force: bool = False,
+    progress: Shown = False,
     on_version: OnVersion | None = None,
     on_evaluate: OnEvaluate | None = None,
 ) -> list[Result]:
@@ -108,8 +123,9 @@ def run_many(
         folders: one for each configuration, in which it saves itself on the way, and its result at its end. What is
             finished there is read, and what was interrupted goes on.
         force: replace other runs' results and checkpoints that are in the folders.
+        progress: show a bar that counts all runs' versions, or ``"lines"`` of accuracies on stderr.
         on_version, on_evaluate: as for :func:`.run`, called with the run that made the version; :class:`.StopRun` ends
-            that run alone.
+            that run alone. Before any other exception leaves it, all runs that have folders are saved in them.
 
     Returns:
         Their results, in order. Timing of a result is the run's own work, its share, by minibatch steps, of the
@@ -131,11 +147,14 @@ def run_many(
     """
     if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
+    check_shown(progress)
     configs = [as_config(config) for config in configs]
     callbacks = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
-        return finish_together([Run(config, task, **callbacks) for config in configs])
-    if len({Path(folder).resolve() for folder in folders}) != len(configs) or len(folders) != len(configs):
+        return finish_together([Run(config, task, **callbacks) for config in configs], progress=progress)
+    if len({as_path(folder, "folders").resolve() for folder in folders}) != len(configs) or len(folders) != len(
+        configs
+    ):
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
     pairs = list(zip(folders, configs, strict=True))
     found = [load_complete(folder, config, task) for folder, config in pairs]
@@ -144,35 +163,38 @@ def run_many(
         for pair, result in zip(pairs, found, strict=True)
         if result is None
     ]
-    new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force)))
+    new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
     return [next(new) if result is None else result for result in found]
 
 
-def finish_together(runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None) -> list[Result]:
+def finish_together(
+    runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
+) -> list[Result]:
     """Run all ``runs``, which have not begun, to their ends in lockstep; see :func:`run_many`.
 
     Args:
-        runs: each saves itself where it has a place for that, and when it is interrupted.
+        runs: each saves itself where it has a place for that, and when it or another one is interrupted or fails.
         ended: called with each run and its result as soon as it ends.
+        progress: as for :func:`run_many`.
 
     Returns:
         Their results, in order.
     """
     began = time.perf_counter()
     threads = max((run.config.threads for run in runs), default=1)
-    results: dict[int, Result] = {}
-    with saved_when_interrupted(runs) as stops, torch_threads(threads):
+    results: dict[int, Result | None] = {}
+    with saved_when_interrupted(runs) as stops, torch_threads(threads), Progress(progress, runs):
         courses = [_Course(run) for run in runs]
         for course in courses:
             course.advance()
         while True:
-            for place, course in enumerate(courses):
-                if course.ended and place not in results:
-                    results[place] = course.result(time.perf_counter() - began)
-                    if ended is not None:
-                        ended(course.run, results[place])
+            for index, course in enumerate(courses):
+                if course.ended and course.error is None and index not in results:
+                    results[index] = course.result(time.perf_counter() - began, ended)
+            if any(course.error is not None for course in courses):
+                _fail(courses)
             if len(results) == len(courses):
-                return [results[place] for place in range(len(courses))]
+                return [results[index] for index in range(len(courses))]
             waiting = _most_wanted([course for course in courses if not course.ended])
             if waiting[0].request is not None:
                 _compute(waiting)
@@ -182,6 +204,52 @@ def finish_together(runs: Sequence[Run], ended: Callable[[Run, Result], None] | 
             except KeyboardInterrupt:
                 _settle(courses)
                 raise
+
+
+def _fail(courses: Sequence[_Course]) -> NoReturn:
+    """Save the runs beside one that has failed, and raise its error, with a note that says where they are."""
+    _settle(courses)
+    failed = next(course for course in courses if course.error is not None)
+    if len(courses) > 1:
+        seeds = sorted({course.run.config.seed for course in courses})
+        failed.error.add_note(f"of {len(courses)} runs, number {courses.index(failed)} from 0 failed"
+                              f"{f', seed {failed.run.config.seed}' * (len(seeds) > 1)}")  # fmt: skip
+    others = [course.run for course in courses if course.error is None and course.run.checkpoint is not None]
+    try:
+        for run in others:
+            run.save()
+        if others:
+            count = "1 other run is" if len(others) == 1 else f"{len(others)} other runs are"
+            failed.error.add_note(f"{count} saved, such as in {others[0].checkpoint}")
+    except ResultError as error:
+        failed.error.add_note(f"others could not be saved ({error})")
+    raise failed.error
+
+
+def finish_in_turn(
+    begin: Sequence[Callable[[], Run]],
+    ended: Callable[[Run, Result], None] | None = None,
+    *,
+    progress: Shown = False,
+) -> list[Result]:
+    """Run what ``begin`` begins: in lockstep if its first trains in cohorts, as small models do, else one by one.
+
+    Large models gain nothing by company, and several of them may not fit into memory at once.
+
+    Args:
+        begin: each makes a run; they have one model and one task.
+        ended, progress: as for :func:`finish_together`.
+
+    Returns:
+        Their results, in order.
+    """
+    results: list[Result] = []
+    while len(results) < len(begin):
+        runs = [begin[len(results)]()]
+        if runs[0].trainer.cohort:
+            runs += [make() for make in begin[len(results) + 1 :]]
+        results += finish_together(runs, ended, progress=progress)
+    return results
 
 
 def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:

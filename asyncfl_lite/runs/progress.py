@@ -1,21 +1,32 @@
-"""How far a run is, as it is shown while it runs: a bar where it can move, lines where it cannot."""
+"""How far runs are, as it is shown meanwhile: a bar where it can move, lines where it cannot."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from asyncfl_lite.base.bars import tqdm
+from asyncfl_lite.base.errors import ConfigError, shown
+
+if TYPE_CHECKING:
+    from asyncfl_lite.runs.run import Run
 
 Shown = bool | Literal["lines"]
 """False shows nothing, True a bar of versions with the accuracy, "lines" a line to stderr for evaluations."""
 
-Curve = Sequence[Mapping[str, float]]
-"""Rows of evaluations: version, time, accuracy and more."""
-
 SECONDS_BETWEEN_LINES = 5.0
+
+
+def check_shown(progress: Any) -> None:
+    """Refuse what no progress is shown by.
+
+    Raises:
+        ConfigError: in one line.
+    """
+    if not (isinstance(progress, bool) or progress == "lines"):
+        raise ConfigError(f"progress: must be True (a bar), 'lines' or False, got {shown(progress)}")
 
 
 class Progress:
@@ -23,15 +34,19 @@ class Progress:
 
     Args:
         shown: how.
-        rounds: the version at which the run ends; None if it ends at a time.
-        horizon: the virtual time at which it ends, or None.
-        curve: returns the rows of evaluations so far.
+        runs: which go on at the same time, or one alone.
     """
 
-    def __init__(self, shown: Shown, rounds: int | None, horizon: float | None, curve: Callable[[], Curve]) -> None:
-        self.lines, self.curve, self.rounds, self.horizon = shown == "lines", curve, rounds, horizon
-        self.bar = tqdm(total=rounds, unit="version", disable=shown is not True)
+    def __init__(self, shown: Shown, runs: Sequence[Run]) -> None:
+        check_shown(shown)
+        self.runs, self.lines = runs, shown == "lines"
+        rounds = [run.config.rounds for run in runs]
+        self.total = None if None in rounds else sum(rounds)
+        self.bar = tqdm(total=self.total, unit="version", disable=shown is not True)
         self.began, self.said_at = time.monotonic(), -float("inf")
+        self.first: tuple[float, float] | None = None
+        for run in runs:
+            run.simulation.version_observers.append(lambda _, run=run: self._made_version(run))
 
     def __enter__(self) -> Progress:
         return self
@@ -39,19 +54,58 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self.bar.close()
 
-    def at(self, version: int) -> None:
-        """Show that the run has come to this version."""
-        self.bar.update(version - self.bar.n)
-        row = self.curve()[-1]
-        if row["version"] != version:
+    def _made_version(self, run: Run) -> None:
+        """Show that a run has made a version."""
+        versions = sum(run.algorithm.version for run in self.runs)
+        self.bar.update(versions - self.bar.n)
+        if self.first is None:  # from here on it is measured: a run may have gone on from a checkpoint
+            self.first = time.monotonic(), self._done()
+        row = run.curve_rows[-1]
+        if row["version"] != run.algorithm.version:
             return
         self.bar.set_postfix(accuracy=f"{row['accuracy']:.4f}", refresh=False)
-        last = version == self.rounds
+        last = versions == self.total
         if self.lines and (last or time.monotonic() - self.said_at >= SECONDS_BETWEEN_LINES):
             self.said_at = time.monotonic()
-            print(self._line(row), file=sys.stderr, flush=True)
+            print(self._line(run, row, versions), file=sys.stderr, flush=True)
 
-    def _line(self, row: Mapping[str, float]) -> str:
-        versions = f"version {row['version']:.0f}" + (f" of {self.rounds}" if self.rounds else "")
-        times = f"time {row['time']:.1f}" + (f" of {self.horizon:g}" if self.horizon else "")
-        return f"{versions}, {times}: accuracy {row['accuracy']:.4f} ({time.monotonic() - self.began:.0f} s)"
+    def _line(self, run: Run, row: Mapping[str, float], versions: int) -> str:
+        of_all = ""
+        if len(self.runs) > 1:
+            of_all = f"{len(self.runs)} runs, {versions}{f' of {self.total}' * bool(self.total)} versions; "
+            of_all += f"seed {run.config.seed}: "
+        version = f"version {row['version']:.0f}" + (f" of {run.config.rounds}" if run.config.rounds else "")
+        times = f"time {row['time']:.1f}" + (f" of {run.config.horizon:g}" if run.config.horizon else "")
+        spent = f"{time.monotonic() - self.began:.0f} s{self._left()}"
+        return f"{of_all}{version}, {times}: accuracy {row['accuracy']:.4f} ({spent})"
+
+    def _left(self) -> str:
+        """Return in words how long it will take still, going by the versions that were made since the first."""
+        began, done_then = self.first
+        done, now = self._done(), time.monotonic()
+        if done <= done_then or done >= 1:
+            return ""
+        return f", about {in_words((now - began) * (1 - done) / (done - done_then))} left"
+
+    def _done(self) -> float:
+        """Return which fraction of all runs is done, as their versions or their clocks say, whichever is further."""
+        return sum(map(_done, self.runs)) / len(self.runs)
+
+
+def _done(run: Run) -> float:
+    config = run.config
+    if run.stopped is not None:
+        return 1.0
+    by_version = run.algorithm.version / config.rounds if config.rounds else 0.0
+    return min(1.0, max(by_version, run.simulation.clock / config.horizon if config.horizon else 0.0))
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in its largest unit.
+
+    >>> in_words(8.2), in_words(250), in_words(9000)
+    ('8 s', '4 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import tempfile
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ import pandas as pd
 import torch
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, reason
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.files import as_path, write_atomically
 from asyncfl_lite.base.version import __version__
 from asyncfl_lite.models.weights import WEIGHTS, check_ours
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
@@ -64,6 +65,9 @@ ones: the clock, local training, a metric or a summary's number was corrected. W
 law, partition, selection or initialisation is concerned, raise its class's ``revision`` (1 where it has none) and leave
 this. Leave both for changes of speed, rounding or wording, and for new settings, which the configuration's hash covers.
 """
+
+NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+"""How ``result.json`` writes numbers for which JSON has no sign."""
 
 Standing = Literal["complete", "stale", "changed", "missing"]
 """Of what is recorded: a finished result of just this configuration; one whose meaning has changed since
@@ -169,8 +173,9 @@ class Result:
         Raises:
             ResultError: when the folder holds another run's finished result, or a file of the same name that is no
                 result's; when it cannot be written. No half of a file is left.
+            ConfigError: when ``folder`` is no path.
         """
-        folder = Path(folder)
+        folder = as_path(folder, "folder")
         check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
         contents = {f"{name}.csv": getattr(self, name).to_csv(index=False) for name in TABLES}
         record = {
@@ -215,7 +220,7 @@ def load_result(folder: str | Path) -> Result:
     Raises:
         ResultError: when a file is missing, cut off, changed, or of another format.
     """
-    record, texts = _read(Path(folder))
+    record, texts = _read(as_path(folder, "folder"))
     try:
         config = Config.from_mapping(record["config"])
     except ConfigError as error:
@@ -276,15 +281,34 @@ def read_record(path: str | Path) -> dict[str, Any]:
     for part in ("meaning", "data", "versions"):
         if not isinstance(record.get(part, {}), dict):
             raise ResultError(f"{path}: {part} must be a mapping; run the cell again")
-    if "digest" in record and record["digest"] != _digest_of_record(record):  # earlier code wrote none
+    if record.get("digest") != _digest_of_record(record):
         raise ResultError(f"{path}: changed since it was written; run the cell again")
-    return record
+    return {**record, **{part: _with_numbers(record[part]) for part in ("summary", "timing") if part in record}}
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a ``result.json`` with a digest of itself, which :func:`read_record` compares."""
+    record = _as_json_has_it(record)
     record = {**record, "digest": _digest_of_record(record)}
-    write_atomically(path, json.dumps(record, indent=1) + "\n")
+    write_atomically(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+def _as_json_has_it(value: Any) -> Any:
+    """Return plain values with words in place of numbers that are not finite, for which JSON has no sign."""
+    if isinstance(value, Mapping):
+        return {name: _as_json_has_it(held) for name, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json_has_it(held) for held in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return next(word for word, number in NOT_FINITE.items() if value == number or number != number)
+    return value
+
+
+def _with_numbers(value: Any) -> Any:
+    """Return what :func:`_as_json_has_it` was given."""
+    if isinstance(value, Mapping):
+        return {name: _with_numbers(held) for name, held in value.items()}
+    return NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _digest_of_record(record: Mapping[str, Any]) -> str:

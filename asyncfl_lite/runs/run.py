@@ -17,7 +17,7 @@ from torch import nn
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import actual, check_device, torch_threads
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, reason, shown
-from asyncfl_lite.base.files import DAMAGE
+from asyncfl_lite.base.files import DAMAGE, as_path
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
@@ -25,6 +25,7 @@ from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.base import initial_model
 from asyncfl_lite.models.requests import Request, fulfilled_now
 from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, servers_own, task_of
+from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
 from asyncfl_lite.runs.checkpoints import (
     check_place,
     identity_of,
@@ -36,7 +37,7 @@ from asyncfl_lite.runs.checkpoints import (
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
-from asyncfl_lite.runs.progress import Progress, Shown
+from asyncfl_lite.runs.progress import Progress, Shown, check_shown
 from asyncfl_lite.runs.results import Result, check_free, load_complete, versions
 from asyncfl_lite.runs.sources import data_of, started_from
 from asyncfl_lite.runs.summary import (
@@ -54,28 +55,6 @@ from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
-
-OnVersion = Callable[["Run"], None]
-OnEvaluate = Callable[["Run", dict[str, float]], None]
-"""What callbacks are: see :func:`run`."""
-
-
-class StopRun(Exception):
-    """Raised by a callback to end its run after the version at hand; the result's ``stopped`` is its message.
-
-    Callbacks are given to :func:`run`; its result is complete but for what would have come.
-
-    Example: early stopping, when the accuracy has not risen for twenty versions.
-
-    >>> from asyncfl_lite import Config, StopRun, run
-    >>> def early(run, row):
-    ...     best = max(run.curve_rows, key=lambda row: row["accuracy"])
-    ...     if row["version"] - best["version"] >= 20:
-    ...         raise StopRun(f"no gain since version {best['version']}")
-    >>> result = run(Config(task="digits", client_lr=0.0, rounds=100, eval_every=5), on_evaluate=early)
-    >>> result.stopped, result.summary["versions"]
-    ('no gain since version 0', 20)
-    """
 
 
 def run(
@@ -109,7 +88,8 @@ def run(
         on_version: called with the :class:`Run` after every version.
         on_evaluate: called with the :class:`Run` and the new row of its curve (``version``, ``time``, ``updates``,
             ``accuracy``, ``loss`` and the task's own scores) after every evaluation, that of version 0 and the last
-            included. Either ends the run by raising :class:`StopRun`; neither may change the run.
+            included. Either ends the run by raising :class:`StopRun`; neither may change the run. Before any other
+            exception leaves it, the run is saved in its ``checkpoint``, and a note on the exception says so.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.
@@ -125,6 +105,7 @@ def run(
     >>> result.updates[["client", "start_version", "staleness"]].tail(2).values.tolist()
     [[14, 6, 3], [37, 2, 7]]
     """
+    check_shown(progress)
     started = Run(config, task, checkpoint, weights, on_version=on_version, on_evaluate=on_evaluate)
     result = started.finish(progress=progress)
     started.remove_checkpoints()
@@ -194,7 +175,7 @@ class Run:
         config = as_config(config)
         if not isinstance(task, Task | None):
             raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
-        self.on_version, self.on_evaluate = on_version, on_evaluate
+        self.callbacks = Callbacks(on_version, on_evaluate)
         self.stopped: str | None = None
         self.own_task = config.own_task if task is None else task.name
         config, self.weights = (config, None) if weights is None else started_from(config, weights)
@@ -204,7 +185,7 @@ class Run:
         check_device(config.device)
         self.data = data_of(config, task, self.weights)
         self.identity = identity_of(config, self.data)
-        self.checkpoint = None if checkpoint is None else Path(checkpoint).resolve()  # a link stays a link
+        self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
         if self.checkpoint is not None:
             check_place(self.checkpoint, self.identity)
         self.task = task_of(config, task).to(config.device)
@@ -338,9 +319,8 @@ class Run:
         with (
             saved_when_interrupted([self]) as stops,
             torch_threads(self.config.threads),
-            Progress(progress, self.config.rounds, self.config.horizon, lambda: self.curve_rows) as shown,
+            Progress(progress, [self]),
         ):
-            self.simulation.version_observers.append(lambda simulation: shown.at(simulation.algorithm.version))
             try:
                 self.begin()
                 self.simulation.run(stops.allowed()(self.train))
@@ -408,8 +388,7 @@ class Run:
             self._record()
         if every is not None and version % every == 0:
             self.save()
-        if self.on_version is not None:
-            self.on_version(self)
+        self.callbacks.made_version(self)
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
         """Save where so much time has passed since the last time that it is due."""
@@ -431,5 +410,4 @@ class Run:
             **self.evaluate(),
         }
         self.curve_rows.append(row)
-        if self.on_evaluate is not None:
-            self.on_evaluate(self, dict(row))
+        self.callbacks.evaluated(self, row)

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from asyncfl_lite.lessons.zoo.exhibits import exhibit
+from asyncfl_lite.runs.callbacks import StopRun
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import run_many
-from asyncfl_lite.runs.run import Run, StopRun
+from asyncfl_lite.runs.run import Run
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 
 DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}

@@ -29,7 +29,7 @@ from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
 from asyncfl_lite.reproduction.grid.sharing import FINISHED, Elsewhere
 from asyncfl_lite.reproduction.grid.workers import count_workers, outcomes
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.lockstep import finish_together
+from asyncfl_lite.runs.lockstep import finish_in_turn
 from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions, write_record
 from asyncfl_lite.runs.run import Run, run_at
 
@@ -191,13 +191,9 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
             return Run(configs[seed])
         return run_at(folders[seed], configs[seed], force=True)
 
-    while waiting:
-        runs = [begun(waiting[0])]
-        if runs[0].trainer.cohort:
-            runs += map(begun, waiting[1:])
-        results = finish_together(runs, lambda run, result: run.keep(result, force=True, weights=False))
-        found.update(zip(waiting, results, strict=False))
-        waiting = waiting[len(runs) :]
+    begin = [partial(begun, seed) for seed in waiting]
+    results = finish_in_turn(begin, lambda run, result: run.keep(result, force=True, weights=False))
+    found.update(zip(waiting, results, strict=True))
     return list(found.values())
 
 

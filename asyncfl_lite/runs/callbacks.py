@@ -1,0 +1,102 @@
+"""A user's own functions that a run calls: they hear of its versions and evaluations, and may end it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from asyncfl_lite.base.errors import ConfigError, ResultError, shown
+
+if TYPE_CHECKING:
+    from asyncfl_lite.runs.run import Run
+
+OnVersion = Callable[["Run"], None]
+OnEvaluate = Callable[["Run", dict[str, float]], None]
+"""What callbacks are: see :func:`asyncfl_lite.runs.run.run`."""
+
+
+class StopRun(Exception):
+    """Raised by a callback to end its run after the version at hand; the result's ``stopped`` is its message.
+
+    Callbacks are given to :func:`run`; its result is complete but for what would have come.
+
+    Example: early stopping, when the accuracy has not risen for twenty versions.
+
+    >>> from asyncfl_lite import Config, StopRun, run
+    >>> def early(run, row):
+    ...     best = max(run.curve_rows, key=lambda row: row["accuracy"])
+    ...     if row["version"] - best["version"] >= 20:
+    ...         raise StopRun(f"no gain since version {best['version']}")
+    >>> result = run(Config(task="digits", client_lr=0.0, rounds=100, eval_every=5), on_evaluate=early)
+    >>> result.stopped, result.summary["versions"]
+    ('no gain since version 0', 20)
+    """
+
+
+class Callbacks:
+    """The callbacks of one run.
+
+    Args:
+        on_version: called with the run.
+        on_evaluate: called with the run and the new row of its curve.
+
+    Raises:
+        ConfigError: naming one that cannot be called so.
+    """
+
+    def __init__(self, on_version: OnVersion | None = None, on_evaluate: OnEvaluate | None = None) -> None:
+        _check("on_version", on_version, "run")
+        _check("on_evaluate", on_evaluate, "run", "row")
+        self.on_version, self.on_evaluate = on_version, on_evaluate
+
+    def made_version(self, run: Run) -> None:
+        """Tell of a new version."""
+        _call(run, self.on_version, run)
+
+    def evaluated(self, run: Run, row: dict[str, float]) -> None:
+        """Tell of a new row of the curve."""
+        _call(run, self.on_evaluate, run, dict(row))
+
+
+def _check(name: str, callback: Any, *arguments: str) -> None:
+    """Refuse before anything is trained what cannot be called with these arguments."""
+    if callback is None:
+        return
+    wanted = f"must be a function of {' and '.join(arguments)}"
+    if not callable(callback):
+        raise ConfigError(f"{name}: {wanted}, got {shown(callback)}")
+    try:
+        signature = inspect.signature(callback)
+    except ValueError:  # some of those that are written in C do not say what they take
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        called = getattr(callback, "__name__", type(callback).__name__)
+        raise ConfigError(f"{name}: {wanted}, but {called}{signature} cannot be called so ({error})") from None
+
+
+def _call(run: Run, callback: Callable[..., None] | None, *arguments: Any) -> None:
+    """Call a callback. If it fails, save the run, which can be saved at this moment, and say so in a note."""
+    if callback is None:
+        return
+    try:
+        callback(*arguments)
+    except StopRun:
+        raise
+    except (Exception, SystemExit) as error:
+        error.add_note(_saved(run))
+        raise
+
+
+def _saved(run: Run) -> str:
+    """Save a run whose callback has failed, and return in one line where it is."""
+    failed = f"a callback failed at version {run.algorithm.version}"
+    if run.checkpoint is None:
+        return f"{failed}; nothing is kept, as the run has no checkpoint=FILE to save itself in"
+    try:
+        run.save()
+    except ResultError as error:
+        return f"{failed}; the run could not be saved ({error})"
+    return f"{failed}; the run is saved in {run.checkpoint}, from which the same run goes on"

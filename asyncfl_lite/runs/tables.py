@@ -1,0 +1,62 @@
+"""Several results in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Result
+
+ALWAYS = ("algorithm", "task", "seed")
+"""Settings that have a column though they be the same in all results."""
+
+
+def results_table(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per result: what it was a run of, then the numbers of its summary.
+
+    Args:
+        results: of :func:`run`, :func:`run_many` or :func:`load_result`, in any number.
+
+    Returns:
+        Columns: ``algorithm``, ``task`` (or the name of one's own data), ``seed``, every other setting in which the
+        results differ (``settings.clip`` for one of a group), and ``result.summary`` without its digests. A value that
+        a result does not have is empty.
+
+    Raises:
+        ConfigError: when something else than results is given.
+
+    Example: the mean accuracy of two methods over three seeds.
+
+    >>> from asyncfl_lite import Config, results_table, run_many
+    >>> configs = [Config(task="digits", algorithm=name, server_lr=1.0, rounds=2) for name in ("fedbuff", "fedfa")]
+    >>> table = results_table(run_many([config.with_seed(seed) for config in configs for seed in range(3)]))
+    >>> list(table.columns[:5])
+    ['algorithm', 'task', 'seed', 'settings.window', 'final_accuracy']
+    >>> table.groupby("algorithm")["versions"].mean().to_dict()
+    {'fedbuff': 2.0, 'fedfa': 2.0}
+    """
+    if isinstance(results, Result) or not isinstance(results, Iterable):
+        raise ConfigError(f"results: must be a list of results, got {shown(results)}")
+    results = list(results)
+    if odd := [one for one in results if not isinstance(one, Result)]:
+        raise ConfigError(f"results: must be a list of results, got {shown(odd[0])} in it")
+    if not results:
+        return pd.DataFrame(columns=list(ALWAYS))
+    settings = pd.DataFrame([dict(_flat(one.config)) for one in results], dtype=object)
+    settings["task"] = [one.own_task or one.config.task for one in results]
+    differ = [name for name in settings if name not in ALWAYS and settings[name].map(repr).nunique() > 1]
+    summary = pd.DataFrame([one.summary for one in results]).filter(regex="^(?!.*_sha256$)")
+    return pd.concat([settings[[*ALWAYS, *differ]].infer_objects(), summary], axis=1)
+
+
+def _flat(config: Config) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a configuration, those of groups by ``group.name``."""
+    for name, value in config.as_dict().items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", held) for inner, held in value.items())
+        else:
+            yield name, value
