@@ -2,8 +2,9 @@
 
 Ten clients train one model together, and their data never leave them. There are five classes. Clients 0 and 1 hold the
 first class and are the fastest. Clients 8 and 9 hold the last class and are the slowest. Nobody waits for anybody. A
-client that has trained sends its update to the server, receives the current model, and starts again. Time is virtual, as
-the program jumps from one arrival to the next. Run it, and watch the accuracy after the first updates of clients 8 and 9:
+client that has trained sends its update to the server, receives the current model, and starts again. Time is virtual,
+so the program jumps from one arrival to the next. Run it, and watch the accuracy after the first updates of clients 8
+and 9:
 
     python examples/async_in_one_file.py
 """
