@@ -80,11 +80,21 @@ def recorded(tier: str, prefix: str, number: str = "final_accuracy") -> dict[str
 
 
 def test_the_table_of_methods_is_what_was_recorded():
-    ours, titles = recorded("compare", "methods/"), {ALGORITHMS.get(name).title: name for name in ALGORITHMS}
+    ours, titles = (
+        recorded("compare", "methods/large-dir0.1/"),
+        {ALGORITHMS.get(name).title: name for name in ALGORITHMS},
+    )
     shown = {}
     for row in rows_below("## Every method, one setting", RESULTS):
         shown |= {title: number for title, number in zip(row[::2], row[1::2], strict=True) if title}
     assert {(titles | TITLES)[title]: number for title, number in shown.items()} == ours
+
+
+def test_what_fedacs_correction_does_beside_adamw_is_what_was_recorded():
+    ours = recorded("compare", "methods/adamw/")
+    said = RESULTS[RESULTS.index("Beside clients that step by AdamW") :].split("\n\n")[0]
+    cells = ["per-step-0.01", "never-0.01", "per-step-0.002", "never-0.002"]
+    assert re.findall(r"[\d.]+ ± [\d.]+\d", said) == [ours[f"fedac-{cell}"] for cell in cells]
 
 
 def fedechos_cell(title: str) -> str:

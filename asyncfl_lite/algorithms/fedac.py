@@ -51,7 +51,9 @@ class FedAC(AdaptiveStep):
         fedac_fresh: Literal["one", "floor", "cos_x"] = "one"
         """r of a fresh update, for which x_t - x_{t_i} is zero: 1, 0.1, or the cosine with x_t itself."""
         correction: Literal["per_step", "once", "off"] = "per_step"
-        """Clients apply C - C_i at every step, once after training, or never."""
+        """Clients apply C - C_i at every step, once after training, or never. Beside AdamW on digits, a correction at
+        every step ends 9 points above none at a clients' rate of 0.01, and 6 points below at 0.002 (the cells
+        methods/adamw of the tier compare, ten seeds). At 0.1, far too large a rate for AdamW, it ends 48 below."""
         floor: float = Field(0.1, gt=0, le=1)
         """Smallest r."""
 
