@@ -608,8 +608,8 @@ def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
         table = pd.read_csv(tmp_path / f"{name}.csv").drop(columns=columns).to_csv(index=False)
         (tmp_path / f"{name}.csv").write_text(table)
         record["files"][f"{name}.csv"] = hashlib.sha256(table.encode()).hexdigest()
-    del record["config"]["trouble"], record["meaning"]["trouble"], record["digest"]
-    (tmp_path / "result.json").write_text(json.dumps(record))
+    del record["config"]["trouble"], record["meaning"]["trouble"]
+    write_record(tmp_path / "result.json", record)
     loaded = load_result(tmp_path)
     assert loaded.config == config(rounds=3) and not loaded.outdated
     moment_figure(loaded, 1.0)
