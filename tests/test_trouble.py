@@ -20,7 +20,7 @@ from asyncfl_lite.explore.time_machine import moment_figure
 from asyncfl_lite.plots import plot_gantt
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.groups import GROUPS
-from asyncfl_lite.runs.results import TABLES, load_result
+from asyncfl_lite.runs.results import TABLES, load_result, write_record
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS

@@ -29,15 +29,15 @@ def results_table(results: Iterable[Result]) -> pd.DataFrame:
     Raises:
         ConfigError: when something else than results is given.
 
-    Example: the mean accuracy of two methods over three seeds.
+    Example: two sizes of the buffer, three seeds each, and how many updates four versions take.
 
     >>> from asyncfl_lite import Config, results_table, run_many
-    >>> configs = [Config(task="digits", algorithm=name, server_lr=1.0, rounds=2) for name in ("fedbuff", "fedfa")]
+    >>> configs = [Config(task="digits", algorithm="fedbuff", buffer_size=size, rounds=4) for size in (2, 10)]
     >>> table = results_table(run_many([config.with_seed(seed) for config in configs for seed in range(3)]))
     >>> list(table.columns[:5])
-    ['algorithm', 'task', 'seed', 'settings.window', 'final_accuracy']
-    >>> table.groupby("algorithm")["versions"].mean().to_dict()
-    {'fedbuff': 2.0, 'fedfa': 2.0}
+    ['algorithm', 'task', 'seed', 'buffer_size', 'final_accuracy']
+    >>> table.groupby("buffer_size")["client_updates"].mean().to_dict()
+    {2: 8.0, 10: 40.0}
     """
     if isinstance(results, Result) or not isinstance(results, Iterable):
         raise ConfigError(f"results: must be a list of results, got {shown(results)}")
