@@ -6,6 +6,7 @@ Nothing here needs torch: help, and what is wrong with an option, are there at o
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -64,6 +65,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         ConfigError: a line on what is wrong and what is allowed.
     """
     parser = _parser(arguments)
+    _complete(parser)
     if not arguments or arguments[0] not in (*parser.commands, "-h", "--help", "--version"):
         parser.error(unknown_name("command", arguments[0] if arguments else "", parser.commands))
     written = {_with_dashes(text): text for text in arguments}
@@ -75,6 +77,34 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in ("command", "file")]
         parser.error(unknown_name(f"{arguments[0]}: {kind}", wrong, allowed))
     return options
+
+
+def _complete(parser: _Parser) -> None:
+    """Answer a shell that asks what a half-written line may go on with, and end; else do nothing."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    import argcomplete
+
+    from asyncfl_lite.reproduction.places import tiers
+    from asyncfl_lite.runs.fields import Fields
+
+    names = {setting: registered()[registry] for setting, registry in REGISTRIES.items()}
+    for name, field in Fields.model_fields.items():
+        kinds = get_args(field.annotation)
+        if kinds and all(isinstance(kind, str) for kind in kinds):
+            names[name] = list(kinds)
+    for command, own in (
+        ("run", names),
+        ("grid", {"file": tiers}),
+        ("report", {"tier": tiers}),
+        ("record", {"tier": tiers}),
+    ):
+        for action in parser.commands[command]._actions:
+            if action.dest in own:
+                allowed = own[action.dest]
+                words = allowed() if callable(allowed) else allowed
+                action.completer = argcomplete.ChoicesCompleter(words)
+    argcomplete.autocomplete(parser)
 
 
 def _with_dashes(text: str) -> str:

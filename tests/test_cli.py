@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -131,6 +132,24 @@ def test_every_line_of_help_can_be_read_alone():
             assert action.help and not LEANS.search(action.help), action.help
             read += 1
     assert read > 80
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("asyncfl-lite lea", {"league "}),
+        ("asyncfl-lite run --algorithm fedec", {"fedecho "}),
+        ("asyncfl-lite run --client-op", {"--client-optimizer "}),
+        ("asyncfl-lite run --client-optimizer a", {"adam", "adamw"}),
+        ("asyncfl-lite report --tier smo", {"smoke "}),
+    ],
+)
+def test_a_shell_is_told_what_a_line_may_go_on_with(line, words, tmp_path):
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)),
+             "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "words"), "_ARGCOMPLETE_IFS": "|"}  # fmt: skip
+    code = "import sys; from asyncfl_lite.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, **asked}, cwd=ROOT, timeout=60, check=True)
+    assert set((tmp_path / "words").read_text().split("|")) == words
 
 
 def test_the_version_is_printed(capsys):

@@ -29,7 +29,12 @@ def tier_file(tier: str | Path, own: str | Path = "experiments") -> Path:
             return found
     if path.suffix or path.exists():
         return path  # whoever reads it says that it is not there, or no file
-    raise ConfigError(unknown_name("tier", str(tier), _tiers(Path(own)) | _tiers(home_of("experiments"))))
+    raise ConfigError(unknown_name("tier", str(tier), tiers(own)))
+
+
+def tiers(own: str | Path = "experiments") -> set[str]:
+    """Return the names of the tiers that a user's folder of experiments and the package have."""
+    return _tiers(Path(own)) | _tiers(home_of("experiments"))
 
 
 def field_in(results: str | Path) -> Path:
