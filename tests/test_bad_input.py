@@ -271,7 +271,7 @@ NO_CHECKPOINTS = [
     (
         "other-configuration",
         lambda p: Run(SAVED.with_seed(9), checkpoint=p).finish(),
-        ("is the checkpoint of another configuration: ", ", not ", "; name another file, or remove it"),
+        ("is the checkpoint of another configuration (seed is 9, not ", "); name another file, or remove it"),
     ),
 ]
 

@@ -230,7 +230,8 @@ def test_files_that_are_no_weights_are_a_line(tmp_path):
 def test_initial_weights_are_given_once(tmp_path):
     config = Config(**{**CONFIG.as_dict(), "initial": "weights"})
     with pytest.raises(
-        ConfigError, match=r"file: must be given, or the weights themselves as run\(config, weights=…\)$"
+        ConfigError,
+        match=r"file: must be given, such as file=run.pt; in Python run\(config, weights=…\) takes them$",
     ):
         Run(config, points())
     named = Config(**{**CONFIG.as_dict(), "initial": "weights", "initial_settings": {"file": "w.pt"}})

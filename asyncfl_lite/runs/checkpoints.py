@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 
 import torch
 
-from asyncfl_lite.base.errors import ResultError, reason
+from asyncfl_lite.base.errors import ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, write_atomically
-from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.config import NOT_IN_HASH, Config
 from asyncfl_lite.runs.results import meaning
 
 FORMAT = 9
@@ -48,7 +48,9 @@ def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identi
         config: of the run.
         data: what it reads from outside, see :func:`asyncfl_lite.runs.sources.data_of`.
     """
-    return {"format": FORMAT, "meaning": meaning(config), "config_hash": config.hash, "data": dict(data or {})}
+    whole = {"format": FORMAT, "meaning": meaning(config), "config_hash": config.hash, "data": dict(data or {})}
+    settings = config.as_dict()  # not compared, but what differs is named by them
+    return {**whole, "config": settings} if len(json.dumps(settings)) < LONGEST_HEAD // 2 else whole
 
 
 def check_place(path: str | Path, identity: Identity) -> None:
@@ -95,8 +97,25 @@ def _read_identity(path: Path) -> Identity:
     return identity
 
 
+def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
+    """Return in words which settings of a recorded configuration differ; nothing if that is not known."""
+    if not isinstance(found, Mapping):
+        return ""
+    names = [name for name in wanted if found.get(name) != wanted[name] and name not in NOT_IN_HASH]
+    told = [
+        f"{name} is {shown(found.get(name))}, not {shown(wanted[name])}"
+        if not isinstance(wanted[name], dict)
+        else f"{name} differ"
+        for name in names[:3]
+    ]
+    return ", ".join(told) + ", …" * (len(names) > 3)
+
+
 def _what_differs(found: Identity, identity: Identity) -> str:
     """Return in words why a checkpoint is not this run's; nothing if it is."""
+    other = found.get("config_hash") != identity["config_hash"]
+    if other and (told := _settings_that_differ(found.get("config"), identity.get("config", {}))):
+        return f"configuration ({told})"
     named = {"format": "format", "meaning": "revision of the code", "config_hash": "configuration", "data": "data"}
     differ = (
         f"{what}: {found.get(name)}, not {identity[name]}"

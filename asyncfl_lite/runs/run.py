@@ -266,7 +266,9 @@ class Run:
     def begin(self) -> None:
         """Take up where the checkpoint is, or record the initial model."""
         if self.config.checkpoint_every is not None and self.checkpoint is None:
-            raise ConfigError("checkpoint_every: needs a file to save to, such as run(config, checkpoint='run.pt')")
+            raise ConfigError(
+                "checkpoint_every: needs a place to save to: --out FOLDER, in Python run(config, checkpoint='run.pt')"
+            )
         if not self.resume():
             self._record()
 

@@ -41,7 +41,7 @@ class WeightsInitial(Initialiser):
             DataError: when it cannot be read.
         """
         if self.file is None:
-            raise ConfigError("file: must be given, or the weights themselves as run(config, weights=…)")
+            raise ConfigError("file: must be given, such as file=run.pt; in Python run(config, weights=…) takes them")
         return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
 
     def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:

@@ -76,7 +76,7 @@ PARTITIONS: Registry[Partition] = Registry("partition")
 def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
     """Return ``owners`` as an (n,) array, or raise in one line what is wrong with them."""
     if owners is None:
-        raise ConfigError("owners: this partition needs the owner of each sample, and there are none")
+        raise ConfigError("owners: this partition needs the owner of each sample, which these data do not have")
     owners = np.asarray(owners)
     if owners.shape != labels.shape:
         raise DataError(f"owners: must be one for each of {len(labels)} samples, got shape {owners.shape}")
