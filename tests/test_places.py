@@ -93,7 +93,8 @@ def wheel(tmp_path_factory) -> Path:
 
 def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     carried = set(zipfile.ZipFile(wheel).namelist())
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "asyncfl_lite").rglob("*.py")}
+    own = [path for kind in ("py", "json", "yaml") for path in (ROOT / "asyncfl_lite").rglob(f"*.{kind}")]
+    modules = {str(path.relative_to(ROOT)) for path in own}
     shipped = {f"experiments/{path.name}" for path in (ROOT / "experiments").glob("*.yaml")}
     shipped |= {f"papers/{path.name}" for path in (ROOT / "papers").glob("*.csv")}
     shipped |= {"notebooks/experiment.ipynb", "notebooks/report.ipynb"}
