@@ -25,6 +25,10 @@ TORCH_INDEX ?=
 CORES   ?= 2
 SIDE_BY_SIDE = -n $(CORES) --dist loadfile --no-loadscope-reorder
 
+# The library's own tests: files that import nothing of lessons, explorers, notebooks and the reproduction.
+OTHER_ROOMS   = explore|lessons|exercises|nbformat|playwright|reproduction
+LIBRARY_TESTS = $(shell grep -LE '^ *(from|import) .*($(OTHER_ROOMS))' tests/test_*.py)
+
 export OMP_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
@@ -32,7 +36,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab notebooks explorable bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long league lab notebooks docs explorable coverage bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -80,8 +84,14 @@ notebooks: $(READY)  ## execute the notebooks for readers in place, to commit th
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
 	   --ExecutePreprocessor.store_widget_state=False $$book || exit 1; done
 
+docs: $(READY)  ## write the numbers of README.md and docs/ anew from what is recorded (minutes); then read the sentences
+	@$(BIN)/python tests/refresh.py
+
 explorable: $(READY)  ## make docs/explore.html, the page that needs no kernel, from docs/explorable/
 	@$(BIN)/python docs/explorable/build.py
+
+coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests (10 minutes)
+	@$(BIN)/python -m pytest $(LIBRARY_TESTS) -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
 	@$(BIN)/python benchmarks/speed.py

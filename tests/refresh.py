@@ -1,6 +1,6 @@
 """Write the numbers of README.md and of docs/findings.md, differences.md and results.md anew from what is recorded.
 
-``python tests/refresh.py`` after a record has changed; then read what the sentences around the tables say. It changes
+``make docs`` after a record has changed; then read what the sentences around the tables say. It changes
 differences with their intervals in rows that name their cells, README's copy of the first table, FedEcho's table and the
 counts of verdicts; the tests hold all of them to the records.
 """

@@ -17,7 +17,7 @@ from asyncfl_lite.models import MODELS
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "asyncfl_lite"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TEXTS = [ROOT / "README.md", *PAGES]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html")

@@ -17,7 +17,7 @@ from asyncfl_lite.reproduction.published import published
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 RESULTS = (ROOT / "docs/results.md").read_text()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TITLES = {"FedAvg with Oort": "fedavg-oort", "FedEcho (cross)": "fedecho", "KUIPER, Eq. 2 as printed": "kuiper-literal"}
 """Cells that the table of methods calls by another name than their method's title."""
 SETS = {"FedEcho, another data set": "cross", "FedEcho, natural images": "natural", "FedEcho, synthetic": "synthetic"}
