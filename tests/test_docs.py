@@ -23,7 +23,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html")
 CELL = re.compile(r"(fedecho|fedrevive|kuiper|fedadt|league|questions|methods|real)/")
 """Paths that do not exist before something was run."""
-USERS_OWN = re.compile(r"ASYNCFL|\*|<|~|://|/path/|^\.venv/")
+USERS_OWN = re.compile(r"^my[_/]|^mine\.|ASYNCFL|\*|<|~|://|/path/|^\.venv/")
 """Marks of a path that is not in the repository: the reader's own place, a pattern, an address."""
 FILES_OF_DATA = "| task | what its folder holds |"
 """Head of the table whose paths are files of data sets."""
