@@ -90,7 +90,7 @@ docs: $(READY)  ## write the numbers of README.md and docs/ anew from what is re
 explorable: $(READY)  ## make docs/explore.html, the page that needs no kernel, from docs/explorable/
 	@$(BIN)/python docs/explorable/build.py
 
-coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests (10 minutes)
+coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; 95 % is asked for
 	@$(BIN)/python -m pytest $(LIBRARY_TESTS) -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
@@ -100,5 +100,5 @@ lint: $(READY)  ## ruff, on code and notebooks; and that imports between the pac
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports
 
 clean:  ## remove the environment, and caches; recorded runs stay
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .coverage* .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
