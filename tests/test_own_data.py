@@ -495,3 +495,19 @@ def test_what_is_no_configuration_is_one_line(call, given):
 @pytest.mark.parametrize("given", [SMALL, Config(**SMALL), None, [SMALL, None]], ids=lambda value: type(value).__name__)
 def test_what_is_no_list_of_configurations_is_one_line(given):
     assert line(lambda: run_many(given), AsyncFLError).startswith("config")
+
+
+def test_a_class_that_is_only_tested_is_said_in_one_line():
+    x, y = torch.randn(6, 2), torch.tensor([0, 1, 0, 1, 0, 1])
+    words = np.array(["cat", "dog"])
+    said = r"^test_labels: 2 of 3 are of classes that no training label has \({}\); nothing is learned of these"
+    with pytest.warns(UserWarning, match=said.format("2, 4")) as caught:
+        Task.from_tensors(x, y, x[:3], torch.tensor([0, 2, 4]), num_classes=5)
+    assert len(caught) == 1 and "\n" not in str(caught[0].message) and caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=said.format("bird")):
+        Task.from_tensors(x, words[y], x[:3], np.array(["bird", "cat", "bird"]))
+    with pytest.warns(UserWarning, match=r"\(0, 1, 2, 3, 4 and 3 more\)"):
+        Task.from_tensors(x, np.full(6, 8), x.repeat(2, 1)[:8], np.arange(8), num_classes=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Task.from_tensors(x, y, x[:2], y[:1].repeat(2))  # a class that is only trained says nothing wrong

@@ -20,6 +20,8 @@ USUAL_SETS = ("cross", "natural", "synthetic")
 """What methods call by default the unlabelled inputs of tasks that have several kinds of them."""
 COLOURS = (1, 3, 4)
 """How many channels images have."""
+MOST_NAMED = 5
+"""Classes that a warning lists."""
 NOT_SUPPORTED = "regression and several labels a sample are not supported"
 """What messages say of labels that are no classes."""
 
@@ -66,8 +68,23 @@ def checked(
             f"got {tuple(test_inputs.shape[1:])} of {test_inputs.dtype}"
         )
     count = _count_classes(torch.cat([labels, test_labels]), num_classes, names)
+    _say_what_nothing_trains(labels, test_labels, names)
     tokens = None if inputs.is_floating_point() else _count_tokens(inputs, test_inputs, vocabulary)
     return Checked((inputs, labels), (test_inputs, test_labels), count, names, tokens)
+
+
+def _say_what_nothing_trains(labels: Tensor, test_labels: Tensor, names: tuple[str, ...]) -> None:
+    """Warn of classes that are tested and never trained, on which no model can be right but by chance."""
+    only_tested = sorted(set(test_labels.tolist()) - set(labels.tolist()))
+    if only_tested:
+        listed = ", ".join(names[label] if names else str(label) for label in only_tested[:MOST_NAMED])
+        more = f" and {len(only_tested) - MOST_NAMED} more" if len(only_tested) > MOST_NAMED else ""
+        count = int(torch.isin(test_labels, torch.tensor(only_tested)).sum())
+        warnings.warn(
+            f"test_labels: {count} of {len(test_labels)} are of classes that no training label has ({listed}{more}); "
+            "nothing is learned of these, so accuracy is lower by them",
+            stacklevel=4,
+        )
 
 
 def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tuple[str, ...]]:

@@ -121,6 +121,8 @@ class Task:
         Raises:
             DataError: when shapes do not fit together, or labels are not classes; it says what to write.
 
+        Warns of classes that only test labels have.
+
         Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
 
         >>> import torch
