@@ -268,7 +268,41 @@ def test_t6_numbers(checks):
     assert {t: case.bound for t, case in cases.items()} == {t: pytest.approx(u, rel=0.07) for t, u in uniform.items()}
     skewed = {250: 0.226, 1000: 0.189, 4000: 0.178, 16000: 0.176}
     assert {t: case.measured for t, case in cases.items()} == {t: pytest.approx(u, rel=0.07) for t, u in skewed.items()}
-    assert checks["T6"]["uniform arrivals"].measured == pytest.approx(-0.52, abs=0.03)
+    assert checks["T6"]["uniform arrivals: slope"].measured == pytest.approx(-0.52, abs=0.03)
+
+
+def test_t6_with_other_buffers_and_other_staleness(checks):
+    """A fall that is steeper than the rate is within the bound: at these lengths the term in τ²/T still counts."""
+    cases = {name: checks["T6"][f"uniform arrivals, {name}: slope"] for name in t6.VARIED}
+    assert {one.size for one in t6.VARIED.values()} == {1, 4, 16}
+    assert {one.oldest for one in t6.VARIED.values()} == {0, 5, 20}
+    assert all(case.holds and case.kind == AS_PRINTED for case in cases.values())
+    assert cases["staleness up to 20"].measured < -1 < -0.65 < cases["no staleness"].measured
+    over_size = checks["T6"]["uniform arrivals, T = 1000: slope over M = 1, 4, 16"]
+    assert over_size.holds and over_size.measured == pytest.approx(-0.49, abs=0.03)
+    assert not checks["T6"]["staleness up to 100"].holds, "how large T must be beside the staleness is not printed"
+
+
+def test_t6_fails_where_nothing_falls(means, monkeypatch):
+    flat = pd.DataFrame(dict.fromkeys(("M = 4", *t6.VARIED), 0.1), index=t6.SHORTER)
+    monkeypatch.setattr(t6, "varied_means", lambda: flat)
+    monkeypatch.setattr(t6, "random_teachers_effect", lambda shrinking: 0.1)
+    check = t6.check_t6(means)
+    assert check.verdict == FALSE and not check["uniform arrivals, M = 1: slope"].holds
+
+
+def test_t6_fails_if_random_teachers_go_on_to_matter(means, checks, monkeypatch):
+    """What they change falls with the theorem's η_d, and grows where η_d stays: a theorem with such a rate would fail."""
+    shrinking, constant = (checks["T6"][what] for what in ("random teachers: ", "random teachers, η_d"))
+    assert shrinking.holds and not constant.holds
+    assert constant.measured > 1 > 2 * shrinking.measured
+    monkeypatch.setattr(t6, "random_teachers_effect", lambda shrinking: constant.measured)
+    assert t6.check_t6(means).verdict == FALSE
+
+
+def test_t7_says_what_it_leaves_out(checks):
+    for word in ("bursts", "staleness", "reward", "mixing"):
+        assert word in checks["T7"].repair and word in CHECKS["T7"].__doc__
 
 
 def test_t6_two_clients(checks):

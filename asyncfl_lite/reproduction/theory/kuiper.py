@@ -30,6 +30,9 @@ def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
 def check_t7() -> Check:
     """T7, KUIPER Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
 
+    It leaves out all that makes the method KUIPER: bursts, staleness, the reward, and the mixing of models. T8 to T10
+    are about these. It is checked where G is known, on a bounded region.
+
     Returns:
         The mean square of a sampled gradient, exact and sampled, beside the bound and beside σ_l² + G.
     """
@@ -48,7 +51,9 @@ def check_t7() -> Check:
             Case(AS_PRINTED, "the tighter σ_l² + G", exact, "<=", noise + largest),
             Case(ASIDE, "100,000 gradients drawn", float((drawn**2).mean()), "=", exact, 0.05),
         ),
-        repair="σ_l² + G is enough: noise is orthogonal to the gradient in the mean, and G bounds ‖∇F_k‖² alone",
+        repair="σ_l² + G is enough: noise is orthogonal to the gradient in the mean, and G bounds ‖∇F_k‖² alone. The "
+        "lemma is about one client's gradient at one model: bursts, staleness, reward and mixing are not in it, and G "
+        "is assumed, though no quadratic has one beyond a bounded region",
     )
 
 
