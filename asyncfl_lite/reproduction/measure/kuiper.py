@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from asyncfl_lite.runs.assembly import schedule
@@ -15,6 +16,33 @@ LAWS = {"HMDB51": "kuiper_hmdb51", "UCF101": "kuiper_ucf101"}
 """Data set -> delay law."""
 JOBS = 4 * round(80 / 3)
 """Jobs of 4 boards in 80 epochs of training, 3 epochs each."""
+VIDEOS = {"HMDB51": (3570, 1530), "UCF101": (9537, 3783)}
+"""Data set -> videos for training and for testing in the first of its authors' splits."""
+HMDB51_CLIPS = 8062
+"""Clips of eight frames that the paper has for training, of all clients (§5)."""
+PASSES = {"all": 2.97, "last": 1.0}
+"""Operations of a training step in forward passes, by the layers that are trained: ResNet-18 on 8 frames of 112×112."""
+
+
+def passes_a_clip(
+    dataset: str,
+    epoch: Mapping[str, float],
+    testing: Mapping[str, float],
+    clients: int = 4,
+    clips_a_video: float = 1.0,
+) -> dict[str, float]:
+    """Return how long one clip takes in an epoch of training, in forward passes of a test.
+
+    Args:
+        dataset: one of :data:`VIDEOS`.
+        epoch: board -> seconds of an epoch over one client's clips.
+        testing: board -> seconds of a test on the whole test set.
+        clients: that share the training videos. The sizes in Table 1's caption are quarters of the data sets.
+        clips_a_video: in training, for each one in testing.
+    """
+    train, test = VIDEOS[dataset]
+    clips = train * clips_a_video / clients
+    return {board: (seconds / clips) / (testing[board] / test) for board, seconds in epoch.items()}
 
 
 def epoch_seconds(dataset: str) -> dict[str, float]:
