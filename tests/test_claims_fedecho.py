@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from asyncfl_lite import Config
 from asyncfl_lite.reproduction.claims import (
     FAILS,
     HOLDS,
@@ -45,9 +46,9 @@ IDS = [
     *("FE-T2-a", "FE-T2-b", "FE-T2-c", "FE-T2-d", "FE-T2-e", "FE-T2-f", "FE-T2-g"),
     *("FE-T3-a", "FE-T3-b", "FE-T3-c", "FE-T3-d"),
     *("FE-T4-a", "FE-T4-b", "FE-T5-a", "FE-T5-b", "FE-T6-a", "FE-T6-b", "FE-T6-c", "FE-T7-a", "FE-T7-b"),
-    *("FE-T8-a", "FE-T11-a", "FE-X-a", "FE-X-b"),
+    *("FE-T8-a", "FE-T11-a", "FE-X-a", "FE-X-b", "FE-X-c", "FE-X-d"),
 ]
-SIMULATED = ("FE-T1-a", "FE-T1-b", "FE-T8-a", "FE-X-b")
+SIMULATED = ("FE-T1-a", "FE-T1-b", "FE-T8-a", "FE-X-b", "FE-X-c", "FE-X-d")
 """Claims that need no recorded cell."""
 TRAINED = [claim for claim in FEDECHO if claim.kind == "trained"]
 BY_ID = {claim.id: claim for claim in FEDECHO}
@@ -364,7 +365,7 @@ def test_a_fadas_that_learns_does_not_say_the_majority():
 
 def test_claims_that_need_no_run(monkeypatch):
     nothing = Measured({})
-    assert [verdict(name, nothing) for name in SIMULATED] == [HOLDS, HOLDS, HOLDS, FAILS]
+    assert [verdict(name, nothing) for name in SIMULATED] == [HOLDS, HOLDS, HOLDS, FAILS, HOLDS, FAILS]
     monkeypatch.setattr(claims, "MOST_MODELS", 25)
     assert verdict("FE-X-b", nothing) == HOLDS
     monkeypatch.setattr(measure, "LAWS", measure.LAWS[::-1])
@@ -375,6 +376,22 @@ def test_claims_that_need_no_run(monkeypatch):
     other.loc[(other["name"] == "local_lr").idxmax(), "value"] = "0.5"
     monkeypatch.setattr(claims, "hyperparameters", lambda paper: other)
     assert verdict("FE-T8-a", nothing) == FAILS
+
+
+def test_stored_logits_are_of_one_models_order_for_images_and_not_for_generation(monkeypatch):
+    """At the paper's numbers of clients and samples, which are those of its cells."""
+    shares = {task: one.logits_over_model for task, one in measure.STORED.items()}
+    assert shares["CIFAR-100"] == pytest.approx(50 * 2000 * 100 / 11_220_132) == pytest.approx(0.89, abs=0.005)
+    assert shares["MathInstruct"] == pytest.approx(31.5, abs=0.1)
+    for task, one in measure.STORED.items():
+        config = Config(task=task.lower().replace("-", ""), algorithm="fedecho")
+        assert (config.clients, config.settings.distill_samples) == (one.clients, one.samples)
+    assert Config(task="mathinstruct").task_settings.length == measure.TOKENS
+    shorter = measure.STORED["MathInstruct"]._replace(outputs=100 * measure.VOCABULARY)
+    monkeypatch.setitem(measure.STORED, "MathInstruct", shorter)
+    assert verdict("FE-X-d", Measured({})) == HOLDS, "samples of 100 tokens would do"
+    monkeypatch.setitem(measure.STORED, "MRPC", shorter._replace(clients=50))
+    assert verdict("FE-X-c", Measured({})) == FAILS
 
 
 def test_versions_held_are_counted_while_clients_are_in_flight():

@@ -22,11 +22,11 @@ from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' t
 GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
 COUNTS = {
     "paper": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 15, "text": 1},
-    "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "control": 2, "figure5": 3, "figure8": 6, "text": 1},
+    "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "control": 3, "figure5": 3, "figure8": 6, "text": 1},
     "smoke": {"table1": 5, "figure3": 2, "figure4": 2, "figure5": 1},
 }
 WANTED = {"T1": "abcdef", "F9": "a", "T2": "ab", "T3": "abc", "F3": "a", "F4": "abc", "F5": "a", "F6": "a", "F7": "a",
-          "F8": "a", "F11": "a", "X": "ab"}  # fmt: skip
+          "F8": "a", "F11": "a", "X": "abc"}  # fmt: skip
 IDS = [f"FR-{artefact}-{letter}" for artefact, letters in WANTED.items() for letter in letters]
 BY_ID = {claim.id: claim for claim in FEDREVIVE}
 
@@ -136,6 +136,7 @@ GOOD = {  # pattern: (final accuracy, time at which it is reached, noise); later
     "*beta*": (0.5, 30, 0.01),
     "*true-shares": (0.8, 20, 0.01),
     "*snippets-alone": (0.1, 30, 0.0),
+    "*dispatch-first": (0.8, 20, 0.01),
 }
 WORSE = {  # what makes each claim fail
     "FR-T1-a": {"*table1/femnist/fedrevive": (0.55, 20, 0.0)},
@@ -150,6 +151,7 @@ WORSE = {  # what makes each claim fail
     "FR-F5-a": {"*cifar100/true-shares": (0.9, 30, 0.0)},
     "FR-F8-a": {"*cifar10-dir1/fedbuff": (0.9, 10, 0.0)},
     "FR-X-a": {"*snippets-alone": (0.9, 10, 0.0)},
+    "FR-X-c": {"*dispatch-first": (0.7, 20, 0.01)},
 }
 
 
@@ -170,7 +172,8 @@ def made_up(values: dict[str, tuple[float, float, float]], seeds: int = 10) -> M
     for name in sorted(names()):
         chosen = next(value for pattern, value in reversed(values.items()) if fnmatch(name, pattern))
         cells[name] = runs(*chosen, 400 if name.endswith("/fedavg") else 100, seeds)
-    summaries = {name: summary for name, (_, summary) in cells.items()}
+    staler = {"fedrevive/control/cifar10/dispatch-first": 100.0}
+    summaries = {name: one.assign(mean_staleness=staler.get(name, 99.0)) for name, (_, one) in cells.items()}
     return Measured(Asked(summaries), Asked({name: curves for name, (curves, _) in cells.items()}))
 
 
@@ -184,6 +187,14 @@ def test_a_recorded_claim_can_hold_be_reversed_and_be_open(claim):
     assert claim.check(made_up({**GOOD, **WORSE[claim.id]})).verdict == REVERSED
     assert claim.check(made_up(GOOD, seeds=2)).verdict == UNDECIDED
     assert claim.check(Measured({})).verdict == NOT_RUN
+
+
+def test_a_staleness_that_grows_by_a_tenth_is_no_small_addition():
+    m = made_up(GOOD)
+    assert "100.0 ± 0.0 and 99.0 ± 0.0 versions, +1.0%" in BY_ID["FR-X-c"].check(m).detail
+    name = "fedrevive/control/cifar10/dispatch-first"
+    summaries = {**m.summaries, name: m.summaries[name].assign(mean_staleness=np.linspace(108, 112, 10))}
+    assert BY_ID["FR-X-c"].check(Measured(summaries, m.curves)).verdict == REVERSED
 
 
 def test_target_is_of_the_running_average():

@@ -32,6 +32,38 @@ class Runtimes(NamedTuple):
     long: int
 
 
+class Stored(NamedTuple):
+    """What FedEcho's server stores of clients' outputs at the paper's scale.
+
+    Attributes:
+        clients: of each of which the outputs are kept, N.
+        samples: unlabelled ones.
+        outputs: numbers that the model gives for each sample: classes, or tokens times vocabulary.
+        parameters: numbers in one model.
+    """
+
+    clients: int
+    samples: int
+    outputs: int
+    parameters: int
+
+    @property
+    def logits_over_model(self) -> float:
+        """Numbers stored of outputs over numbers in one model."""
+        return self.clients * self.samples * self.outputs / self.parameters
+
+
+TOKENS, VOCABULARY = 320, 151_936
+"""Tokens of a sample of MathInstruct (where this package cuts it; not printed), and of Qwen2.5's vocabulary."""
+STORED = {
+    "CIFAR-10": Stored(50, 2000, 10, 11_173_962),
+    "CIFAR-100": Stored(50, 2000, 100, 11_220_132),
+    "MRPC": Stored(10, 100, 2, 109_483_778),
+    "MathInstruct": Stored(10, 100, TOKENS * VOCABULARY, 1_543_714_304),
+}
+"""ResNet-18, BERT-base and Qwen2.5-1.5B, with the printed numbers of clients and samples."""
+
+
 @lru_cache(maxsize=1)
 def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
     """Return law -> what it draws for that many clients, with so many draws for each."""
