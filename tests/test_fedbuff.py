@@ -161,5 +161,17 @@ def test_an_impossible_setting_is_one_line():
         make_algorithm("fedbuff", staleness_weight="linear")
     with pytest.raises(ConfigError, match="did you mean 'fedbuff'"):
         make_algorithm("fedbuf")
-    with pytest.raises(ConfigError, match="^buffer_size: must be at least 1, got 0$"):
+    with pytest.raises(ConfigError, match="^buffer_size: must be a whole number of at least 1, got 0$"):
         make_algorithm("fedbuff", buffer_size=0)
+
+
+@pytest.mark.parametrize("wrong", ["1", float("nan"), float("inf"), -0.1, True, None])
+def test_a_server_s_learning_rate_is_a_finite_number(wrong):
+    with pytest.raises(ConfigError, match=rf"^server_lr: must be a finite number of at least 0, got {wrong!r}$"):
+        make_algorithm("fedbuff", server_lr=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["3", 2.5, True])
+def test_a_buffer_holds_a_whole_number_of_updates(wrong):
+    with pytest.raises(ConfigError, match=rf"^buffer_size: must be a whole number of at least 1, got {wrong!r}$"):
+        make_algorithm("fedbuff", buffer_size=wrong)

@@ -355,7 +355,15 @@ def test_the_adversarial_term_waits_for_syntheses_and_not_for_versions(monkeypat
         server.receive(update((0.1, 0.2), start_version=version))
     assert weights == [0.0, 0.0, 0.1, 0.1, 0.1]  # syntheses at versions 0, 2, 4, 6, 8
     assert server.synthesiser.syntheses == 5
-    assert FedRevive().settings.adversarial_from == 100
+
+
+@pytest.mark.parametrize(("task", "version"), [("cifar10", 150), ("newsgroups20", 150), ("femnist", 900)])
+def test_the_papers_adversarial_term_begins_where_the_authors_code_begins_it(task, version):
+    """Its syntheses are at every update, ours at every tenth: its term begins at version 149, on FEMNIST at 899."""
+    chosen = Config(task=task, algorithm="fedrevive").settings
+    syntheses = [at for at in range(version + 1) if at >= chosen.freeze_rounds and at % chosen.t_gen == 0]
+    assert len(syntheses) == chosen.adversarial_from and syntheses[-1] == version
+    assert chosen.freeze_rounds + chosen.synthesis_only_rounds - 1 in range(version - chosen.t_gen, version)
 
 
 @pytest.mark.parametrize("family", ["vision", "text"])

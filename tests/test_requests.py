@@ -49,16 +49,16 @@ def test_answers_are_those_of_each_model(build, more):
 
 
 def descent(model: VectorModel, seed: int, kind: str = "adam", **more) -> Descent:
-    """A descent of FedEcho's kind: three minibatches of 8 and one of 3, of 20 inputs."""
+    """A descent of FedEcho's kind: three minibatches of 8 and one of 4, of 20 inputs."""
     generator = torch.Generator().manual_seed(seed)
-    places = torch.randint(20, (27,), generator=generator)
+    places = torch.randint(20, (28,), generator=generator)
     given = {
         "start": 0.3 * drawn(model.num_parameters, seed=seed),
         "inputs": drawn(20, 1, 3, 4, seed=seed + 50),
         "places": places,
-        "sizes": [8, 8, 8, 3],
+        "sizes": [8, 8, 8, 4],
         "tables": (drawn(20, 5, seed=seed + 60).softmax(-1),),
-        "given": (torch.rand(27, generator=generator),),
+        "given": (torch.rand(28, generator=generator),),
         "loss": uncertainty_aware_loss,
         "optimiser": Optimiser(kind, 0.05, clip=0.4),
     }
@@ -85,7 +85,7 @@ def by_torch(request: Descent, build) -> torch.Tensor:
 LABELLED = {
     "loss": partial(labelled_distillation_loss, temperature=3.0),
     "tables": (drawn(20, 5, seed=1), torch.arange(20) % 5),
-    "given": (torch.linspace(0.1, 0.9, 27, dtype=torch.float64),),
+    "given": (torch.linspace(0.1, 0.9, 28, dtype=torch.float64),),
 }
 SEVERAL = {"loss": partial(multi_teacher_loss, temperature=2.0), "tables": (drawn(20, 5, seed=2),), "given": ()}
 

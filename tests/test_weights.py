@@ -244,3 +244,18 @@ def test_initial_weights_are_given_once(tmp_path):
 def test_layers_of_another_kind_do_not_fit():
     with pytest.raises(ConfigError, match="do not fit the model"):
         Run(CONFIG, points(), weights=layers(nn.BatchNorm1d(6)))
+
+
+@pytest.mark.parametrize("wrap", [nn.DataParallel, lambda module: nn.ModuleDict({"_orig_mod": module})])
+def test_a_prefix_before_every_name_is_said(wrap):
+    """As DataParallel and torch.compile leave them."""
+    state = wrap(layers()).state_dict()
+    prefix = next(iter(state)).split(".")[0] + "."
+    with pytest.raises(ConfigError) as said:
+        fill(layers(), state, "run(…, weights)")
+    expected = f"every name begins with {prefix!r}: write {{name.removeprefix({prefix!r}): value for name, value in …}}"
+    assert str(said.value).endswith(f"; {expected}")
+    fill(layers(), {name.removeprefix(prefix): value for name, value in state.items()}, "run(…, weights)")
+    with pytest.raises(ConfigError) as other:
+        fill(layers(), {f"other.{name}": value for name, value in nn.Linear(2, 2).state_dict().items()}, "a file")
+    assert "every name" not in str(other.value)

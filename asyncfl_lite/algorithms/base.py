@@ -12,15 +12,17 @@ switches, a ``Settings`` class, and put its module into ``algorithms/__init__.py
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms.context import ServerContext
-from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.update import Receipt, Rejection, Update
@@ -96,8 +98,10 @@ class Algorithm(ABC):
         """A method without switches of its own."""
 
     def __init__(self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any) -> None:
-        if buffer_size < 1:
-            raise ConfigError(f"buffer_size: must be at least 1, got {buffer_size}")
+        if isinstance(buffer_size, bool) or not isinstance(buffer_size, Integral) or buffer_size < 1:
+            raise ConfigError(f"buffer_size: must be a whole number of at least 1, got {shown(buffer_size)}")
+        if isinstance(server_lr, bool) or not isinstance(server_lr, Real) or not 0 <= server_lr < math.inf:
+            raise ConfigError(f"server_lr: must be a finite number of at least 0, got {shown(server_lr)}")
         if not self.buffered and buffer_size != 1:
             raise ConfigError(f"buffer_size: {type(self).__name__} has no buffer, got {buffer_size}, allowed: 1")
         if bn_mode not in BN_MODES:

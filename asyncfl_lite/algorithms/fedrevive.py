@@ -97,9 +97,10 @@ class FedRevive(MultiTeacher):
         """How many of the first versions are made without synthesis; the authors' code for FEMNIST has 400."""
         synthesis_only_rounds: int = Field(100, ge=0)
         """Last version at which updates are used without distillation; the authors' code for FEMNIST has 500."""
-        adversarial_from: int = Field(100, ge=1)
-        """Which synthesis, counted from 1, is the first with the adversarial term; the authors' code takes the number
-        of ``synthesis_only_rounds``, so 500 for FEMNIST, and synthesises at every update."""
+        adversarial_from: int = Field(11, ge=1)
+        """Which synthesis, counted from 1, is the first with the adversarial term. The authors' code takes the number
+        of ``synthesis_only_rounds`` and synthesises at every update, so its term begins at version 149, on FEMNIST at
+        899. With a synthesis at every tenth update the 11th is at version 150, and FEMNIST's 51st at 900."""
         warmup_mode: Literal["authors", "damp", "pass"] = "authors"
         """What becomes of an update that nothing is distilled for: as with β = 0 during ``freeze_rounds`` and as in
         AFL-DW afterwards; always as in AFL-DW; or always as with β = 0."""

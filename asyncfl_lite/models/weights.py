@@ -130,8 +130,21 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
         "NaN or infinity in {}": [name for name, value in state.items() if not torch.isfinite(value).all()],
     }
     if found := [line.format(_some(names)) for line, names in faults.items() if names]:
-        raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}")
+        raise ConfigError(f"weights: those of {where} do not fit the model; {'; '.join(found)}{_hint(state, own)}")
     module.load_state_dict(state, strict=False)
+
+
+def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
+    """Return what to write where the given names are the model's own behind one prefix, such as ``module.``; or nothing.
+
+    DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
+    """
+    prefix = next(iter(given), "").partition(".")[0] + "."
+    if any(not name.startswith(prefix) or name in own for name in given):
+        return ""
+    if not {name.removeprefix(prefix) for name in given} & set(own):
+        return ""
+    return f"; every name begins with {prefix!r}: write {{name.removeprefix({prefix!r}): value for name, value in …}}"
 
 
 def digest_of(state: Mapping[str, Tensor]) -> str:

@@ -178,7 +178,7 @@ FEDREVIVE = SetUp(
             "server_lr": 0.05,
             "settings": {
                 "kd_lr": 1e-4, "generator_lr": 0.01, "latent_lr": 0.003, "alpha_feat": 0.3, "t_probe": 1.4,
-                "freeze_rounds": 400, "synthesis_only_rounds": 500, "adversarial_from": 500,
+                "freeze_rounds": 400, "synthesis_only_rounds": 500, "adversarial_from": 51,
             },
         },
         ("fedrevive", "newsgroups20"): {
