@@ -24,7 +24,9 @@ NOT_PROSE = re.compile(
     re.S | re.M,
 )
 PAPER = re.compile(r"^(FedEcho|FedRevive|KUIPER|FedADT)\b ?(.*)$")
-VERDICTS = ("undecided", "no difference", "reversed", "smaller than claimed")
+VERDICTS = {"undecided": "undecided", "*level*": "level", "no difference": "level", "reversed": "reversed"}
+VERDICTS |= {"smaller than claimed": "smaller than claimed"}
+"""Words of prose that say a verdict -> what an output has for it."""
 AHEAD = re.compile(r"\b(?:ahead of|behind|beats|outperforms)\b")
 INTERVAL = re.compile(r"\[\s*([-+−]?\d+(?:\.\d+)?), ?([-+−]?\d+(?:\.\d+)?)\s*\]")
 
@@ -119,7 +121,7 @@ def sections(cells: list[Any]) -> list[tuple[str, list[Any]]]:
 def unfounded(cells: list[Any]) -> list[str]:
     """Return verdict words in a notebook's prose without an output that says so.
 
-    "undecided", "no difference", "reversed" and "smaller than claimed" must stand in an output above them in the
+    "undecided", "*level*", "no difference", "reversed" and "smaller than claimed" must stand in an output of the
     notebook's section, and who is "ahead of", "behind", "beats" or "outperforms" needs an interval there without zero.
     In the closing sections, any output of the notebook counts.
     """
@@ -130,7 +132,7 @@ def unfounded(cells: list[Any]) -> list[str]:
         shown = everything if re.match(CLOSING, head) else shown
         prose = NOT_PROSE.sub(" ", "\n".join(cell.source for cell in part if cell.cell_type == "markdown"))
         prose = re.sub(r"\s+", " ", prose)
-        found += [f"{head}: {word}" for word in VERDICTS if word in prose and word not in shown]
+        found += [f"{head}: {word}" for word, out in VERDICTS.items() if word in prose and out not in shown]
         apart = any(number(low) > 0 or number(high) < 0 for low, high in INTERVAL.findall(shown))
         found += [f"{head}: {word}" for word in AHEAD.findall(prose) if not apart]
     return found

@@ -8,6 +8,7 @@ counts of verdicts; the tests hold all of them to the records.
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import test_findings as findings
@@ -38,7 +39,7 @@ def refreshed_findings(text: str) -> str:
     for number, source in findings.sources(text).items():
         text = re.sub(rf"[+−]\d+\.\d \[[^\]]*\](?=\[\^{number}\])", findings.noted(*source), text)
     left = findings.left_over((ROOT / "docs/results.md").read_text())
-    return re.sub(r"Of \d+ claims \d+ are undecided and \d+ were not run", left, text)
+    return re.sub(r"Of \d+ claims (\d+ rest on borrowed rates, )?\d+ are undecided and \d+ were not run", left, text)
 
 
 def refreshed_differences(text: str) -> str:
@@ -53,7 +54,8 @@ def refreshed_readme(text: str, leads: list[list[str]]) -> str:
     """Return README.md with the leads of docs/findings.md."""
     for row in leads:
         text = re.sub(rf"^\| {re.escape(row[0])} \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
-    return text
+    said = textwrap.fill(findings.first_sentence((ROOT / "docs/results.md").read_text()), 120)
+    return re.sub(r"Of \d+ trained claims[^.]*\.", said, text)
 
 
 def refreshed_results(text: str) -> str:
@@ -77,6 +79,8 @@ def refreshed_results(text: str) -> str:
                 text = re.sub(
                     rf"^\| {paper} \| {tier} \|.*$", f"| {paper} | {tier} | {claims} | {counts} |", text, flags=re.M
                 )
+    for kind, counts in findings.counts_by_kind(found).items():  # of the laptop tier
+        text = re.sub(rf"^\| {kind} \|.*$", f"| {kind} | {' | '.join(counts)} |", text, flags=re.M)
     return text
 
 

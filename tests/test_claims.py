@@ -15,8 +15,9 @@ from asyncfl_lite.reproduction.claims import (
     FAILS,
     HOLDS,
     KINDS,
-    NO_DIFFERENCE,
+    LEVEL,
     NOT_RUN,
+    PARTLY,
     REVERSED,
     SMALLER,
     UNDECIDED,
@@ -28,11 +29,11 @@ from asyncfl_lite.reproduction.claims import (
     table_of_contrasts,
     table_of_discoveries,
 )
-from asyncfl_lite.reproduction.claims.base import CLOCK, NOT_CHECKABLE, Claim, check_claim, not_run
+from asyncfl_lite.reproduction.claims.base import CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, check_claim, not_run
 from asyncfl_lite.reproduction.claims.findings import Finding, all_of, as_equality, compare, pooled_deviation
 from asyncfl_lite.reproduction.claims.measured import PRINTED
 from asyncfl_lite.reproduction.claims.statistics import holm, scaled
-from asyncfl_lite.reproduction.claims.verdicts import joined
+from asyncfl_lite.reproduction.claims.verdicts import SAID, counted, joined
 from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.published import hyperparameters, published
 
@@ -66,7 +67,7 @@ def constant(m: Measured, **runs: int) -> Measured:
     [
         (around(0.9), around(0.5), HOLDS),
         (around(0.5), around(0.9), REVERSED),
-        (around(0.9), around(0.899), NO_DIFFERENCE),
+        (around(0.9), around(0.899), LEVEL),
         (around(0.5, times=20), around(0.52, times=20), UNDECIDED),
         (around(0.9, 2), around(0.5, 2), UNDECIDED),  # two seeds are not enough
     ],
@@ -85,7 +86,7 @@ def test_a_margin_is_a_fraction_as_accuracies_are():
 
 def test_at_least_and_level_allow_a_point():
     m = measured(a=around(0.9), b=around(0.905), c=around(0.93))
-    assert m.above("a", "b").verdict == REVERSED and m.at_least("a", "b").verdict == HOLDS
+    assert m.above("a", "b").verdict == LEVEL and m.at_least("a", "b").verdict == HOLDS
     assert m.at_least("a", "c").verdict == REVERSED and m.at_least("c", "a").verdict == HOLDS
     assert m.level("a", "b").verdict == m.level("b", "a").verdict == HOLDS
     assert m.level("a", "c").verdict == m.level("c", "a").verdict == REVERSED
@@ -119,9 +120,40 @@ def test_verdicts_join_as_all_of_them_must_hold():
     assert joined([HOLDS, NOT_RUN]) == WHERE_RUN and joined([NOT_RUN]) == joined([]) == NOT_RUN
     assert joined([HOLDS, UNDECIDED, NOT_RUN]) == UNDECIDED
     assert joined([UNDECIDED, DID_NOT_TRAIN]) == DID_NOT_TRAIN
-    for refuting in (FAILS, REVERSED, NO_DIFFERENCE, SMALLER):
+    for refuting in (FAILS, REVERSED, SMALLER):
         assert joined([HOLDS, UNDECIDED, DID_NOT_TRAIN, refuting, NOT_RUN]) == refuting
-    assert joined([NO_DIFFERENCE, REVERSED]) == REVERSED and joined([WHERE_RUN, HOLDS]) == WHERE_RUN
+    assert joined([LEVEL, REVERSED]) == REVERSED and joined([WHERE_RUN, HOLDS]) == WHERE_RUN
+
+
+def test_a_claim_is_level_where_all_its_parts_are_and_partly_level_where_some_are():
+    assert joined([LEVEL]) == joined([LEVEL, LEVEL]) == joined([LEVEL, NOT_RUN]) == LEVEL
+    for other in (HOLDS, UNDECIDED, DID_NOT_TRAIN, SMALLER, WHERE_RUN, PARTLY):
+        assert joined([LEVEL, other]) == joined([LEVEL, other, NOT_RUN]) == PARTLY
+    assert joined([LEVEL, FAILS]) == FAILS
+    m = measured(a=around(0.9), b=around(0.9, times=1.1), c=around(0.5), d=around(0.505, times=0.5))
+    pair, other = m.above("a", "b"), m.above("c", "d")
+    assert {part.verdict for part in (pair, other)} == {LEVEL} and other.contrast.high < 0  # its sign is sure
+    assert all_of([pair, other]).verdict == LEVEL and all_of([pair, m.above("a", "c")]).verdict == PARTLY
+    assert all_of([m.level("a", "b"), m.level("c", "d")]).verdict == HOLDS  # that nothing differs holds
+    assert all_of([m.level("a", "b"), m.above("a", "c")]).verdict == HOLDS
+
+
+def test_a_level_part_weighs_by_the_p_of_equivalence():
+    """KU-F9-a and FR-F5-a had q = 1 since their level parts weighed by the p of a difference."""
+    m = measured(a=around(0.9), b=around(0.9, times=1.1), c=around(0.5))
+    level, same, above = m.above("a", "b"), m.level("a", "b"), m.above("a", "c")
+    equal = scaled(level.contrast.equal, 10)
+    assert level.contrast.p > 0.5 > 1e-4 > equal
+    assert level.weight == same.weight == pytest.approx(equal)
+    assert all_of([same, above]).weight == pytest.approx(max(equal, scaled(above.contrast.p, 10)))
+    assert all_of([level, above]).weight == pytest.approx(min(1, 2 * equal))  # by Holm: it refutes the claim
+    apart = m.level("a", "c")
+    assert (apart.verdict, apart.weight < 1e-6) == (REVERSED, True)
+
+
+def test_nothing_differs_is_refuted_only_by_what_is_surely_more_than_a_point():
+    m = measured(a=around(0.512, times=2), b=around(0.5, times=2))
+    assert m.above("a", "b").contrast.low > 0 and m.level("a", "b").verdict == UNDECIDED
 
 
 def test_joined_findings():
@@ -132,7 +164,7 @@ def test_joined_findings():
     part = all_of([holds, gone])  # joined findings are joined by their parts
     assert part.verdict == WHERE_RUN and part.detail.startswith("2 of 3 comparisons run")
     assert len(part.leaves) == 3 and [found.name for found in part.contrasts] == ["a against b", "b against c"]
-    assert all_of([holds, m.above("c", "d")]).verdict == NO_DIFFERENCE
+    assert all_of([holds, m.above("c", "d")]).verdict == PARTLY
     assert all_of([holds, m.above("e", "b")]).verdict == UNDECIDED
     assert all_of([holds, m.above("c", "a"), m.above("c", "d")]).verdict == REVERSED
     assert all_of([gone, gone]).verdict == NOT_RUN and all_of([gone], "nothing").detail == "nothing"
@@ -234,7 +266,7 @@ def timed(**cells: tuple[float, float]) -> Measured:
     [
         ((10, 100), (30, 100), 1, HOLDS),
         ((30, 100), (10, 100), 1, REVERSED),
-        ((20, 100), (20, 100), 1, NO_DIFFERENCE),
+        ((20, 100), (20, 100), 1, LEVEL),
         ((10, 100), (30, 100), 4, SMALLER),
         ((10, 100), (80, 100), 4, HOLDS),
         ((10, 100), (1000, 100), 4, HOLDS),  # never, and the run ends late enough to say so
@@ -296,7 +328,7 @@ def test_a_cells_twin_stands_in_for_it_in_the_other_column():
     other = Claim("X-2", "Table 1", "a above c", "holds", lambda m: m.above("a", "c"))
     clock = Claim("X-3", "Table 1", "b took long", "holds", lambda m: Finding(HOLDS, str(m.above("a", "b"))), CLOCK)
     table = check_claims(m, [A_ABOVE_B, other, clock]).set_index("id")
-    assert table["ours"].tolist() == [NO_DIFFERENCE, HOLDS, HOLDS]
+    assert table["ours"].tolist() == [LEVEL, HOLDS, HOLDS]
     assert table[FIXED].tolist() == [HOLDS, HOLDS, HOLDS]
     assert "60.0 ±" in table.loc["X-1", f"{FIXED}, detail"] and table.loc["X-2", f"{FIXED}, detail"] == ""
     assert set(m.column("tuned").summaries) == set(m.column(PRINTED).summaries) == {"a", "b", "c"}
@@ -327,7 +359,27 @@ def test_every_claim_has_a_kind_and_what_cannot_be_checked_says_why():
     never = {claim.id: claim.check(Measured({})) for claim in claims if claim.kind == NOT_CHECKABLE}
     assert set(never) == {"FE-X-a", "FE-T5-a", "FR-T2-b"}
     assert all(finding.verdict == NOT_RUN and len(finding.detail) > 30 for finding in never.values())
-    assert len(VERDICTS) == len(set(VERDICTS)) == 9
+    assert (
+        {claim.id for claim in claims if claim.because}
+        == {c.id for c in claims if c.kind == CONSTRUCTED}
+        >= {*("FE-T5-b", "FA-T1-c", "FA-T1-e", "FR-F6-a", "FR-F7-a", "FR-F11-a", "KU-T1-a", "FE-T1-a")}
+    )
+    assert len(VERDICTS) == len(set(VERDICTS)) == 11
+
+
+def test_a_sentence_counts_the_trained_claims_that_could_have_failed():
+    said = counted({HOLDS: 1, PARTLY: 2, REVERSED: 3})
+    assert said == (
+        "Of 6 trained claims that could have failed, 1 holds, 0 are level, 2 are partly level, 3 are reversed, 0 are "
+        "undecided and 0 were not run."
+    )
+    assert set(SAID) == set(VERDICTS)
+
+
+def test_why_a_claim_cannot_fail_stands_beside_it():
+    sure = Claim("X-1", "", "", "", lambda m: m.above("a", "b"), CONSTRUCTED, because="it is defined so")
+    (row,) = check_claims(measured(a=around(0.9), b=around(0.5)), [sure]).to_dict("records")
+    assert row["kind"] == "by construction" and row["detail"].endswith("; by construction: it is defined so")
 
 
 def test_ids_are_unique():
@@ -348,6 +400,6 @@ def test_a_cell_whose_twin_was_not_run_yet_is_no_comparison_in_the_other_column(
     cells = {"a": around(0.83), "b": around(0.829), "a@printed": around(0.7)}
     both = replace(measured(**cells), planned={"a", "b", "a@printed", "b@printed"})
     (row,) = check_claims(both, [A_ABOVE_B]).to_dict("records")
-    assert row["ours"] == NO_DIFFERENCE and row[FIXED] == NOT_RUN
+    assert row["ours"] == LEVEL and row[FIXED] == NOT_RUN
     neither = replace(measured(a=cells["a"], b=cells["b"]), planned={"a", "b", "a@printed", "b@printed"})
     assert check_claims(neither, [A_ABOVE_B])[FIXED].tolist() == [NOT_RUN]

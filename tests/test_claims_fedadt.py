@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, REVERSED, UNDECIDED, WHERE_RUN, Measured
+from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, PARTLY, REVERSED, UNDECIDED, WHERE_RUN, Measured
 from asyncfl_lite.reproduction.claims import fedadt as claims
 from asyncfl_lite.reproduction.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHODS, TARGETS
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
@@ -167,10 +167,15 @@ def as_printed() -> Measured:
     return runs(cells, times, spread=0.001)
 
 
+WITHIN_A_POINT = ("T2-a", "T2-c", "F3-a", "T4-b")
+"""Claims that the printed numbers bear out, or deny, by less than a point in some column and by more in no other way."""
+
+
 @pytest.mark.parametrize("name", [name for name in IDS if name not in ("F1-a", "T3-a", *ARITHMETIC)])
 def test_the_papers_own_numbers_give_its_own_verdict(name):
-    """The printed tables, put through our predicates."""
+    """The printed tables, put through our predicates, which call a printed lead of less than a point level."""
     expected = HOLDS if BY_ID[name].printed == "holds" else FAILS if name == "T1-e" else REVERSED
+    expected = PARTLY if name in WITHIN_A_POINT else expected
     assert verdict(name, as_printed()) == expected
 
 
@@ -187,7 +192,9 @@ def test_distilling_is_cheaper_than_training_with_five_epochs_and_dearer_with_on
 def test_how_often_the_papers_own_numbers_fail():
     m = as_printed()
     columns = [column for _, column in COLUMNS]
-    assert sum(claims._above(m, claims.ALL, [column]).verdict == REVERSED for column in columns) == 8
+    found = {column: claims._above(m, claims.ALL, [column]) for column in columns}
+    assert sum(any(part.mean < 0 for part in one.contrasts) for one in found.values()) == 8
+    assert sum(one.verdict == REVERSED for one in found.values()) == 4  # elsewhere it is behind by less than a point
     detail = BY_ID["T1-e"].check(m).detail
     assert detail == "840 runs, reached the target and ended below: cifar10-dir0.1/ca2fl (10)"
 

@@ -16,8 +16,9 @@ from asyncfl_lite import Config
 from asyncfl_lite.reproduction.claims import (
     FAILS,
     HOLDS,
-    NO_DIFFERENCE,
+    LEVEL,
     NOT_RUN,
+    PARTLY,
     REVERSED,
     SMALLER,
     UNDECIDED,
@@ -50,7 +51,7 @@ IDS = [
 ]
 SIMULATED = ("FE-T1-a", "FE-T1-b", "FE-T8-a", "FE-X-b", "FE-X-c", "FE-X-d")
 """Claims that need no recorded cell."""
-TRAINED = [claim for claim in FEDECHO if claim.kind == "trained"]
+TRAINED = [claim for claim in FEDECHO if claim.kind == "trained" or claim.id == "FE-T5-b"]
 BY_ID = {claim.id: claim for claim in FEDECHO}
 OURS = re.compile("/beside/|/control/|/equal-steps")
 """Cells that are in no table of the paper."""
@@ -77,6 +78,8 @@ LOSING_SETS = {
 }
 """Sets that lose to a baseline, or to the synthetic set, in the paper's own Table 3."""
 
+WITHIN_A_POINT = {"FE-T2-d", "FE-T4-a"}
+"""Claims of an order in which two printed numbers are less than a point apart, so that we call these level."""
 UNPAIRED = {"FE-T7-b"}
 """Refuted by the printed means and deviations, which ten seeds that are not paired cannot tell."""
 
@@ -229,15 +232,20 @@ def test_laptop_and_smoke_keep_clients_concurrency_buffer_and_delays(grid):
 
 
 def test_claims_say_of_the_printed_numbers_what_the_paper_does(grid):
-    """A claim that the paper's numbers refute is reversed, or its difference is within a point or smaller than said."""
+    """A claim that the paper's numbers refute is reversed, or its difference is within a point or smaller than said.
+
+    So is a part of one that they bear out by less than a point: FedAC and FADAS differ by 0.8.
+    """
     exact, with_spread = (printed(grid["paper"], spread) for spread in (False, True))
     for claim in TRAINED:
         m = with_spread if claim.id in ("FE-T6-b", "FE-T7-b", "FE-T11-a") else exact
         found, says = claim.check(m).verdict, claim.printed.split()[0].strip(",;")
-        refuted = (UNDECIDED,) if claim.id in UNPAIRED else (REVERSED, NO_DIFFERENCE, SMALLER)
+        refuted = (UNDECIDED,) if claim.id in UNPAIRED else (REVERSED, LEVEL, PARTLY, SMALLER)
+        says = PARTLY if claim.id in WITHIN_A_POINT else says
         assert found in (refuted if says == "fails" else (says,)), claim.id
     for identifier, wanted in LOSING_SETS.items():
-        lost = [x.detail for x in BY_ID[identifier].check(exact).leaves if x.verdict == REVERSED]
+        parts = BY_ID[identifier].check(exact).leaves
+        lost = [x.detail for x in parts if x.contrast.mean < x.contrast.margin]  # by a point or less, in one case
         assert {text.split(" against ")[0].removeprefix("table3/") for text in lost} == wanted
 
 
@@ -245,7 +253,7 @@ def ideal() -> tuple[dict[str, list[float]], dict[str, float]]:
     """Numbers of which every claim is true, and accuracies of version 0."""
     level = {"fedbuff": 40, "ca2fl": 45, "fadas": 55, "fedac": 60, SETS[2]: 80, SETS[0]: 82, SETS[1]: 84}
     means = {
-        f"{column}/{method}": level[method] + (3 if method == "ca2fl" else 1) * place / 2
+        f"{column}/{method}": level[method] + (7 if method == "ca2fl" else 3) * place / 2
         for columns in (TABLE2, TABLE3)
         for place, column in enumerate(columns)
         for method in BASELINES + SETS
@@ -293,7 +301,7 @@ def test_a_gain_may_be_smaller_than_claimed_or_none():
     cells, _ = ideal()
     place = "fedecho/table2/mild-dir0.3/fedac"
     best = np.mean(cells[f"{TABLE2[3]}/{SETS[1]}"])
-    for below, expected in ((8, HOLDS), (4, SMALLER), (0, NO_DIFFERENCE)):
+    for below, expected in ((8, HOLDS), (4, SMALLER), (0, PARTLY)):
         cells[place] = shaken(best - below, 0.1, "fedac")
         assert verdict("FE-T2-b", measured(cells)) == expected
 
@@ -308,7 +316,7 @@ def test_the_best_is_compared_only_where_all_were_run():
 
 
 @pytest.mark.parametrize(("ca2fl", "expected"), [([40, 60, 45, 50], HOLDS), ([50, 50, 50, 50], REVERSED),
-                                                 ([50, 52, 50, 50], NO_DIFFERENCE)])  # fmt: skip
+                                                 ([50, 52, 50, 50], LEVEL)])  # fmt: skip
 def test_spreads_over_columns_are_compared_as_spreads(ca2fl, expected):
     values = {**dict.fromkeys(SETS, [80, 82, 80, 81]), "ca2fl": ca2fl}
     cells = {(name := f"{column}/{method}"): shaken(mean, 0.3, name)
@@ -332,7 +340,7 @@ def test_spreads_over_seeds_are_compared_as_spreads(fewest, most, expected, ladd
     assert verdict("FE-T6-b", few) == UNDECIDED
 
 
-@pytest.mark.parametrize(("ahead", "expected"), [(5, HOLDS), (0.7, SMALLER), (0, NO_DIFFERENCE), (-5, REVERSED)])
+@pytest.mark.parametrize(("ahead", "expected"), [(5, HOLDS), (0.7, LEVEL), (0, LEVEL), (-5, REVERSED)])
 def test_a_claim_of_a_clear_difference_needs_one(ahead, expected):
     """Both spread by one point, together: their differences spread by a fifth of one."""
     fixed = np.array(shaken(70, 1, "fixed"))

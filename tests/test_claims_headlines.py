@@ -14,7 +14,7 @@ from asyncfl_lite.reproduction.claims import CLAIMS, Measured
 from asyncfl_lite.reproduction.claims.across import QUESTIONS
 from asyncfl_lite.reproduction.claims.headlines import HEADLINES, check_headlines
 from asyncfl_lite.reproduction.claims.statistics import holm
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NO_DIFFERENCE, NOT_RUN, REVERSED
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, NOT_RUN, REVERSED
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.published import published
 
@@ -110,7 +110,7 @@ def test_each_can_hold_be_reversed_and_be_told_from_no_difference():
     assert table.loc[table["unit"] == "log ratio", "id"].tolist() == ["FR-2", "FA-1"]
     assert set(check_headlines(bad)["verdict"]) == {REVERSED}
     level = check_headlines(world(rest=0.8)).set_index("id")["verdict"]
-    assert set(level.drop(["FE-1", "FA-1", "FA-2"])) <= {NO_DIFFERENCE, "undecided"} and level["FE-2"] == NO_DIFFERENCE
+    assert set(level.drop(["FE-1", "FA-1", "FA-2"])) <= {LEVEL, "undecided"} and level["FE-2"] == LEVEL
 
 
 def test_all_twelve_count_however_many_were_run():

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import lessons
+from asyncfl_lite.reproduction.claims import KINDS, VERDICTS
 from asyncfl_lite.reproduction.claims.statistics import contrast
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, REVERSED
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, REVERSED, counted
 from asyncfl_lite.reproduction.grid.cells import TWIN
-from asyncfl_lite.reproduction.grid.columns import RATE_1, TUNED, untuned
+from asyncfl_lite.reproduction.grid.columns import FIXED, RATE_1, TUNED, untuned
 from asyncfl_lite.reproduction.published import published
+from asyncfl_lite.reproduction.report import Recorded
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/differences.md").read_text()
@@ -245,10 +247,35 @@ def test_no_number_of_the_findings_is_without_its_cells():
 
 
 def left_over(results: str) -> str:
-    """How many claims of the laptop tier are undecided or not run, by the counts of docs/results.md."""
+    """How many claims of the laptop tier rest on borrowed rates, are undecided or not run, by docs/results.md."""
     rows = [row for table in tables(results) for row in table if row[1] == "laptop"]
-    claims, undecided, not_run = (sum(int(row[column]) for row in rows) for column in (2, 8, -1))
-    return f"Of {claims} claims {undecided} are undecided and {not_run} were not run"
+    claims, undecided, borrowed, not_run = (sum(int(row[column]) for row in rows) for column in (2, 9, -2, -1))
+    return f"Of {claims} claims {borrowed} rest on borrowed rates, {undecided} are undecided and {not_run} were not run"
+
+
+def of_kinds(results: str) -> dict[str, list[str]]:
+    """Kind -> its row of the table of claims by kind in docs/results.md, laptop tier: claims, then verdicts."""
+    (found,) = [rows for rows in tables(results) if rows[0][0] == KINDS[0]]
+    return {kind: counts for kind, *counts in found}
+
+
+def counts_by_kind(found: Recorded) -> dict[str, list[str]]:
+    """The same rows from what is recorded, every method tuned."""
+    table = found.verdicts_by_kind()
+    table = table[table["column"] != FIXED].set_index("kind")
+    return {kind: [str(row["claims"]), *(str(row[name]) for name in VERDICTS)] for kind, row in table.iterrows()}
+
+
+def first_sentence(results: str) -> str:
+    """What README says first of its results: how many trained claims have each verdict."""
+    claims, *counts = of_kinds(results)["trained"]
+    return counted(dict(zip(VERDICTS, map(int, counts), strict=True)))
+
+
+def test_the_readme_counts_the_trained_claims_first():
+    said = first_sentence((ROOT / "docs/results.md").read_text())
+    results = " ".join(README.partition("## Results\n")[2].split())
+    assert results.startswith(said)
 
 
 def test_how_many_claims_are_left_is_what_the_results_count():

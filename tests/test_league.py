@@ -19,7 +19,7 @@ from asyncfl_lite.algorithms import ALGORITHMS, FedEcho
 from asyncfl_lite.base import home
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.claims.statistics import LEVEL, contrast
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, contrast
 from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
 from asyncfl_lite.reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_lite.reproduction.grid.run import Report, run_seeds, summarise_cell
@@ -33,7 +33,7 @@ from asyncfl_lite.reproduction.league.page import content
 from asyncfl_lite.reproduction.league.run import Newcomer
 from asyncfl_lite.reproduction.league.standings import (
     BETTER,
-    EVEN,
+    LEVEL,
     TARGET_SHARE,
     WORSE,
     ranked,
@@ -478,11 +478,11 @@ def test_verdicts_are_those_of_differences_that_were_made_up():
     found = standings(tiny_place(*results, "fedfa"), "mine", results)
     rows = {row.method: row for row in found.rows}
     assert {name: row.verdict for name, row in rows.items()} == {
-        "mine": "", "fedbuff": BETTER, "fedasync": WORSE, "ca2fl": EVEN, "fedavg": UNDECIDED, "kuiper": DID_NOT_TRAIN
+        "mine": "", "fedbuff": BETTER, "fedasync": WORSE, "ca2fl": LEVEL, "fedavg": UNDECIDED, "kuiper": DID_NOT_TRAIN
     }  # fmt: skip
     assert rows["fedbuff"].difference.mean == pytest.approx(0.05) and rows["fedbuff"].difference.level == 0.95
     assert [row.method for row in found.rows][0] == "fedasync" and found.missing == ["fedfa"]
-    assert found.counts() == {BETTER: 1, WORSE: 1, EVEN: 1, UNDECIDED: 1, DID_NOT_TRAIN: 1}
+    assert found.counts() == {BETTER: 1, WORSE: 1, LEVEL: 1, UNDECIDED: 1, DID_NOT_TRAIN: 1}
 
 
 def test_a_method_that_takes_longer_is_compared_in_equal_time_too():
@@ -505,7 +505,7 @@ def test_a_verdict_is_corrected_for_the_number_of_methods_and_never_stronger_tha
     """One difference just clear of 0 at 5% is a verdict by itself, and none among twenty."""
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.02, 10)
-    shift = contrast(noise, "", alpha=LEVEL).high - noise.mean()  # half of the interval
+    shift = contrast(noise, "", alpha=ERROR_LEVEL).high - noise.mean()  # half of the interval
     clear = BASE - (noise - noise.mean()) - 1.1 * shift
     alone = standings(tiny_place("a"), "mine", {"mine": runs_of(BASE), "a": runs_of(clear)})
     others = {f"m{i}": runs_of(BASE + rng.normal(0, 0.05, 10)) for i in range(20)}
@@ -526,7 +526,7 @@ def test_seeds_that_the_place_does_not_compare_are_left_out():
 def test_as_many_seeds_as_are_said_would_decide_and_fewer_would_not():
     drawn = np.random.default_rng(3).normal(0, 0.02, 10)
     values = drawn - drawn.mean() + 0.4 * drawn.std(ddof=1)
-    found = contrast(values, "", alpha=LEVEL)
+    found = contrast(values, "", alpha=ERROR_LEVEL)
     count = seeds_to_decide(found)
     assert found.low < 0 < found.high and count > 10
     deviation = values.std(ddof=1)
@@ -538,7 +538,7 @@ def test_as_many_seeds_as_are_said_would_decide_and_fewer_would_not():
 
     assert half(count) < abs(values.mean()) <= half(count - 1)
     assert seeds_to_decide(found, 18) > count
-    assert seeds_to_decide(contrast(np.array([1e-5, -1e-5, 0.02, -0.02]), "", alpha=LEVEL)) is None
+    assert seeds_to_decide(contrast(np.array([1e-5, -1e-5, 0.02, -0.02]), "", alpha=ERROR_LEVEL)) is None
 
 
 def test_times_are_to_fedbuffs_target_and_what_never_gets_there_is_censored():

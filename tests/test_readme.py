@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_findings import counts_by_kind, of_kinds
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import CLAIMS
@@ -147,3 +148,5 @@ def test_the_table_of_claims_is_what_was_recorded(tier):
         verdicts = found.verdicts(paper.lower())
         assert counts == [str(count) for count in verdicts], paper
         assert int(claims) == verdicts.sum() == len(CLAIMS[paper.lower()])
+    if tier == "laptop":
+        assert of_kinds(RESULTS) == counts_by_kind(found)

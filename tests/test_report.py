@@ -20,7 +20,15 @@ from asyncfl_lite import plots
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims import CLAIMS, Measured
-from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED, VERDICTS
+from asyncfl_lite.reproduction.claims.verdicts import (
+    BORROWED,
+    DID_NOT_TRAIN,
+    HOLDS,
+    LEVEL,
+    REVERSED,
+    UNDECIDED,
+    VERDICTS,
+)
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.reproduction.measure import fedrevive
@@ -58,6 +66,9 @@ DRAWN = {
 def short(monkeypatch):
     """Leave out what trains: claims that run probes, and the probes; read the grid once."""
     monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", GRID)
+    monkeypatch.setattr(
+        "asyncfl_lite.reproduction.report.recorded.borrowed", lambda cells: frozenset()
+    )  # all are, here
     claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
     monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.CLAIMS", claims)
@@ -218,6 +229,7 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
         (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], HOLDS),
         (80.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], REVERSED),
         (60.0, [70.0, 71.0, 72.0], [72.5, 70.5, 71.5], UNDECIDED),
+        (60.0, [70.9, 71.0, 71.2], [71.2, 71.1, 71.5], LEVEL),
         (60.0, [50.0, 51.0], [70.0, 71.5], UNDECIDED),
         (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5, 0.0], HOLDS),  # one seed more
         (np.nan, [np.inf] * 3, [70.0, 71.0, 72.0], HOLDS),
@@ -229,8 +241,10 @@ def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
 )
 def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, reference, verdict):
     """The printed reference is 70; a printed NaN is a target never reached."""
-    found = tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)))
+    found = tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)), 1.0)
     assert found == verdict
+    lent = Ours(np.array(ours), borrowed=True)
+    assert tables._same_side(printed, lent, 70.0, Ours(np.array(reference))) == (BORROWED if verdict else "")
     assert bool(tables.background(found)) == bool(verdict)
 
 

@@ -14,7 +14,7 @@ from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
 from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.reproduction.grid.columns import FIXED
-from asyncfl_lite.reproduction.report import Recorded, folds, page, shown, tables
+from asyncfl_lite.reproduction.report import Recorded, folds, page, shown, summary, tables
 from asyncfl_lite.reproduction.report.names import names
 from asyncfl_lite.reproduction.report.searches import better_untuned
 
@@ -32,6 +32,7 @@ NAMES = names({cell.name: cell for cell in CELLS})
 def few(monkeypatch):
     """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of KUIPER's Table 3, without."""
     monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", lambda path: CELLS)
+    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.borrowed", lambda cells: frozenset())
 
 
 def spread(mean, seeds=10):
@@ -46,6 +47,19 @@ def both(tmp_path):
         record(tmp_path, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
     record(tmp_path, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
     return tmp_path
+
+
+def test_a_number_with_borrowed_rates_says_so_and_is_on_no_side(both, monkeypatch):
+    lent = f"{PLACE}/fedbuff"
+    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.borrowed", lambda cells: frozenset({lent}))
+    recorded = Recorded(LAPTOP, both)
+    table = tables.beside(recorded, "FedEcho", "Table 2")
+    row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]
+    assert (row["ours"], row["verdict"]) == ("60.45 ± 0.30 (borrowed)", "borrowed")
+    assert row[tables.part(FIXED, "verdict")] == HOLDS  # the twin's rates are its own
+    shown = summary.borrowed(recorded, dict.fromkeys(recorded.cells, "a cell"))
+    assert "1 of 5 cells have borrowed rates" in shown
+    assert recorded.claims("fedecho").set_index("id")["ours"]["FE-T2-a"] == "borrowed"
 
 
 def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):

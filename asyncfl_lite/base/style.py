@@ -14,11 +14,13 @@ VERDICT_COLOURS = {
     "holds where run": "#e3f5ec",
     "answered": "#c7ecd9",
     "smaller than claimed": "#e7f0c3",
-    "no difference": "#d3e3f8",
+    "level": "#c3d9f7",
+    "partly level": "#e0ebfb",
     "reversed": "#f9d0cf",
     "undecided": "#fdf0bf",
     "fails": "#f6bdbb",
     "did not train": "#e3d5f3",
+    "borrowed": "#e8dccb",
     "not run": "#eceef1",
 }
 """Background by verdict, or by the state of what has none."""

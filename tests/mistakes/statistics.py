@@ -49,15 +49,16 @@ MISTAKES = {
     ],
     "15.4": [
         VERDICT.format(lines='    if low > margin:\n        return "holds"\n    if low <= 0 <= high:\n'
-                             '        return "no difference"\n    if high < 0:\n        return "reversed"'),
-        VERDICT.format(lines='    if low > 0:\n        return "holds"\n    if high < 0:\n        return "reversed"\n'
-                             '    if equal:\n        return "no difference"'),
-        VERDICT.format(lines='    if equal:\n        return "no difference"\n    if low > margin:\n        return "holds"\n'
-                             '    if high < 0:\n        return "reversed"\n    if 0 < low and high < margin:\n'
+                             '        return "level"\n    if high < 0:\n        return "reversed"'),
+        VERDICT.format(lines='    if equal:\n        return "level"\n    if low > 0:\n        return "holds"\n'
+                             '    if high < 0:\n        return "reversed"\n    if high < margin:\n'
                              '        return "smaller than claimed"'),
         VERDICT.format(lines='    if low > margin:\n        return "holds"\n    if high < 0:\n        return "reversed"\n'
-                             '    if low > 0 and high < margin:\n        return "smaller than claimed"\n'
-                             '    if equal:\n        return "no difference"'),
+                             '    if equal and low <= 0:\n        return "level"\n    if high < margin:\n'
+                             '        return "smaller than claimed"'),  # the interval first
+        VERDICT.format(lines='    if equal:\n        return "level"\n    if low > margin:\n        return "holds"\n'
+                             '    if high < 0:\n        return "reversed"\n    if 0 < low and high < margin:\n'
+                             '        return "smaller than claimed"'),
     ],
     "15.5": [
         HOLM.format(adjusted="p[order] * len(p)", back="[np.argsort(order)]"),  # Bonferroni

@@ -10,7 +10,7 @@ from scipy import stats
 from asyncfl_lite.lessons.evidence import in_column
 from asyncfl_lite.lessons.exercises import exercise
 from asyncfl_lite.lessons.expectations import expect, expect_close
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NO_DIFFERENCE, REVERSED
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, REVERSED
 from asyncfl_lite.reproduction.grid.columns import FIXED, TUNED
 
 
@@ -67,8 +67,8 @@ def critical_difference(answer: Any) -> None:
 STATEMENTS = {
     "A": ("overlaid_mnist/large", "fedecho", TUNED, HOLDS),
     "B": ("overlaid_mnist/large", "fedadt", TUNED, REVERSED),
-    "C": ("overlaid_mnist/large", "fedrevive", TUNED, NO_DIFFERENCE),
-    "D": ("overlaid_mnist/uniform", "fedrevive", TUNED, NO_DIFFERENCE),
+    "C": ("overlaid_mnist/large", "fedrevive", TUNED, LEVEL),
+    "D": ("overlaid_mnist/uniform", "fedrevive", TUNED, LEVEL),
     "E": ("overlaid_mnist/large", "kuiper", FIXED, HOLDS),
     "F": ("overlaid_mnist/large", "kuiper", TUNED, HOLDS),
 }

@@ -79,10 +79,11 @@ def verdict(answer: Any) -> None:
         (3.1, 10.6, False, 25.0): "surely above 0, and surely below what was claimed",
         (-1.6, 3.6, False, 7.0): "perhaps nothing, perhaps less than nothing, but surely not what was claimed",
         (-0.4, 0.3, True, 7.0): "that it is within a point says more than that it is below the margin",
-        (0.1, 0.6, True, 7.0): "a sure difference, however small, is not none",
+        (0.1, 0.6, True, 7.0): "within a point, also where the sign is sure",
         (3.1, 30.0, False, 25.0): "it may be above the margin or below it",
         (26.0, 30.0, False, 25.0): "the margin is what has to be exceeded",
-        (0.1, 0.6, True, 0.0): "a difference can be sure and smaller than a point; the interval is asked first",
+        (0.1, 0.6, True, 0.0): "level comes first: a difference can be sure and smaller than a point",
+        (-0.6, -0.1, True, 0.0): "level comes first, whichever method is ahead",
     }
     for (low, high, equal, margin), why in cases.items():
         expect_equal(answer, (low, high, equal, margin), rule.judge(low, high, equal, margin), because=why)

@@ -15,7 +15,7 @@ from asyncfl_lite.lessons.referee.plan import Plan
 from asyncfl_lite.lessons.referee.proofs import failed
 from asyncfl_lite.lessons.referee.records import NUMBERS
 from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
-from asyncfl_lite.reproduction.claims.statistics import LEVEL
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL
 from asyncfl_lite.reproduction.tuning.tuned import file_of
 
 POWER = 0.8
@@ -102,7 +102,7 @@ def _margin(plan: Plan, of: Case) -> tuple[bool, str]:
 
 def _level(plan: Plan, of: Case) -> tuple[bool, str]:
     alarms = 1 - plan.runs.level
-    return alarms <= LEVEL + 1e-9, f"The interval misses the true difference in {alarms:.1%} of cases."
+    return alarms <= ERROR_LEVEL + 1e-9, f"The interval misses the true difference in {alarms:.1%} of cases."
 
 
 def _budget(plan: Plan, of: Case) -> tuple[bool, str]:

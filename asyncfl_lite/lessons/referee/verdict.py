@@ -77,8 +77,13 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the package's verdict on what a plan asks."""
+    """Return the verdict on what a plan asks: the package's, but for a difference that is sure and within a point.
+
+    A plan chooses its own margin. Where all of its interval lies above that, the claim holds, however small it is.
+    """
     level = plan.asks.predicate == "level"
     bound = plan.asks.margin if level else 100 * EQUAL_POINTS
     equal = equivalence(gap, bound) <= 1 - plan.runs.level
-    return as_level(judge(low, high, False), equal) if level else judge(low, high, equal, plan.asks.margin)
+    if level:
+        return as_level(low, high, equal, bound)
+    return judge(low, high, equal and low <= plan.asks.margin and high >= 0, plan.asks.margin)

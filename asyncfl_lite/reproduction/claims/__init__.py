@@ -17,11 +17,13 @@ from asyncfl_lite.reproduction.claims.kuiper import KUIPER
 from asyncfl_lite.reproduction.claims.measured import Measured
 from asyncfl_lite.reproduction.claims.statistics import Contrast, simulated_error_rates
 from asyncfl_lite.reproduction.claims.verdicts import (
+    BORROWED,
     DID_NOT_TRAIN,
     FAILS,
     HOLDS,
-    NO_DIFFERENCE,
+    LEVEL,
     NOT_RUN,
+    PARTLY,
     REVERSED,
     SMALLER,
     UNDECIDED,
@@ -37,13 +39,15 @@ CLAIMS: dict[str, list[Claim]] = {
 }
 
 __all__ = [
+    "BORROWED",
     "CLAIMS",
     "DID_NOT_TRAIN",
     "FAILS",
     "HOLDS",
     "KINDS",
     "NOT_RUN",
-    "NO_DIFFERENCE",
+    "PARTLY",
+    "LEVEL",
     "REVERSED",
     "SMALLER",
     "UNDECIDED",

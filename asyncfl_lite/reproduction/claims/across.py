@@ -19,12 +19,12 @@ import pandas as pd
 
 from asyncfl_lite.reproduction.claims.findings import Finding, against, compare
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
-from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, LEVEL, benjamini_hochberg, contrast
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, FEWEST_SEEDS, benjamini_hochberg, contrast, scaled
 from asyncfl_lite.reproduction.claims.storage import storage
 from asyncfl_lite.reproduction.claims.verdicts import (
     DID_NOT_TRAIN,
     HOLDS,
-    NO_DIFFERENCE,
+    LEVEL,
     NOT_RUN,
     REVERSED,
     UNDECIDED,
@@ -32,7 +32,7 @@ from asyncfl_lite.reproduction.claims.verdicts import (
 from asyncfl_lite.runs.config import Config
 
 ANSWERED = "answered"
-SIGNS = {HOLDS: ">", NO_DIFFERENCE: "≈"}
+SIGNS = {HOLDS: ">", LEVEL: "≈"}
 """Between a better method and the next, by verdict."""
 STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
 
@@ -80,13 +80,13 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
 
 def _state(verdicts: Sequence[str]) -> str:
     """Return the state of an answer whose comparisons came out so."""
-    if {HOLDS, REVERSED, NO_DIFFERENCE}.intersection(verdicts):
+    if {HOLDS, REVERSED, LEVEL}.intersection(verdicts):
         return ANSWERED
     return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
 
 
 def _verdict_in_words(verdict: str) -> str:
-    words = {HOLDS: "the first is better", REVERSED: "the second is better", NO_DIFFERENCE: "level"}
+    words = {HOLDS: "the first is better", REVERSED: "the second is better"}
     return words.get(verdict, verdict)
 
 
@@ -250,14 +250,14 @@ def paired_tests(m: Measured) -> Answer:
                 continue
             found = contrast(gap.to_numpy(), method)
             spread = f"{100 * found.mean:+.1f} ± {100 * gap.std():.1f}{m.mark(cell, base)}, p = {found.p:.3f}"
-            tests.append((found.scaled, f"{workload}, {law}: {method} {spread}"))
+            tests.append((scaled(found.p, found.seeds), f"{workload}, {law}: {method} {spread}"))
     if not tests:
         return Answer(NOT_RUN, "no method has three seeds beside FedBuff's")
     p = np.array([one for one, _ in tests])
-    clear, stand = int((p <= LEVEL).sum()), int((benjamini_hochberg(p) <= LEVEL).sum())
+    clear, stand = int((p <= ERROR_LEVEL).sum()), int((benjamini_hochberg(p) <= ERROR_LEVEL).sum())
     text = (
-        f"{clear} of {len(p)} differences from FedBuff are clear at 5%, where about {LEVEL * len(p):.1f} would be by "
-        f"chance; {stand} stand when corrected for their number"
+        f"{clear} of {len(p)} differences from FedBuff are clear at 5%, where about {ERROR_LEVEL * len(p):.1f} would "
+        f"be by chance; {stand} stand when corrected for their number"
     )
     return Answer(ANSWERED if stand else UNDECIDED, "; ".join([text, *(said for _, said in tests)]))
 

@@ -14,12 +14,15 @@ import pandas as pd
 
 from asyncfl_lite.reproduction.claims.findings import Finding, short
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, CONSTANT, PRINTED, TUNED, Measured
-from asyncfl_lite.reproduction.claims.statistics import LEVEL, Contrast, benjamini_hochberg
-from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, NOT_RUN, REFUTED
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg
+from asyncfl_lite.reproduction.claims.verdicts import BORROWED, DID_NOT_TRAIN, LEVEL, NOT_RUN, PARTLY, REFUTED
 from asyncfl_lite.reproduction.grid.columns import FIXED
 
-TRAINED, CLOCK, ARITHMETIC, NOT_CHECKABLE = KINDS = ("trained", "clock", "arithmetic", "not checkable here")
-"""Kinds of claims: about trained models, about delays and staleness, about printed numbers, and the rest."""
+TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
+    *("trained", "clock", "arithmetic", "by construction", "not checkable here"),
+)
+"""Kinds of claims: about trained models, about delays and staleness, about printed numbers, those that hold by how they
+are set up, and the rest. Only claims of the first kind are counted as evidence: they could have failed by training."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
 """Columns of the table of claims; the last only where the column "printed" was checked."""
 
@@ -37,6 +40,7 @@ class Claim:
         kind: one of :data:`KINDS`.
         of_constant_answers: whether the claim itself is that runs answer one class or do not train, so that such runs
             do not keep it from being decided.
+        because: why it cannot but hold, of a claim that holds by construction.
     """
 
     id: str
@@ -46,6 +50,7 @@ class Claim:
     check: Callable[[Measured], Finding]
     kind: str = TRAINED
     of_constant_answers: bool = False
+    because: str = ""
 
 
 def not_run(why: str) -> Callable[[Measured], Finding]:
@@ -90,25 +95,33 @@ class Checked(NamedTuple):
 
 
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
-    """Check a claim in one column; ``did not train`` if it rests on a cell that answers one class for everything.
+    """Check a claim in one column; it decides nothing if it rests on a cell that did not train or has borrowed rates.
 
-    It rests on the cells whose accuracies or times it asks for, one such cell being enough
-    (:meth:`Measured.is_constant`). It is still refuted if it is without them: one comparison of cells that trained is
-    enough to refute a claim.
+    It rests on the cells whose accuracies or times it asks for, one such cell being enough: ``borrowed`` if its rates
+    were searched elsewhere, else ``did not train`` if it answers one class for all (:meth:`Measured.is_constant`).
+    It is still refuted if it is without them: one comparison of other cells is enough to refute a claim, and where all
+    the others are level it is partly so.
     """
     chosen = measured.column(column)
     given = chosen.unmarked() if claim.of_constant_answers else chosen
-    watched = _Watched(given.summaries, given.curves, given.planned)
+    watched = _Watched(given.summaries, given.curves, given.planned, given.borrowed)
     finding = claim.check(watched)
-    constant = sorted(cell for cell in watched.asked if chosen.is_constant(cell))
     asked = frozenset(watched.asked)
-    if not constant or finding.verdict == NOT_RUN:
+    constant = sorted(cell for cell in asked if chosen.is_constant(cell))
+    lent = chosen.borrowed if claim.kind == TRAINED else ()
+    borrowed = sorted(cell for cell in asked if cell in lent and cell in chosen.summaries)
+    if not constant and not borrowed or finding.verdict == NOT_RUN:
         return Checked(claim, column, finding, asked)
-    if not claim.of_constant_answers:
-        rest = claim.check(chosen.without(constant))
-        finding = rest if rest.verdict in REFUTED else finding._replace(verdict=DID_NOT_TRAIN)
-    named = f"{finding.detail}; {CONSTANT}: {', '.join(map(short, constant))}"
-    return Checked(claim, column, finding._replace(detail=named), asked)
+    unfit = [*borrowed, *(() if claim.of_constant_answers else constant)]
+    if unfit:
+        rest = claim.check((given if claim.of_constant_answers else chosen).without(unfit))
+        refuted = rest._replace(verdict=PARTLY) if rest.verdict == LEVEL else rest
+        decides_nothing = finding._replace(verdict=BORROWED if borrowed else DID_NOT_TRAIN)
+        finding = refuted if refuted.verdict in REFUTED else decides_nothing
+    said = [finding.detail]
+    said += [f"{CONSTANT}: {', '.join(map(short, constant))}"] if constant else []
+    said += [f"{BORROWED}: {', '.join(map(short, borrowed))}"] if borrowed else []
+    return Checked(claim, column, finding._replace(detail="; ".join(said)), asked)
 
 
 def check_all(measured: Measured, claims: Iterable[Claim]) -> list[Checked]:
@@ -137,6 +150,7 @@ def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
         rows.setdefault(claim.id, {"id": claim.id, "artefact": claim.artefact, "kind": claim.kind, "claim": claim.text,
                                    "paper": claim.printed})  # fmt: skip
         found = ("ours", "detail") if column == TUNED else (FIXED, f"{FIXED}, detail")
+        detail += f"; by construction: {claim.because}" * bool(claim.because)
         rows[claim.id] |= dict(zip(found, (verdict, detail), strict=True))
     table = pd.DataFrame(list(rows.values()), columns=[*TABLE, FIXED, f"{FIXED}, detail"])
     if table[FIXED].isna().all():
@@ -165,8 +179,8 @@ def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
     rows = [
         (claim.id, column, finding.verdict, finding.weight)
         for claim, column, finding, _ in checked
-        if claim.kind == TRAINED and finding.verdict != NOT_RUN
+        if claim.kind == TRAINED and finding.verdict not in (NOT_RUN, BORROWED)
     ]
     table = pd.DataFrame(rows, columns=["claim", "column", "verdict", "p"]).astype({"p": float})
     q = table.groupby("column")["p"].transform(benjamini_hochberg)
-    return table.assign(q=q, survives=q <= LEVEL)
+    return table.assign(q=q, survives=q <= ERROR_LEVEL)

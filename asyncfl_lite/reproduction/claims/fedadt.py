@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.reproduction.claims.base import ARITHMETIC, Claim
+from asyncfl_lite.reproduction.claims.base import ARITHMETIC, CONSTRUCTED, Claim
 from asyncfl_lite.reproduction.claims.findings import Finding, against, all_of, compare
 from asyncfl_lite.reproduction.claims.measured import Measured, best_average
 from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS
@@ -233,10 +233,12 @@ FEDADT = [
     Claim("FA-T1-a", "Table I", "FedADT reaches the target first in every column", "holds", lambda m: _sooner(m, ALL)),
     Claim("FA-T1-b", "Table I", "FedAsync and FedFa reach it later than FedBuff in every column", "holds",
           lambda m: _sooner(m, [("fedbuff", method) for method in ASYNCHRONOUS])),
-    Claim("FA-T1-c", "Table I", "FedADT and FedBuff reach it in every column", "holds", _never_fail),
+    Claim("FA-T1-c", "Table I", "FedADT and FedBuff reach it in every column", "holds", _never_fail,
+          CONSTRUCTED, because="where FedBuff misses the printed target, ours is 85% of what it reaches itself"),
     Claim("FA-T1-d", "Table I", "the time falls as α rises, for every method", "fails in 2 of 28", _sooner_with_alpha),
     Claim("FA-T1-e", "Table I", "a target is missed exactly where Table II ends below it", "fails in 1 of 84",
-          _fail_is_ending_below),
+          _fail_is_ending_below, CONSTRUCTED,
+          because="a run that never reaches a target cannot end above it, and ours lies well below where runs end"),
     Claim("FA-T2-a", "Table II", "FedADT ends above FedAsync and FedFa in every column", "holds",
           lambda m: _above(m, PURE)),
     Claim("FA-T2-b", "Table II", "FedADT ends above all six others in every column", "fails in 8 of 12",

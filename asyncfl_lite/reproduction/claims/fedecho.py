@@ -13,7 +13,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy import stats
 
-from asyncfl_lite.reproduction.claims.base import ARITHMETIC, CLOCK, NOT_CHECKABLE, Claim, not_run
+from asyncfl_lite.reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
 from asyncfl_lite.reproduction.claims.findings import (
     Finding,
     against,
@@ -24,7 +24,7 @@ from asyncfl_lite.reproduction.claims.findings import (
     pooled_deviation,
 )
 from asyncfl_lite.reproduction.claims.measured import Measured
-from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, LEVEL, scaled
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, FEWEST_SEEDS, scaled
 from asyncfl_lite.reproduction.claims.verdicts import (
     DID_NOT_TRAIN,
     FAILS,
@@ -159,7 +159,7 @@ def _spread_falls(m: Measured) -> Finding:
         return Finding(UNDECIDED, text)
     test = stats.pearsonr(total, difference)
     p = scaled(test.pvalue, len(common))
-    verdict = UNDECIDED if p > LEVEL else HOLDS if test.statistic > 0 else REVERSED
+    verdict = UNDECIDED if p > ERROR_LEVEL else HOLDS if test.statistic > 0 else REVERSED
     return Finding(verdict, f"{text}, p = {test.pvalue:.2g}, {len(common)} seeds", p=p)
 
 
@@ -231,7 +231,7 @@ def _one_pair_of_rates(m: Measured) -> Finding:
 
 FEDECHO = [
     Claim("FE-T1-a", "Table 1", "runtimes lie in Table 1's ranges and at most 10% of clients are long", "printed",
-          _runtimes_as_printed, CLOCK),
+          _runtimes_as_printed, CONSTRUCTED, because="the delay law draws from these ranges"),
     Claim("FE-T1-b", "Table 1", "stragglers' updates are staler at large delay than at mild delay", "not printed",
           _staler_at_large_delay, CLOCK),
     Claim("FE-T2-a", "Table 2", "every FedEcho variant above every baseline in every column", "holds",
@@ -266,7 +266,8 @@ FEDECHO = [
           not_run("the paper's first two are 6 of 1,319 problems apart, which its own runs cannot tell apart"),
           NOT_CHECKABLE),
     Claim("FE-T5-b", "Table 5", "every federated run above its own start on GSM8K", "holds",
-          lambda m: all_of(_above_start(m, cell) for cell in TABLE5)),
+          lambda m: all_of(_above_start(m, cell) for cell in TABLE5), CONSTRUCTED,
+          because="here a run starts from random weights, above which any training ends"),
     Claim("FE-T6-a", "Table 6", "accuracy rises with the number of distillation samples", "holds",
           lambda m: all_of(m.above(more, fewer) for fewer, more in combinations(samples(m), 2))),
     Claim("FE-T6-b", "Table 6", "spread falls from the fewest to the most distillation samples", "holds",

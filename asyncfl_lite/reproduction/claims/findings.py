@@ -12,9 +12,22 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, Contrast, as_level, contrast, holm, within_a_claim
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED, VERDICTS, WHERE_RUN, joined
+from asyncfl_lite.reproduction.claims import statistics
+from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, Contrast, contrast, within_a_claim
+from asyncfl_lite.reproduction.claims.verdicts import (
+    HOLDS,
+    LEVEL,
+    NOT_RUN,
+    PARTLY,
+    REVERSED,
+    SMALLER,
+    VERDICTS,
+    WHERE_RUN,
+    joined,
+)
 
+REFUTING = {REVERSED: REVERSED, PARTLY: LEVEL, SMALLER: SMALLER}
+"""Verdict of a claim -> that of the parts that refute it."""
 MOST_LISTED = 6
 """Parts of a claim that a finding lists one by one."""
 Seeds = pd.Series | np.ndarray
@@ -50,15 +63,17 @@ class Finding(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Its p, such that 5 % is the bar, whatever the look; NaN where nothing was tested.
+        """The p that its verdict rests on, such that 5 % is the bar, whatever the look; NaN where nothing was tested.
 
-        A claim of several parts has the largest of theirs, and a reversed one the smallest by Holm.
+        A claim that some of its parts refute has the smallest p of these, by Holm; any other has the largest of all
+        parts. A part that is level, or of which is claimed that nothing differs, has the p of equivalence.
         """
-        tested = [leaf.p if leaf.contrast is None else leaf.contrast.scaled for leaf in self.leaves]
-        tested = [p for p in tested if not math.isnan(p)]
+        tested = [(leaf.verdict, leaf.p) for leaf in self.leaves if leaf.contrast is None and not math.isnan(leaf.p)]
+        tested += within_a_claim(self.contrasts)
         if not tested:
             return math.nan
-        return float(min(holm(tested)) if self.verdict == REVERSED else max(tested))
+        refuting = [p for verdict, p in tested if verdict == REFUTING.get(self.verdict)]
+        return min(refuting) if refuting else max(p for _, p in tested)
 
 
 def by_seed(values: Seeds) -> pd.Series:
@@ -83,7 +98,7 @@ def compare(
         right: likewise.
         label: what is compared, such as ``fedecho against fedbuff``.
         margin: in the unit of the numbers.
-        unit: "points" for accuracies, of which a point less or more is no difference; others have no such bounds.
+        unit: "points" for accuracies, which are level within a point; others have no such bounds.
         scale: what numbers are multiplied by where they are printed: accuracies are fractions here, percent in texts.
         marks: what is printed behind each side's numbers.
 
@@ -102,11 +117,10 @@ def compare(
 
 def as_equality(finding: Finding) -> Finding:
     """Turn the finding of a difference into that of the claim that there is none."""
-    found = finding.contrast
-    if found is None:
+    if finding.contrast is None:
         return finding
-    verdict = as_level(found.verdict, found.equal <= 1 - found.level)
-    return Finding(verdict, f"{finding.detail} (asked: within {100 * EQUAL_POINTS:g})", found._replace(verdict=verdict))
+    found = statistics.as_equality(finding.contrast, EQUAL_POINTS)
+    return Finding(found.verdict, f"{finding.detail} (asked: within {100 * EQUAL_POINTS:g})", found)
 
 
 def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
@@ -124,9 +138,8 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
     ran = [leaf for leaf in leaves if leaf.verdict != NOT_RUN]
     if not ran:
         return Finding(NOT_RUN, nothing or "; ".join(leaf.detail for leaf in leaves[:MOST_LISTED]), parts=leaves)
-    compared = [leaf for leaf in ran if leaf.contrast is not None]
-    usable = iter(within_a_claim([leaf.contrast._replace(verdict=leaf.verdict) for leaf in compared]))
-    verdicts = [leaf.verdict if leaf.contrast is None else next(usable) for leaf in ran]
+    usable = iter(within_a_claim([leaf.contrast for leaf in ran if leaf.contrast is not None]))
+    verdicts = [leaf.verdict if leaf.contrast is None else next(usable)[0] for leaf in ran]
     verdict = joined([*verdicts, *[NOT_RUN] * (len(leaves) - len(ran))])
     return Finding(verdict, _in_words(leaves, ran, verdict), parts=leaves)
 
@@ -136,7 +149,8 @@ def _in_words(leaves: Sequence[Finding], ran: Sequence[Finding], verdict: str) -
     if len(leaves) == 1:
         return ran[0].detail
     counts = ", ".join(f"{count} {name}" for name in VERDICTS if (count := sum(x.verdict == name for x in ran)))
-    deciding = [leaf for leaf in ran if leaf.verdict == (HOLDS if verdict == WHERE_RUN else verdict)]
+    decides = {WHERE_RUN: HOLDS, **REFUTING}.get(verdict, verdict)
+    deciding = [leaf for leaf in ran if leaf.verdict == decides]
     listed = list(ran) if len(ran) <= MOST_LISTED or not deciding else deciding
     more = [f"{len(listed) - MOST_LISTED} more"] if len(listed) > MOST_LISTED else []
     summary = f"{len(ran)} of {len(leaves)} comparisons run: {counts}"

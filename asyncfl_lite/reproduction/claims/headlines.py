@@ -17,8 +17,8 @@ from asyncfl_lite.reproduction.claims import fedadt, fedecho, fedrevive, kuiper
 from asyncfl_lite.reproduction.claims.base import Claim, check_all
 from asyncfl_lite.reproduction.claims.findings import Finding
 from asyncfl_lite.reproduction.claims.measured import Measured
-from asyncfl_lite.reproduction.claims.statistics import LEVEL, holm
-from asyncfl_lite.reproduction.claims.verdicts import NOT_RUN
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, holm
+from asyncfl_lite.reproduction.claims.verdicts import BORROWED, NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ def check_headlines(measured: Measured) -> pd.DataFrame:
         One row per headline and column ("tuned"; "printed" for those that rest on a cell with a twin): id, claim,
         sentence, paper (what it prints), column, verdict, the fields of a :class:`.Contrast` that a forest plot needs
         (unit, mean, low, high, level, seeds, p, wilcoxon), holm (p adjusted over the twelve of a column, where 5 % is
-        the bar at every look) and survives (whether it is at most 5 %). Numbers are NaN where nothing was run.
+        the bar at every look; NaN where rates are borrowed) and survives (whether it is at most 5 %). Numbers are NaN
+        where nothing was run.
     """
     claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
     named = {one.id: one for one in HEADLINES}
@@ -112,10 +113,11 @@ def check_headlines(measured: Measured) -> pd.DataFrame:
         (found,) = finding.contrasts or [None]
         numbers = {name: np.nan if found is None else getattr(found, name) for name in SHOWN}
         first = {"id": claim.id, "claim": named[claim.id].claim, "sentence": claim.text, "paper": claim.printed}
-        rows.append(first | {"column": column, "verdict": finding.verdict, **numbers, "scaled": finding.weight})
+        weight = np.nan if finding.verdict == BORROWED else finding.weight
+        rows.append(first | {"column": column, "verdict": finding.verdict, **numbers, "scaled": weight})
     table = pd.DataFrame(rows)
     table["holm"] = table.groupby("column")["scaled"].transform(_over_all)
-    return table.drop(columns="scaled").assign(survives=table["holm"] <= LEVEL)
+    return table.drop(columns="scaled").assign(survives=table["holm"] <= ERROR_LEVEL)
 
 
 SHOWN = ("unit", "mean", "low", "high", "level", "seeds", "p", "wilcoxon")

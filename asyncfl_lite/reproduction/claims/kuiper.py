@@ -103,7 +103,7 @@ def below(m: Measured, name: str, limit: float) -> Finding:
     if values is None:
         return Finding(NOT_RUN, "not run")
     label = name.split("/", 1)[-1]
-    found = contrast(limit - values.to_numpy(), f"{label} below {100 * limit:g}")
+    found = contrast(limit - values.to_numpy(), f"{label} below {100 * limit:g}", equal=None)  # a limit is no method
     text = f"{label}: {mean_text(100 * values)}, limit {100 * limit:g}, {interval_text(found)}"
     return Finding(found.verdict, text, found)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from asyncfl_lite.reproduction.claims.base import ARITHMETIC, CLOCK, Claim
+from asyncfl_lite.reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, Claim
 from asyncfl_lite.reproduction.claims.findings import Finding
 from asyncfl_lite.reproduction.claims.measured import Measured
 from asyncfl_lite.reproduction.claims.verdicts import FAILS, HOLDS
@@ -106,7 +106,7 @@ def asynchronous_saves_two_fifths(m: Measured) -> Finding:
 
 TIMES = [
     Claim("KU-T1-a", "Tables 1-2", "an epoch takes longest on Nano, then TX2, NX, AGX, on both data sets", "holds",
-          boards_in_order, ARITHMETIC),
+          boards_in_order, CONSTRUCTED, because="the claim is the table: its numbers are compared with themselves"),
     Claim("KU-T1-b", "Tables 1-2", "Nano is 4.5 to 5 times slower than AGX", "holds",
           lambda m: ratio_between("Nano", 4.5, 5.0), ARITHMETIC),
     Claim("KU-T1-c", "Tables 1-2", "TX2 is about 3 times slower than AGX (ours: within 10%)", "fails: 3.47 and 3.50",

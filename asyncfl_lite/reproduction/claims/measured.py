@@ -21,7 +21,7 @@ from asyncfl_lite.reproduction.claims.findings import (
     time_text,
 )
 from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
-from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, NOT_RUN
+from asyncfl_lite.reproduction.claims.verdicts import BORROWED, DID_NOT_TRAIN, NOT_RUN
 from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.runs.summary import is_constant_answer
 
@@ -42,11 +42,13 @@ class Measured:
             were not run are absent.
         curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed, in the same order.
         planned: the cells of the tier, recorded or not; by default those that are recorded.
+        borrowed: the cells whose rates were searched elsewhere; see :mod:`asyncfl_lite.reproduction.grid.borrowed`.
     """
 
     summaries: Mapping[str, pd.DataFrame]
     curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
     planned: Collection[str] = ()
+    borrowed: Collection[str] = ()
 
     def column(self, name: str) -> Measured:
         """Return what one column of verdicts is checked on.
@@ -55,6 +57,7 @@ class Measured:
             name: "tuned", the cells as they are named, or "printed", where a cell's twin of :data:`TWIN`, run with the
                 paper's own server settings, takes its place. One whose twin was not recorded counts as not run there.
         """
+        borrowed = {cell for cell in self.borrowed if not cell.endswith(TWIN)}
         if name == TUNED:
             chosen = [
                 {cell: of[cell] for cell in of if not cell.endswith(TWIN)} for of in (self.summaries, self.curves)
@@ -66,7 +69,8 @@ class Measured:
                 | {cell.removesuffix(TWIN): of[cell] for cell in of if cell.endswith(TWIN)}
                 for of in (self.summaries, self.curves)
             ]
-        return replace(self, summaries=chosen[0], curves=chosen[1])
+            borrowed = borrowed - twins | {cell.removesuffix(TWIN) for cell in self.borrowed if cell.endswith(TWIN)}
+        return replace(self, summaries=chosen[0], curves=chosen[1], borrowed=borrowed)
 
     @property
     def twins(self) -> set[str]:
@@ -93,21 +97,27 @@ class Measured:
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return the mark behind a number of these cells: " (constant answer)", with how many seeds; or nothing."""
+        """Return the mark behind a number of these cells: " (constant answer)", with how many seeds; or nothing.
+
+        Or " (borrowed)", if a cell's rates are.
+        """
         runs = sum(len(self.summaries[cell]) for cell in cells if cell in self.summaries)
         constant = sum(map(self.constant_runs, cells))
-        return f" ({CONSTANT}{f' with {constant} of {runs} seeds' * (constant < runs)})" if constant else ""
+        borrowed = f" ({BORROWED})" * any(cell in self.borrowed for cell in cells)
+        return (
+            f" ({CONSTANT}{f' with {constant} of {runs} seeds' * (constant < runs)})" if constant else ""
+        ) + borrowed
 
     def without(self, cells: Collection[str]) -> Measured:
         """Return the same as if these cells had not been run."""
-        rest = ({name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves))
-        return Measured(*rest, self.planned)
+        rest = [{name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves)]
+        return replace(self, summaries=rest[0], curves=rest[1])
 
     def unmarked(self) -> Measured:
         """Return the same without the number that shows which runs answer one class for everything."""
         frames = {cell: runs.drop(columns="largest_prediction_share", errors="ignore") for cell, runs in
                   self.summaries.items()}  # fmt: skip
-        return Measured(frames, self.curves, self.planned)
+        return replace(self, summaries=frames)
 
     def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
         """Return one number of a cell's summaries by seed; accuracies are fractions. None when it was not run."""

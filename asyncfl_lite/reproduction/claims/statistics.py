@@ -5,13 +5,15 @@ level (1 %, 1.5 %, 2.5 %, in all 5 %), so its interval is wider than 95 %, and a
 5 % of cases. A tier that has fewer than 10 seeds is looked at once, at 5 %. ``scaled`` p values are multiplied such
 that 5 % is the bar at every look.
 
-**Verdict** of a difference against a margin m (0, or the printed gain) from its t interval: ``holds`` (lower end above
-m), ``reversed`` (upper end below 0), ``no difference`` (0 lies within, and two one-sided tests put it within ±1 point,
-Schuirmann 1987), ``smaller than claimed`` (upper end below m: whether anything is left is the lower end's matter), else
-``undecided``. Wilcoxon's signed-rank test stands beside it.
+**Verdict** of a difference against a margin m (0, or the printed gain). Level comes first: ``level`` if two one-sided
+tests (Schuirmann 1987) put it within ±1 point, or times within 5 %, also where its sign is sure. Only then the t
+interval is asked: ``holds`` (lower end above m), ``reversed`` (upper end below 0), ``smaller than claimed`` (upper end
+below m: whether anything is left is the lower end's matter), else ``undecided``. Wilcoxon's signed-rank test stands
+beside it.
 
-**Several comparisons.** A claim holds where all its parts do, which needs no correction; that one part refutes it is
-corrected by Holm (1979) over the parts. Over the claims of a family Benjamini and Hochberg (1995).
+**Several comparisons.** A claim holds where all its parts do, and is level where all its parts are, which needs no
+correction; that some parts refute it is corrected by Holm (1979) over the parts. Over the claims of a family Benjamini
+and Hochberg (1995).
 """
 
 from __future__ import annotations
@@ -24,16 +26,17 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NO_DIFFERENCE, REVERSED, SMALLER, UNDECIDED
+from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, REVERSED, SMALLER, UNDECIDED
 
 FEWEST_SEEDS = 3
-LEVEL = 0.05
+ERROR_LEVEL = 0.05
 LOOKS = {10: 0.01, 16: 0.015, 32: 0.025}
-"""Seeds at a look -> its error level; they sum to :data:`LEVEL`."""
+"""Seeds at a look -> its error level; they sum to :data:`ERROR_LEVEL`."""
 EQUAL_POINTS = 0.01
-"""Accuracies, fractions, that differ by less count as equal."""
-EQUAL_RATIO = math.log(1.05)
-"""So do times whose ratio differs from 1 by less than 5 %."""
+"""Accuracies, fractions, that differ by less are level."""
+EQUAL_SHARE = 0.05
+"""So are times that differ by less than this share."""
+EQUAL_RATIO = math.log(1 + EQUAL_SHARE)
 SAME = 1e-9
 """Differences whose range is below this are all the same: rounding separates them, no seed does."""
 
@@ -50,9 +53,11 @@ class Contrast(NamedTuple):
         level: 1 − the look's error level, 0.99 with ten seeds.
         seeds: how many seeds both sides have.
         margin: what the difference has to exceed.
-        p: two-sided, of the t test against the margin, or against 0 where the mean lies between 0 and the margin.
+        p: two-sided, of the t test against the margin, or against 0 where the mean lies between 0 and the margin; of
+            the claim that nothing differs, what :func:`as_equality` says.
         wilcoxon: two-sided p of the signed-rank test against zero.
         equal: p of the two one-sided tests that it lies within the bounds of equality.
+        apart: two-sided p of the t test that it lies beyond them.
         below: one-sided p that the difference is below the margin.
         verdict: what follows.
     """
@@ -68,24 +73,26 @@ class Contrast(NamedTuple):
     p: float
     wilcoxon: float
     equal: float
+    apart: float
     below: float
     verdict: str
 
     @property
     def scaled(self) -> float:
-        """``p`` such that 5 % is the bar at every look."""
-        return scaled(self.p, self.seeds)
+        """The p that its verdict rests on, such that 5 % is the bar at every look: of ``level``, ``equal``."""
+        on = {LEVEL: self.equal, SMALLER: min(1.0, 2 * self.below)}
+        return scaled(on.get(self.verdict, self.p), self.seeds)
 
 
 def level_at(seeds: int) -> float:
     """Return the error level of the look that so many seeds allow; with fewer than the first needs, the whole 5 %."""
     reached = [look for look in LOOKS if look <= seeds]
-    return LOOKS[reached[-1]] if reached else LEVEL
+    return LOOKS[reached[-1]] if reached else ERROR_LEVEL
 
 
 def scaled(p: float, seeds: int) -> float:
-    """Return p such that :data:`LEVEL` is the bar, whichever look so many seeds belong to."""
-    return min(1.0, p * LEVEL / level_at(seeds))
+    """Return p such that :data:`ERROR_LEVEL` is the bar, whichever look so many seeds belong to."""
+    return min(1.0, p * ERROR_LEVEL / level_at(seeds))
 
 
 def contrast(
@@ -120,46 +127,64 @@ def contrast(
     if seeds < FEWEST_SEEDS or np.isinf(differences).any():
         mean = float(differences.mean()) if seeds else math.nan
         ends = (-math.inf, math.inf, 1 - alpha, seeds, margin)
-        return Contrast(name, unit, mean, *ends, 1.0, 1.0, 1.0, 1.0, UNDECIDED)
+        return Contrast(name, unit, mean, *ends, 1.0, 1.0, 1.0, 1.0, 1.0, UNDECIDED)
     mean = float(differences.mean())
     low, high = interval(differences, 1 - alpha)
     low, high = (low if bounds[0] else -math.inf), (high if bounds[1] else math.inf)
     p = two_sided(differences, margin if margin <= 0 or mean > margin else 0.0)
     within = equivalence(differences, equal) if equal is not None and all(bounds) else 1.0
+    apart = 1.0 if equal is None else min(1.0, 2 * one_sided(differences, math.copysign(equal, mean), _beyond(mean)))
     below = one_sided(differences, margin, "less") if bounds[1] else 1.0
-    tests = p, signed_rank(differences), within, below
+    p = min(p, within) if margin < 0 else p
+    tests = p, signed_rank(differences), within, apart, below
     verdict = judge(low, high, within <= alpha, margin)
     return Contrast(name, unit, mean, low, high, 1 - alpha, seeds, margin, *tests, verdict)
 
 
+def _beyond(mean: float) -> str:
+    return "greater" if mean > 0 else "less"
+
+
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict of an interval.
+    """Return the verdict of an interval: whether it is level first, and only then its direction.
 
     Args:
         low: lower end of the difference's interval.
         high: upper end.
         equal: whether the difference lies within the bounds of equality.
-        margin: what the difference has to exceed. With a negative margin, "reversed" is below the margin.
+        margin: what the difference has to exceed. A negative one is "not below by more than so much", where so much is
+            at least the bound of equality: there "reversed" is below the margin, and what is level holds.
     """
+    if equal:
+        return HOLDS if margin < 0 else LEVEL
     if low > margin:
         return HOLDS
     if high < min(0.0, margin):
         return REVERSED
-    if equal and margin >= 0 >= low:
-        return NO_DIFFERENCE
     return SMALLER if high < margin else UNDECIDED
 
 
-def as_level(verdict: str, equal: bool) -> str:
-    """Return the verdict on the claim that there is no difference.
+def as_level(low: float, high: float, equal: bool, bound: float) -> str:
+    """Return the verdict on the claim that nothing differs: level is what holds.
 
     Args:
-        verdict: on the difference, against a margin of 0.
+        low: lower end of the difference's interval.
+        high: upper end.
         equal: whether the difference lies within the bounds of equality.
+        bound: half the width of the region of equality; the claim is reversed where the interval lies beyond it.
     """
     if equal:
         return HOLDS
-    return REVERSED if verdict in (HOLDS, REVERSED) else UNDECIDED
+    return REVERSED if low > bound or high < -bound else UNDECIDED
+
+
+def as_equality(found: Contrast, bound: float) -> Contrast:
+    """Return a difference judged for the claim that there is none; see :func:`as_level`.
+
+    Its p is that of equivalence, or of lying apart where it is reversed.
+    """
+    verdict = as_level(found.low, found.high, found.equal <= 1 - found.level, bound)
+    return found._replace(verdict=verdict, p=found.apart if verdict == REVERSED else found.equal)
 
 
 def interval(differences: np.ndarray, level: float) -> tuple[float, float]:
@@ -260,24 +285,20 @@ def _step_down(p: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def within_a_claim(parts: Sequence[Contrast]) -> list[str]:
-    """Return the parts' verdicts as a claim that needs all of them may use them.
+def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
+    """Return the parts' verdicts as a claim that needs all of them may use them, each with its p.
 
     A verdict that refutes a part stands if it does so by Holm over all parts, for each kind of refutation; else the
-    part is undecided there. ``holds`` needs no correction: the claim needs all of them.
+    part is undecided there. ``holds`` needs no correction, since the claim needs all of them; nor does ``level`` where
+    all parts are. Each p is such that 5 % is the bar.
     """
-    refutations = {
-        REVERSED: [part.p if part.verdict == REVERSED else 1.0 for part in parts],
-        NO_DIFFERENCE: [part.equal for part in parts],
-        SMALLER: [2 * part.below for part in parts],
-    }
-    corrected = {
-        verdict: holm([scaled(p, part.seeds) for p, part in zip(values, parts, strict=True)])
-        for verdict, values in refutations.items()
-    }
+    verdicts, p = [part.verdict for part in parts], np.array([part.scaled for part in parts])
+    for refuted in (REVERSED, SMALLER, *([LEVEL] if set(verdicts) != {LEVEL} else [])):
+        those = np.array([verdict == refuted for verdict in verdicts], bool)
+        p = np.where(those, holm(np.where(those, p, 1.0)), p)
     return [
-        UNDECIDED if part.verdict in corrected and corrected[part.verdict][place] > LEVEL else part.verdict
-        for place, part in enumerate(parts)
+        (UNDECIDED if verdict in (REVERSED, SMALLER, LEVEL) and one > ERROR_LEVEL else verdict, float(one))
+        for verdict, one in zip(verdicts, p, strict=True)
     ]
 
 

@@ -1,25 +1,60 @@
 """The names of verdicts, and how those of a claim's parts join.
 
 A trained claim is about differences between cells, each judged by :mod:`.statistics`: ``holds``, ``smaller than
-claimed``, ``no difference``, ``reversed`` or ``undecided``. A claim about the clock or about printed numbers ``holds``
-or ``fails``. ``holds where run`` says that every part that was run holds and that others were not run; it is never
-counted as ``holds``. ``did not train``: a cell answers one class for everything.
+claimed``, ``level``, ``reversed`` or ``undecided``. A claim about the clock or about printed numbers ``holds`` or
+``fails``. ``holds where run`` says that every part that was run holds and that others were not run; it is never
+counted as ``holds``. ``did not train``: a cell answers one class for everything. ``borrowed``: a cell takes rates that
+were searched elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-HOLDS, WHERE_RUN, SMALLER, NO_DIFFERENCE = "holds", "holds where run", "smaller than claimed", "no difference"
+HOLDS, WHERE_RUN, SMALLER = "holds", "holds where run", "smaller than claimed"
+LEVEL, PARTLY = "level", "partly level"
 REVERSED, UNDECIDED, FAILS = "reversed", "undecided", "fails"
-DID_NOT_TRAIN, NOT_RUN = "did not train", "not run"
-VERDICTS = (HOLDS, WHERE_RUN, SMALLER, NO_DIFFERENCE, REVERSED, UNDECIDED, FAILS, DID_NOT_TRAIN, NOT_RUN)
-REFUTED = (FAILS, REVERSED, NO_DIFFERENCE, SMALLER)
+DID_NOT_TRAIN, BORROWED, NOT_RUN = "did not train", "borrowed", "not run"
+VERDICTS = (HOLDS, WHERE_RUN, SMALLER, LEVEL, PARTLY, REVERSED, UNDECIDED, FAILS, DID_NOT_TRAIN, BORROWED, NOT_RUN)
+REFUTED = (FAILS, REVERSED, PARTLY, LEVEL, SMALLER)
 """Verdicts that deny what was claimed, the plainest first."""
+
+
+SAID = {
+    HOLDS: ("holds", "hold"),
+    WHERE_RUN: ("holds where run", "hold where run"),
+    SMALLER: ("is smaller than claimed", "are smaller than claimed"),
+    LEVEL: ("is level", "are level"),
+    PARTLY: ("is partly level", "are partly level"),
+    REVERSED: ("is reversed", "are reversed"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    FAILS: ("fails", "fail"),
+    DID_NOT_TRAIN: ("rests on runs that did not train", "rest on runs that did not train"),
+    BORROWED: ("rests on borrowed rates", "rest on borrowed rates"),
+    NOT_RUN: ("was not run", "were not run"),
+}
+"""Verdict -> what is said of one claim, and of several."""
+ALWAYS = (HOLDS, LEVEL, REVERSED, UNDECIDED, NOT_RUN)
+"""Verdicts of which the count is said even if it is 0."""
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Return in one sentence how many trained claims have each verdict; counts of 0 are left out but for the main ones.
+
+    Example:
+        >>> counted({"holds": 3, "level": 1, "reversed": 5, "not run": 4}).split(", ", 1)[1]
+        '3 hold, 1 is level, 5 are reversed, 0 are undecided and 4 were not run.'
+    """
+    told = {name: int(counts.get(name, 0)) for name in VERDICTS}
+    *parts, last = [f"{number} {SAID[name][number != 1]}" for name, number in told.items() if number or name in ALWAYS]
+    return f"Of {sum(told.values())} trained claims that could have failed, {', '.join(parts)} and {last}."
 
 
 def joined(verdicts: Iterable[str]) -> str:
     """Return the verdict of a claim all of whose parts must hold: one refuted part refutes it.
+
+    "A is above B in every column" says that there is a difference everywhere. Where one part is level it does not hold.
+    Where all parts are level the claim is ``level``, and where only some are and none is reversed, ``partly level``.
 
     Args:
         verdicts: of the parts; those that were not run leave ``holds where run`` of a claim that would hold.
@@ -28,5 +63,7 @@ def joined(verdicts: Iterable[str]) -> str:
     ran = parts - {NOT_RUN}
     if not ran:
         return NOT_RUN
+    if LEVEL in ran and ran != {LEVEL}:
+        ran = ran - {LEVEL} | {PARTLY}
     worst = next(verdict for verdict in (*REFUTED, DID_NOT_TRAIN, UNDECIDED, WHERE_RUN, HOLDS) if verdict in ran)
     return WHERE_RUN if worst == HOLDS and NOT_RUN in parts else worst

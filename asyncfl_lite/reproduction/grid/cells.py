@@ -127,6 +127,8 @@ class Cell:
         imports: modules and files of one's own, which are imported before the configuration is made, in any process.
         waits_for: the search whose choice it takes, where that was not made yet; such a cell is not run.
         search: its own, if it has one.
+        tuned: study, method and column of the search that its rates are from, if it is a study's.
+        rates_of: the cell whose rates it takes on purpose.
     """
 
     name: str
@@ -139,6 +141,8 @@ class Cell:
     imports: tuple[str, ...] = ()
     waits_for: str | None = None
     search: OwnSearch | None = None
+    tuned: tuple[str, str, str] | None = None
+    rates_of: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "config": self.config.as_dict()}
@@ -297,7 +301,7 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
     if column == "printed":
         name, published = name + TWIN, ()
     waits_for = None if search is None or found else "{}/{}-{}".format(*search)
-    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for)
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, tuned=search)
 
 
 def _searched_cell(
@@ -331,7 +335,8 @@ def _searched_cell(
     except ConfigError as error:
         raise ConfigError(f"{path}: cell {name}: {error}") from None
     ours, published = {**common.ours, **cell.ours}, tuple(cell.published) if column == "tuned" else ()
-    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
+    made = Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
+    return replace(made, rates_of=parent)
 
 
 def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:

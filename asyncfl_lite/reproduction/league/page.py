@@ -25,7 +25,7 @@ from asyncfl_lite.reproduction.league.field import REFERENCE, Place
 from asyncfl_lite.reproduction.league.run import TUNING, Newcomer, Trial
 from asyncfl_lite.reproduction.league.standings import (
     BETTER,
-    EVEN,
+    LEVEL,
     MOST_SEEDS,
     UNDECIDED,
     VERDICTS,
@@ -43,7 +43,7 @@ from asyncfl_lite.reproduction.tuning.tuned import best_of, edges_of, file_of, i
 from asyncfl_lite.runs.assembly import load_task
 
 HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
-BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", EVEN: "#1d4ed8"}
+BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
 WIDEST_BAR = 30.0
 """Points that a bar shows at most to either side."""
 NOT_COMPARED = (
@@ -247,7 +247,7 @@ def _notes(one: Standings) -> str:
 
 
 def _against(verdict: str) -> str:
-    return {BETTER: "than", WORSE: "than", EVEN: "with"}.get(verdict, "against")
+    return {BETTER: "than", WORSE: "than", LEVEL: "with"}.get(verdict, "against")
 
 
 def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, Any]:

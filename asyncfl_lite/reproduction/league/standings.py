@@ -2,9 +2,9 @@
 
 Every run takes as many client updates, but not as much time: the difference when the first of two runs ends stands
 beside. A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
-(:mod:`asyncfl_lite.reproduction.claims.statistics`), corrected by Holm over the methods of a place: ``better`` or
-``worse`` where the t test of the paired differences still rejects 0, ``level`` where the two one-sided tests still put
-it within a point, else ``undecided``. So a verdict is never stronger than the interval beside it.
+(:mod:`asyncfl_lite.reproduction.claims.statistics`), corrected by Holm over the methods of a place: ``level`` where two
+one-sided tests still put the paired differences within a point, else ``better`` or ``worse`` where the t test still
+rejects 0, else ``undecided``. So a verdict is never stronger than the interval beside it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from scipy import special
 
 from asyncfl_lite.reproduction.claims.across import TARGET_SHARE
 from asyncfl_lite.reproduction.claims.measured import ACCURACY, Measured
-from asyncfl_lite.reproduction.claims.statistics import LEVEL, Contrast, contrast, holm, interval
-from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
+from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, Contrast, contrast, holm, interval
+from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, LEVEL, UNDECIDED
 from asyncfl_lite.reproduction.league.field import REFERENCE, Place
 from asyncfl_lite.reproduction.report.ranks import Ranking, ranking
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result
 
-BETTER, WORSE, EVEN = "better", "worse", "level"
-VERDICTS = (BETTER, WORSE, EVEN, UNDECIDED, DID_NOT_TRAIN)
+BETTER, WORSE = "better", "worse"
+VERDICTS = (BETTER, WORSE, LEVEL, UNDECIDED, DID_NOT_TRAIN)
 MOST_SEEDS = 100
 """Beyond so many, how many would decide is not said."""
 
@@ -143,7 +143,7 @@ def _against(
     for method in others:
         differences = gap(newcomer, method)
         values = np.array([]) if differences is None else differences.to_numpy()
-        found.append(contrast(values, method, alpha=LEVEL))
+        found.append(contrast(values, method, alpha=ERROR_LEVEL))
     constant = {method for method in measured.summaries if measured.is_constant(method)}
     return {
         method: (difference, DID_NOT_TRAIN if constant & {method, newcomer} else verdict)
@@ -155,7 +155,7 @@ def judged(found: Sequence[Contrast]) -> list[str]:
     """Return the verdicts of a newcomer's differences from all methods of a place, corrected for their number."""
     different, equal = holm([one.p for one in found]), holm([one.equal for one in found])
     return [
-        (BETTER if one.mean > 0 else WORSE) if p <= LEVEL else EVEN if level <= LEVEL else UNDECIDED
+        LEVEL if level <= ERROR_LEVEL else (BETTER if one.mean > 0 else WORSE) if p <= ERROR_LEVEL else UNDECIDED
         for one, p, level in zip(found, different, equal, strict=True)
     ]
 
@@ -172,10 +172,10 @@ def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
     """
     if not math.isfinite(found.high - found.low) or found.mean == 0:
         return None
-    error = (found.high - found.low) / 2 / special.stdtrit(found.seeds - 1, 1 - LEVEL / 2)
+    error = (found.high - found.low) / 2 / special.stdtrit(found.seeds - 1, 1 - ERROR_LEVEL / 2)
     deviation = error * math.sqrt(found.seeds)
     counts = np.arange(found.seeds + 1, MOST_SEEDS + 1)
-    halves = special.stdtrit(counts - 1, 1 - LEVEL / among / 2) * deviation / np.sqrt(counts)
+    halves = special.stdtrit(counts - 1, 1 - ERROR_LEVEL / among / 2) * deviation / np.sqrt(counts)
     enough = counts[halves < abs(found.mean)]
     return int(enough[0]) if len(enough) else None
 
@@ -189,7 +189,7 @@ def _row(
     target: pd.Series | None,
 ) -> Row:
     values, (found, verdict) = measured.by_seed(method, ACCURACY).to_numpy(), at_end
-    low, high = interval(values, 1 - LEVEL) if len(values) > 1 else (-math.inf, math.inf)
+    low, high = interval(values, 1 - ERROR_LEVEL) if len(values) > 1 else (-math.inf, math.inf)
     to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == UNDECIDED else None
     times = None if target is None else _times(measured, newcomer, method, target)
     return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times, *in_time)
@@ -203,7 +203,9 @@ def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) ->
     if method == newcomer:
         return Times(median, never, None)
     ratios, bounds, _ = measured.time_ratios(newcomer, method, target)
-    return Times(median, never, contrast(ratios, method, unit="log ratio", equal=None, bounds=bounds, alpha=LEVEL))
+    return Times(
+        median, never, contrast(ratios, method, unit="log ratio", equal=None, bounds=bounds, alpha=ERROR_LEVEL)
+    )
 
 
 def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:

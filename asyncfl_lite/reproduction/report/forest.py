@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from asyncfl_lite import plots
+from asyncfl_lite.reproduction.claims.verdicts import BORROWED
 from asyncfl_lite.reproduction.grid.columns import FIXED
 
 PAPERS = {"FE": "fedecho", "FR": "fedrevive", "KU": "kuiper", "FA": "fedadt"}
@@ -19,12 +20,15 @@ COLUMNS = {"tuned": ("o", 0.16), "printed": ("s", -0.16)}
 """Column -> its mark and how far it lies above the row's middle."""
 WIDEST = {"points": 30.0, "log ratio": math.log(4.0)}
 """Where an axis ends; an interval that goes on is cut there, with an arrow."""
+PALE = 0.35
+"""Opacity of what decides nothing."""
 
 
 def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     """Draw differences of accuracy on the left and ratios of times on the right; None if no headline was run.
 
-    A filled mark says that the difference survives Holm's correction over the twelve, a hollow one that it does not.
+    A filled mark says that the verdict survives Holm's correction over the twelve, a hollow one that it does not. What
+    rests on borrowed rates, and decides nothing, is pale.
 
     Args:
         headlines: as :func:`~asyncfl_lite.reproduction.claims.headlines.check_headlines` returns them.
@@ -63,9 +67,12 @@ def _interval(axis: Axes, row: tuple, place: int, scale: float, widest: float) -
     mark, aside = COLUMNS[row.column]
     colour, y = plots.colour(PAPERS[row.id.split("-")[0]]), place + aside
     low, high = (float(np.clip(scale * end, -widest, widest)) for end in (row.low, row.high))
-    axis.plot([low, high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
+    pale = PALE if row.verdict == BORROWED else 1.0
+    axis.plot([low, high], [y, y], color=colour, alpha=pale, linewidth=2, solid_capstyle="butt")
     for end, arrow in ((low, "<"), (high, ">")):
         if abs(end) >= widest:
-            axis.plot(end, y, arrow, color=colour, clip_on=False)
+            axis.plot(end, y, arrow, color=colour, alpha=pale, clip_on=False)
     mean = float(np.clip(scale * row.mean, -widest, widest))
-    axis.plot(mean, y, mark, color=colour, markerfacecolor=colour if row.survives else "white", markersize=7)
+    axis.plot(
+        mean, y, mark, color=colour, markerfacecolor=colour if row.survives else "white", markersize=7, alpha=pale
+    )

@@ -23,7 +23,7 @@ from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.report.figures import finish, panels
 from asyncfl_lite.reproduction.report.names import with_titles
-from asyncfl_lite.reproduction.report.ranks import LEVEL, draw_ranks, ranking
+from asyncfl_lite.reproduction.report.ranks import ERROR_LEVEL, draw_ranks, ranking
 from asyncfl_lite.reproduction.report.recorded import MISSING
 
 METHODS = (*FIVE, *OTHERS)
@@ -61,7 +61,7 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
     p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
     good, told_apart = {best}, True
     for place, method in enumerate(sorted(p, key=p.get)):
-        told_apart = told_apart and p[method] * (len(p) - place) < LEVEL
+        told_apart = told_apart and p[method] * (len(p) - place) < ERROR_LEVEL
         if not told_apart:
             good.add(method)
     return good

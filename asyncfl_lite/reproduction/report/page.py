@@ -95,6 +95,7 @@ class Page:
 
     def summary(self) -> None:
         """Show how many claims have each verdict, by kind and by paper, and the headline numbers."""
+        display(Markdown(f"**{self.recorded.trained_in_words()}** Every method is tuned; a table by kind follows."))
         for table in (self.recorded.verdicts_by_kind(), summary.verdicts(self.recorded)):
             verdicts = [name for name in table.columns if name in VERDICTS]
             table[verdicts] = table[verdicts].astype(str).replace("0", "·")
@@ -102,8 +103,9 @@ class Page:
         if (forest := draw_forest(self.recorded.headlines)) is not None:
             display(picture(forest, "Twelve headlines as differences with their intervals, tuned and untuned"))
         display(summary.headlines_shown(self.recorded))
-        if html := summary.constant_answers(self.recorded, self.names):
-            display(HTML(html))
+        for listed_below in (summary.borrowed, summary.constant_answers):
+            if html := listed_below(self.recorded, self.names):
+                display(HTML(html))
 
     def stand_ins(self) -> None:
         """Show what the tier's data and models are."""

@@ -18,7 +18,7 @@ from asyncfl_lite import plots
 from asyncfl_lite.base.style import ACCENT
 from asyncfl_lite.reproduction.report.figures import finish, panels
 
-LEVEL = 0.05
+ERROR_LEVEL = 0.05
 
 
 class Ranking(NamedTuple):
@@ -59,7 +59,7 @@ def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str
     accuracies = np.concatenate(blocks)
     ranks = stats.rankdata(-accuracies, axis=1).mean(axis=0)
     k, n = len(common), len(accuracies)
-    q = stats.studentized_range.ppf(1 - LEVEL, k, np.inf) / np.sqrt(2)
+    q = stats.studentized_range.ppf(1 - ERROR_LEVEL, k, np.inf) / np.sqrt(2)
     p = stats.friedmanchisquare(*accuracies.T).pvalue if k > 2 and n > 1 else float("nan")
     return Ranking(pd.Series(ranks, common).sort_values(), n, float(p), float(q * np.sqrt(k * (k + 1) / (6 * n))))
 

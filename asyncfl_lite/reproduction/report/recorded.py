@@ -17,6 +17,8 @@ from asyncfl_lite.reproduction.claims.base import KINDS, TRAINED, Checked
 from asyncfl_lite.reproduction.claims.findings import Seeds, mean_text
 from asyncfl_lite.reproduction.claims.headlines import check_headlines
 from asyncfl_lite.reproduction.claims.measured import ACCURACY
+from asyncfl_lite.reproduction.claims.verdicts import counted
+from asyncfl_lite.reproduction.grid.borrowed import borrowed
 from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
 from asyncfl_lite.reproduction.grid.columns import FIXED
 from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_tidy
@@ -37,12 +39,14 @@ class Ours(NamedTuple):
             nothing in the package could be.
         mark: " (constant answer)", with how many seeds, where runs behind it answer one class for everything.
         trained: False where most runs of a cell behind it do.
+        borrowed: whether a cell behind it has rates that were searched elsewhere.
     """
 
     values: Seeds | None
     source: str = ""
     mark: str = ""
     trained: bool = True
+    borrowed: bool = False
 
 
 class Recorded:
@@ -91,7 +95,7 @@ class Recorded:
             for name, results in self.results.items()
         }
         curves = {name: [r.curve for r in results] for name, results in self.results.items()}
-        return Measured(summaries, curves, self.cells)
+        return Measured(summaries, curves, self.cells, borrowed(self.cells.values()))
 
     def in_column(self, column: str) -> Recorded:
         """Return the same with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""
@@ -180,6 +184,11 @@ class Recorded:
                         {"kind": kind, "column": name if kind == TRAINED else "", "claims": int(counts.sum()), **counts}
                     )
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
+
+    def trained_in_words(self) -> str:
+        """Say how many trained claims have each verdict, every method tuned; see :func:`.counted`."""
+        claims = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
+        return counted(claims.loc[claims["kind"] == TRAINED, "ours"].value_counts())
 
     @cached_property
     def league(self) -> Recorded:

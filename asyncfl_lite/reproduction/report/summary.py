@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -12,6 +13,7 @@ from pandas.io.formats.style import Styler
 from asyncfl_lite import plots
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.reproduction.claims import CLAIMS, VERDICTS
+from asyncfl_lite.reproduction.grid.borrowed import borrowed_from
 from asyncfl_lite.reproduction.published import published
 from asyncfl_lite.reproduction.report.folds import as_list, count, folded
 from asyncfl_lite.reproduction.report.names import place, words
@@ -165,13 +167,25 @@ def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
 
 def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
     """Return the cells of which runs answer one class for everything, folded, as HTML; empty if there are none."""
-    marks = {path: recorded.measured.mark(path) for path in recorded.results}
+    own = replace(recorded.measured, borrowed=())
+    marks = {path: own.mark(path) for path in recorded.results}
     marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
     if not marked:
         return ""
     line = f"{len(marked)} of {len(recorded.results)} cells answer one class for everything, with some seeds or all"
     why = "<p>Claims that rest on a cell of which most runs do are not decided: it did not train.</p>"
     return folded(line, why + as_list(marked))
+
+
+def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
+    """Return the recorded cells whose rates were searched elsewhere, with what differs there, folded, as HTML."""
+    there = [path for path in recorded.results if path in recorded.measured.borrowed]
+    of = {path: ", ".join(borrowed_from(recorded.cells[path])) for path in there}
+    lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]
+    if not lines:
+        return ""
+    line = f"{len(lines)} of {len(recorded.results)} cells have borrowed rates: searched where these settings differ"
+    return folded(line, "<p>Claims that rest on one of them are not decided.</p>" + as_list(lines))
 
 
 def outdated(recorded: Recorded) -> str:

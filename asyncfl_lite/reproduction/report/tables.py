@@ -12,8 +12,8 @@ from pandas.io.formats.style import Styler
 from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.reproduction.claims.findings import by_seed, deviation
 from asyncfl_lite.reproduction.claims.measured import PRINTED, TUNED
-from asyncfl_lite.reproduction.claims.statistics import FEWEST_SEEDS, contrast
-from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
+from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast
+from asyncfl_lite.reproduction.claims.verdicts import BORROWED, DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
 from asyncfl_lite.reproduction.grid.cells import TWIN
 from asyncfl_lite.reproduction.grid.columns import FIXED, untuned
 from asyncfl_lite.reproduction.published import FOLDER, published
@@ -22,6 +22,8 @@ from asyncfl_lite.reproduction.report.recorded import MISSING, NOT_MEASURED, Our
 
 PAPER, OURS = "paper", "ours"
 PARTS = ("verdict", "cell", "seeds")
+EQUAL = {"%": 100 * EQUAL_POINTS, "percentage points": 100 * EQUAL_POINTS, "fraction": EQUAL_POINTS}
+"""Unit of accuracies -> differences below which they are level."""
 
 LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
 """Style of tables of texts."""
@@ -171,7 +173,10 @@ def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours
     for place, row in enumerate(rows):
         other = places.get(tuple(row[name] for name in columns), place)
         same = other == place
-        verdicts.append("" if same else _same_side(row["value"], found[place], rows[other]["value"], found[other]))
+        bound = EQUAL.get(str(row["unit"]))
+        verdicts.append(
+            "" if same else _same_side(row["value"], found[place], rows[other]["value"], found[other], bound)
+        )
     return verdicts
 
 
@@ -179,12 +184,16 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
     """Compare a gain or a reduction with none; other numbers have nothing to be compared with."""
     if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
         return ""
-    return _same_side(row["value"], ours, 0.0, Ours(pd.Series(0.0, by_seed(ours.values).index)))
+    zero, bound = Ours(pd.Series(0.0, by_seed(ours.values).index)), EQUAL.get(str(row["unit"]))
+    return _same_side(row["value"], ours, 0.0, zero, bound)
 
 
-def _same_side(printed: float, ours: Ours, printed_reference: float, reference: Ours) -> str:
-    """Say whether ours lies on the printed side of the reference, or on the other, by the seeds of both.
+def _same_side(
+    printed: float, ours: Ours, printed_reference: float, reference: Ours, bound: float | None = None
+) -> str:
+    """Say whether ours is level with the reference, or on the printed side of it, or on the other, by common seeds.
 
+    Within ± ``bound`` is level; times, which have none, are level within 5 % of the reference.
     Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
     A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
     """
@@ -193,6 +202,8 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
     expected = np.nan_to_num(printed, nan=np.inf) - np.nan_to_num(printed_reference, nan=np.inf)
     if np.isnan(expected) or expected == 0:
         return ""
+    if ours.borrowed or reference.borrowed:
+        return BORROWED
     if not (ours.trained and reference.trained):
         return DID_NOT_TRAIN
     if any(one.source.startswith("simulated") for one in (ours, reference)):
@@ -204,7 +215,8 @@ def _same_side(printed: float, ours: Ours, printed_reference: float, reference: 
     if never[0].any() or never[1].any():
         whole = seeds >= FEWEST_SEEDS and never[0].all() != never[1].all() and not (never[0] & never[1]).any()
         return UNDECIDED if not whole else HOLDS if never[0].all() == (expected > 0) else REVERSED
-    return contrast(np.sign(expected) * (values - others), "", equal=None).verdict
+    bound = EQUAL_SHARE * abs(float(others.mean())) if bound is None else bound
+    return contrast(np.sign(expected) * (values - others), "", equal=bound or None).verdict
 
 
 def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
