@@ -6,7 +6,7 @@ here. :func:`setup_of` says which paper a configuration follows where none is na
 
 The comment above a paper's settings says where it prints them, and what is ours: what a run cannot do without and the
 paper does not print, as the experiments' files say with every result (``ours:``). A server rate of 1
-(FedEcho's Tables 8 to 10; ours for FedADT, which prints none) and FedEcho's options are everybody's defaults already.
+(FedEcho's Tables 8 to 10; ours for FedADT) and FedEcho's options are everybody's defaults already.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What the two recorded columns are called: a name says which rates are a paper's, and which are ours.
 
 In the column *tuned* every method's rates were searched. A cell's twin, ``X@printed``, has its server's settings fixed
-and its clients' rate searched. What the server is fixed to depends on the paper. FedRevive's Table 4 prints a server
-rate for every method. FedEcho's Tables 8 to 10 print the server rate 1 for FedBuff, CA²FL and FedEcho; they print
-smaller ones for FedAC and FADAS, which are rates of Adam's and are scaled by the number of steps. KUIPER and FedADT
+and its clients' rate searched. What the server is fixed to depends on the paper. FedRevive's Table 4 has a server
+rate for every method. FedEcho's Tables 8 to 10 print the server rate 1 for FedBuff, CA²FL and FedEcho; those of
+FedAC and FADAS are smaller, rates of Adam's, and are scaled by the number of steps. KUIPER and FedADT
 print no server rate for FedBuff: 1 is our choice. Every rate as a paper prints it is in ``X@all-printed``, where the
 paper prints all of a method's.
 """
