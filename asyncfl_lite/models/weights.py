@@ -135,7 +135,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    """Return what to write where the given names are the model's own behind one prefix, such as ``module.``; or nothing.
+    """Return what to write where the given names are the model's own behind one prefix, ``module.``; or nothing.
 
     DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
     """
