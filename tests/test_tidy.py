@@ -110,7 +110,7 @@ def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("tier", ["smoke", "laptop", "real"])
+@pytest.mark.parametrize("tier", ["smoke", "laptop", "fair", "real"])
 def test_what_the_project_has_recorded_is_of_todays_cells(tier):
     root = Path(__file__).parent.parent
     cells = expand_grid(root / "experiments" / f"{tier}.yaml")
