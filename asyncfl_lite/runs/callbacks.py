@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 
-if TYPE_CHECKING:
-    from asyncfl_lite.runs.run import Run
-
-OnVersion = Callable[["Run"], None]
-OnEvaluate = Callable[["Run", dict[str, float]], None]
-"""What callbacks are: see :func:`asyncfl_lite.runs.run.run`."""
+OnVersion = Callable[[Any], None]
+OnEvaluate = Callable[[Any, dict[str, float]], None]
+"""What callbacks are: see :func:`asyncfl_lite.runs.run.run`. The first argument is the
+:class:`asyncfl_lite.runs.run.Run`, which calls them and so is not imported here."""
 
 
 class StopRun(Exception):
@@ -50,11 +48,11 @@ class Callbacks:
         _check("on_evaluate", on_evaluate, "run", "row")
         self.on_version, self.on_evaluate = on_version, on_evaluate
 
-    def made_version(self, run: Run) -> None:
+    def made_version(self, run: Any) -> None:
         """Tell of a new version."""
         _call(run, self.on_version, run)
 
-    def evaluated(self, run: Run, row: dict[str, float]) -> None:
+    def evaluated(self, run: Any, row: dict[str, float]) -> None:
         """Tell of a new row of the curve."""
         _call(run, self.on_evaluate, run, dict(row))
 
@@ -77,7 +75,7 @@ def _check(name: str, callback: Any, *arguments: str) -> None:
         raise ConfigError(f"{name}: {wanted}, but {called}{signature} cannot be called so ({error})") from None
 
 
-def _call(run: Run, callback: Callable[..., None] | None, *arguments: Any) -> None:
+def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> None:
     """Call a callback. If it fails, save the run, which can be saved at this moment, and say so in a note."""
     if callback is None:
         return
@@ -90,7 +88,7 @@ def _call(run: Run, callback: Callable[..., None] | None, *arguments: Any) -> No
         raise
 
 
-def _saved(run: Run) -> str:
+def _saved(run: Any) -> str:
     """Save a run whose callback has failed, and return in one line where it is."""
     failed = f"a callback failed at version {run.algorithm.version}"
     if run.checkpoint is None:

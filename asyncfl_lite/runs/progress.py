@@ -5,13 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from asyncfl_lite.base.bars import tqdm
 from asyncfl_lite.base.errors import ConfigError, shown
 
-if TYPE_CHECKING:
-    from asyncfl_lite.runs.run import Run
+
+class Run(Protocol):
+    """What a line of progress needs of :class:`asyncfl_lite.runs.run.Run`, which imports this file."""
+
+    config: Any
+    algorithm: Any
+    simulation: Any
+    curve_rows: list[dict[str, float]]
+    stopped: str | None
+
 
 Shown = bool | Literal["lines"]
 """False shows nothing, True a bar of versions with the accuracy, "lines" a line to stderr for evaluations."""
