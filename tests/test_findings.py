@@ -291,7 +291,7 @@ def test_the_readme_says_how_far_fedecho_leads_early():
     assert OF_COURSE[0][1].startswith(f"+{early} ")
 
 
-@pytest.mark.parametrize(("row", "level"), enumerate([True, True, True, False, False, True, False]))
+@pytest.mark.parametrize(("row", "level"), [*enumerate([True, True, True, False, False, True, False])])
 def test_which_tuned_leads_are_level(row, level):
     left, right = map(by_seed, re.findall("`([^`]+)`", LEADS[row][-1]))
     assert (contrast((left - right).dropna().to_numpy(), "").verdict == LEVEL) is level
