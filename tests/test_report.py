@@ -528,7 +528,9 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
     assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
     assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
-    with pytest.raises(ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, laptop, league, paper"):
+    with pytest.raises(
+        ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, fair, laptop, league, paper"
+    ):
         make_report("medium", tmp_path)
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.runs.defaults import layers_of
-from asyncfl_lite.runs.fields import Fields
 
 
 class Explained(NamedTuple):
@@ -24,15 +23,15 @@ class Explained(NamedTuple):
     origin: str
 
 
-def explained(config: Fields) -> Iterator[Explained]:
-    """Yield each value of a configuration with its origin, the strongest layer of defaults that has this value.
+def explained(config: Any) -> Iterator[Explained]:
+    """Yield each value of a :class:`.Config` with its origin, the strongest layer of defaults that has this value.
 
     A value that was given and is the default too counts as the default: the configuration is the same. One that
     follows from what was given, such as a concurrency of at most ``clients``, counts as given.
     """
     layers = [(origin, _flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
-    plain = _flat(type(config)(task=config.task, algorithm=config.algorithm).model_dump(mode="json"))
-    for name, value in _flat(config.model_dump(mode="json")).items():
+    plain = _flat(type(config)(task=config.task, algorithm=config.algorithm).as_dict())
+    for name, value in _flat(config.as_dict()).items():
         own = [(origin, values[name]) for origin, values in layers if name in values]
         same = next((origin for origin, default in own if _same(default, value)), None)
         given = "given" if own or name in ("task", "algorithm") else _without_layer(config, name, value, plain)
@@ -50,7 +49,7 @@ def _same(default: Any, value: Any) -> bool:
     return (list(default) if isinstance(default, tuple) else default) == value
 
 
-def _without_layer(config: Fields, name: str, value: Any, plain: dict[str, Any]) -> str:
+def _without_layer(config: Any, name: str, value: Any, plain: dict[str, Any]) -> str:
     """Return the origin of a value that no layer of defaults has.
 
     Args:
