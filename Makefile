@@ -26,7 +26,7 @@ CORES   ?= 2
 SIDE_BY_SIDE = -n $(CORES) --dist loadfile --no-loadscope-reorder
 
 # The library's own tests: files that import nothing of lessons, explorers, notebooks and the reproduction.
-OTHER_ROOMS   = explore|lessons|exercises|nbformat|playwright|reproduction
+OTHER_ROOMS   = asyncfl_course|asyncfl_reproduction|exercises|nbformat|playwright
 LIBRARY_TESTS = $(shell grep -LE '^ *(from|import) .*($(OTHER_ROOMS))' tests/test_*.py)
 
 export OMP_NUM_THREADS := 1
@@ -53,7 +53,7 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@touch $@
 
 reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermill, then the report (the main job)
-	@$(BIN)/asyncfl-lite grid experiments/$(TIER).yaml --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS) \
+	@$(BIN)/asyncfl-lite grid $(TIER) --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS) \
 	 $(if $(YES),--yes) $(if $(SCHEDULER),--backend dask --scheduler '$(SCHEDULER)'); \
 	 code=$$?; test $$code -gt 1 && exit $$code; $(BIN)/asyncfl-lite report --tier $(TIER) && exit $$code
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncfl_lite.reproduction.grid.kernels import quiet_kernels, warm_kernels
+from asyncfl_reproduction.grid.kernels import quiet_kernels, warm_kernels
 
 IMPORTED_BY_LESSONS = (
-    *("asyncfl_lite", "asyncfl_lite.explore", "asyncfl_lite.reproduction.report"),
+    *("asyncfl_lite", "asyncfl_course.explore", "asyncfl_reproduction.report"),
     *("matplotlib.pyplot", "pandas", "scipy.stats", "seaborn", "torch", "torch._dynamo"),
     *("sklearn.datasets", "sklearn.model_selection"),
 )

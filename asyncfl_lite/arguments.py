@@ -10,10 +10,11 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
+from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.version import __version__
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ REGISTRIES = {
     "initial": "INITIALISERS",
 }
 """Setting -> the registry that knows its names."""
+NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
+"""Among what is parsed: no option of a user's."""
 BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
-MOST_WORKERS = 1024
 
 
 class _Parser(argparse.ArgumentParser):
@@ -49,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(line)
 
 
-class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
+class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):
     """Says each option's default, if it has one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
@@ -74,7 +75,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         left = [written.get(text, text) for text in left]
         wrong = next((text for text in left if text.startswith("-")), left[0]).partition("=")[0]
         kind = "option" if wrong.startswith("-") else "argument"
-        allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in ("command", "file")]
+        allowed = [f"--{name.replace('_', '-')}" for name in vars(options) if name not in NO_OPTIONS]
         parser.error(unknown_name(f"{arguments[0]}: {kind}", wrong, allowed))
     return options
 
@@ -85,7 +86,6 @@ def _complete(parser: _Parser) -> None:
         return
     import argcomplete
 
-    from asyncfl_lite.reproduction.places import tiers
     from asyncfl_lite.runs.fields import Fields
 
     names = {setting: registered()[registry] for setting, registry in REGISTRIES.items()}
@@ -93,17 +93,9 @@ def _complete(parser: _Parser) -> None:
         kinds = get_args(field.annotation)
         if kinds and all(isinstance(kind, str) for kind in kinds):
             names[name] = list(kinds)
-    for command, own in (
-        ("run", names),
-        ("grid", {"file": tiers}),
-        ("report", {"tier": tiers}),
-        ("record", {"tier": tiers}),
-    ):
-        for action in parser.commands[command]._actions:
-            if action.dest in own:
-                allowed = own[action.dest]
-                words = allowed() if callable(allowed) else allowed
-                action.completer = argcomplete.ChoicesCompleter(words)
+    for action in parser.commands["run"]._actions:
+        if action.dest in names:
+            action.completer = argcomplete.ChoicesCompleter(names[action.dest])
     argcomplete.autocomplete(parser)
 
 
@@ -113,22 +105,11 @@ def _with_dashes(text: str) -> str:
     return name.replace("_", "-") + equals + value if name.startswith("--") else text
 
 
-def _folder(name: str) -> str:
+def folder(name: str) -> str:
     """Refuse what is no folder's name; the shell makes an empty one of a variable that is not set."""
     if not name.strip():
         raise argparse.ArgumentTypeError(f"must be a folder, got {name!r}")
     return name
-
-
-def _workers(text: str) -> int:
-    """Return how many processes are meant."""
-    number = int(text) if text.lstrip("-").isdecimal() else None
-    if number is not None and 1 <= number <= MOST_WORKERS:
-        return number
-    allowed = (
-        "a whole number of at least 1" if number is None else "at least 1" if number < 1 else f"at most {MOST_WORKERS}"
-    )
-    raise argparse.ArgumentTypeError(f"must be {allowed}, got {shown(text) if number is None else number}")
 
 
 @cache
@@ -190,7 +171,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
     parser = _Parser("asyncfl-lite", description="Asynchronous federated learning on a virtual clock.")
     parser.add_argument("--version", action="version", version=f"asyncfl-lite {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="run|grid|tune|report|record|league|list")
+    commands = parser.add_subparsers(required=True)
     parser.commands = commands.choices
 
     asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
@@ -214,112 +195,27 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
     )
     run.add_argument(
         "--out",
-        type=_folder,
+        type=folder,
         metavar="FOLDER",
         help="folder that the result is written in; a run that is finished there is not run again",
     )
     run.add_argument(
         "--force", action="store_true", help="replace another configuration's result or checkpoint that is in --out"
     )
-    _takes_own(run)
+    takes_own(run)
     run.set_defaults(command="run")
-
-    grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=_Defaults)
-    grid.add_argument("file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …")
-    grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
-    grid.add_argument("--only", default="*", help="run only cells whose name matches, such as 'fedecho/table2/*'")
-    grid.add_argument(
-        "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
-    )
-    grid.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    grid.add_argument(
-        "--record", type=_folder, metavar="FOLDER", help="keep each cell as soon as it is done, as `record` does"
-    )
-    grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
-    grid.add_argument(
-        "--backend",
-        metavar="|".join(BACKENDS),
-        default="loky",
-        help=f"where cells run: {' or '.join(BACKENDS.values())}",
-    )
-    grid.add_argument(
-        "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
-    )
-    _takes_own(grid)
-    grid.set_defaults(command="grid")
-
-    tune = commands.add_parser(
-        "tune", help="search for methods' settings, each with as many runs", formatter_class=_Defaults
-    )
-    tune.add_argument(
-        "file", nargs="?", help="a file of studies; by default the package's own, experiments/tuning.yaml"
-    )
-    tune.add_argument("--cells", metavar="TIER", help="search for the cells of a tier that have searches of their own")
-    tune.add_argument(
-        "--only", default="*", help="make only searches, or cells', whose name matches, such as '*/fedecho-*'"
-    )
-    tune.add_argument("--defaults", action="store_true", help="write what studies chose as the package's defaults")
-    tune.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
-    tune.add_argument(
-        "--results",
-        type=_folder,
-        metavar="FOLDER",
-        help="folder that outcomes are written in; by default the one that cells read",
-    )
-    _takes_own(tune)
-    tune.set_defaults(command="tune")
-
-    report = commands.add_parser("report", help="make the report from recorded results", formatter_class=_Defaults)
-    report.add_argument("--tier", default="smoke", help="a tier, such as smoke, laptop or core; or a file of cells")
-    report.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    report.add_argument(
-        "--results", type=_folder, default="results", help="folder of recorded tables, for cells that are not in --runs"
-    )
-    report.set_defaults(command="report")
-
-    record = commands.add_parser(
-        "record", help="keep a tier's results as two small tables, for the repository", formatter_class=_Defaults
-    )
-    record.add_argument("--tier", default="laptop", help="a tier, such as smoke or laptop; or a file of cells")
-    record.add_argument("--runs", type=_folder, default="runs", help="folder of results")
-    record.add_argument("--results", type=_folder, default="results", help="folder that the tables are written in")
-    _takes_own(record)
-    record.set_defaults(command="record")
-
-    league = commands.add_parser(
-        "league",
-        help="run your method, a file, against all others, and write a page on where it stands",
-        description="Checks the method's rules, tunes it with as many tries as all others had, runs its seeds, and "
-        "compares them with the recorded field. What is finished is not run again.",
-        formatter_class=_Defaults,
-    )
-    league.add_argument("method", nargs="?", help="a Python file with one method; GRID in it says what it tries")
-    league.add_argument("--quick", action="store_true", help="run one workload only, tuned: minutes on two cores")
-    league.add_argument(
-        "--field", action="store_true", help="record the field, which methods are compared with: hours, resumable"
-    )
-    league.add_argument(
-        "--only", default="*", help="with --field, record only cells whose name matches, such as '*/fedecho*'"
-    )
-    league.add_argument(
-        "--tier", default="league", help="tier whose cells are the field, with tuning.yaml beside its file"
-    )
-    league.add_argument("--workers", type=_workers, default=2, help=f"processes: 1 to {MOST_WORKERS}")
-    league.add_argument("--runs", type=_folder, default="runs", help="folder of results, in which the page is written")
-    league.add_argument(
-        "--results", type=_folder, default="results", help="folder of recorded tables, in which the field is looked for"
-    )
-    league.add_argument("--yes", action="store_true", help="start though it may take more than two hours")
-    league.set_defaults(command="league")
 
     listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
     listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
-    _takes_own(listing)
+    takes_own(listing)
     listing.set_defaults(command="list")
+    for found in entry_points(group="asyncfl_lite.commands"):
+        found.load()(commands)
+    commands.metavar = "|".join(commands.choices)
     return parser
 
 
-def _takes_own(command: argparse.ArgumentParser) -> None:
+def takes_own(command: argparse.ArgumentParser) -> None:
     """Let a command take modules that register methods, models, tasks or laws."""
     command.add_argument(
         "--import",

@@ -1,4 +1,4 @@
-"""The command line: ``asyncfl-lite run | grid | tune | …``, or ``python -m asyncfl_lite …``.
+"""The command line: ``asyncfl-lite run | list | …``, or ``python -m asyncfl_lite …``.
 
 The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields, so a new setting is an option at
 once. Exit codes: 0 done, 1 some cells of a grid failed, 2 bad input or a run that could not be finished.
@@ -19,21 +19,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncfl_lite.arguments import BACKENDS, parse
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, SimulationError, reason, shown, unknown_name
-from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.arguments import parse
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown
 from asyncfl_lite.base.plugins import import_own, located
-from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from asyncfl_lite.reproduction.grid.cost import Estimate
-    from asyncfl_lite.reproduction.grid.run import Report
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.results import Result
 
 
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted."""
 MOST_SEEDS = 1000
 """Seeds that a range may name."""
 
@@ -45,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parse(list(sys.argv[1:] if arguments is None else arguments))
         for place in getattr(options, "import", ()):
             import_own(located(place, Path.cwd()))
-        return COMMANDS[options.command](options)
+        return (COMMANDS.get(options.command) or options.carry_out)(options)
     except BrokenPipeError:  # who reads the output, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -61,10 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _when_interrupted(options: argparse.Namespace | None) -> str:
     """Return in one line what is kept of a command that was interrupted and could not say so itself."""
-    if options is not None and options.command in ("grid", "league"):
-        return MESSAGE
     if options is None or options.command != "run":
-        return "asyncfl-lite: interrupted"
+        return getattr(options, "interrupted", "asyncfl-lite: interrupted")
     if options.out is None:
         return "asyncfl-lite: interrupted; nothing is kept, as only a run with --out FOLDER saves itself"
     return f"asyncfl-lite: interrupted; what {options.out} holds is kept, and the same command goes on from that"
@@ -232,156 +228,6 @@ def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def _grid(options: argparse.Namespace) -> int:
-    from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-    from asyncfl_lite.reproduction.grid.cost import estimate
-    from asyncfl_lite.reproduction.grid.run import run_grid
-    from asyncfl_lite.reproduction.grid.tidy import write_tidy
-    from asyncfl_lite.reproduction.grid.workers import count_workers
-    from asyncfl_lite.reproduction.places import tier_file
-
-    if options.backend not in BACKENDS:
-        raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
-    if (options.backend == "dask") != (options.scheduler is not None):
-        raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
-    own = getattr(options, "import")
-    cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
-    if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
-        print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; asyncfl-lite tune")
-    workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
-    cost = estimate(cells, options.runs, kept="results", workers=workers)
-    _allow(cost, options)
-
-    def keep(cell: Cell) -> None:
-        write_tidy([cell], options.runs, Path(options.record) / cell.tier)
-
-    finished = None if options.record is None else keep
-    with ends_when_interrupted():
-        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler, finished=finished)
-    return _said(report)
-
-
-def _allow(cost: Estimate, options: argparse.Namespace) -> None:
-    """Say what cells cost; refuse what takes long unless it was asked for."""
-    from asyncfl_lite.reproduction.grid.cost import HOURS_UNASKED
-
-    print(cost, flush=True)
-    if cost.asks and not options.yes:
-        raise ConfigError(
-            f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
-        )
-
-
-def _said(report: Report) -> int:
-    """Say how a grid ended, and return the exit code."""
-    counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
-    print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
-    for name, where in sorted(report.elsewhere.items()):
-        print(f"  elsewhere: {name}: {where}")
-    for name, error in sorted(report.failed.items()):
-        print(f"  failed: {name}: {error}")
-    return 1 if report.failed else 0
-
-
-def _tune(options: argparse.Namespace) -> int:
-    from asyncfl_lite.base.home import home_of
-    from asyncfl_lite.reproduction.tuning.defaults import write_defaults
-    from asyncfl_lite.reproduction.tuning.search import tune
-    from asyncfl_lite.reproduction.tuning.studies import read_searches
-
-    folder = None if options.results is None else Path(options.results)
-    if options.defaults:
-        write_defaults()
-        return 0
-    if options.cells is not None:
-        return _tune_cells(options, folder)
-    searches = read_searches(options.file or home_of("experiments") / "tuning.yaml", options.only)
-    with ends_when_interrupted():
-        for search in searches:
-            tune(search, folder, say=_line)
-    return 0
-
-
-def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
-    from asyncfl_lite.reproduction.grid.cells import expand_grid
-    from asyncfl_lite.reproduction.grid.cost import estimate
-    from asyncfl_lite.reproduction.places import tier_file
-    from asyncfl_lite.reproduction.tuning.halving import carry_out, left_of
-
-    if options.file is not None:
-        raise ConfigError("file: must be left out with --cells, which names a tier")
-    cells = expand_grid(tier_file(options.cells), only=options.only, imports=getattr(options, "import"))
-    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder)) is not None]
-    _allow(estimate([left for left, _ in waiting], Path("runs"), kept="results"), options)
-    with ends_when_interrupted():
-        for left, search in waiting:
-            carry_out(left.tier, search, folder, say=_line)
-    return 0
-
-
-def _report(options: argparse.Namespace) -> int:
-    import pandas as pd
-
-    with needs("grid", "the report"):
-        from papermill.exceptions import PapermillExecutionError
-
-    from asyncfl_lite.reproduction.grid.cells import expand_grid
-    from asyncfl_lite.reproduction.places import tier_file
-    from asyncfl_lite.reproduction.report.notebook import make_report
-
-    file = tier_file(options.tier)
-    expand_grid(file)  # says what is wrong with it in one line
-    try:
-        page = make_report(file, options.runs, kept=options.results)
-    except PapermillExecutionError as error:
-        raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
-    columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
-    for name, chosen in (("cells", columns), ("summary", None)):
-        kept = page.parent / "tables" / f"{name}.csv"
-        if not kept.exists():  # cells of one's own have no claims to sum up
-            continue
-        table = pd.read_csv(kept, dtype=str, keep_default_na=False)
-        print(table.reindex(columns=chosen, fill_value="").to_string(index=False), end="\n\n")
-    print(f"report: {page}")
-    return 0
-
-
-def _record(options: argparse.Namespace) -> int:
-    from asyncfl_lite.reproduction.grid.cells import expand_grid
-    from asyncfl_lite.reproduction.grid.tidy import write_tidy
-    from asyncfl_lite.reproduction.places import tier_file
-
-    cells = expand_grid(tier_file(options.tier))
-    folder = Path(options.results) / cells[0].tier
-    count = write_tidy(cells, options.runs, folder)
-    if not count:
-        raise ConfigError(f"runs: nothing of tier {options.tier!r} is recorded in {options.runs}")
-    print(f"{count} runs written to {folder}")
-    return 0
-
-
-def _league(options: argparse.Namespace) -> int:
-    from asyncfl_lite.reproduction.places import tier_file
-
-    if (options.method is None) == (not options.field):
-        raise ConfigError("league: must be given a Python file with a method, such as my_method.py, or --field")
-    places = tier_file(options.tier), Path(options.runs), Path(options.results)
-    with ends_when_interrupted():
-        if options.field:
-            from asyncfl_lite.reproduction.league.recording import record_field
-
-            return _said(record_field(*places, only=options.only, workers=options.workers,
-                                      allowed=lambda cost: _allow(cost, options), say=_line))  # fmt: skip
-        from asyncfl_lite.reproduction.league.enter import enter
-
-        enter(options.method, *places, quick=options.quick, workers=options.workers, yes=options.yes, say=_line)
-    return 0
-
-
-def _line(text: str) -> None:
-    print(text, flush=True)
-
-
 def _list(options: argparse.Namespace) -> int:
     from asyncfl_lite.algorithms import ALGORITHMS
     from asyncfl_lite.models import MODELS
@@ -432,15 +278,8 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
     )
 
 
-COMMANDS = {
-    "run": _run,
-    "grid": _grid,
-    "tune": _tune,
-    "report": _report,
-    "record": _record,
-    "league": _league,
-    "list": _list,
-}
+COMMANDS = {"run": _run, "list": _list}
+"""Those of the library; other packages add theirs by the entry point group ``asyncfl_lite.commands``."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -222,7 +222,7 @@ def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
 
     Args:
         found: one row per place and method: place, other (a method), mean (points), and verdict, as
-            :func:`asyncfl_lite.lessons.differences` returns it; without verdicts, as a paper's numbers are, squares
+            :func:`asyncfl_course.differences` returns it; without verdicts, as a paper's numbers are, squares
             stay white.
         axes: where to draw, or None for a new figure.
     """

@@ -27,7 +27,7 @@ import torch
 from asyncfl_lite import Config, Result, run_many
 from asyncfl_lite.tasks import registry
 
-RESULTS = Path(__file__).parent.parent / "results" / "calibration"
+RESULTS = Path(__file__).parent / "results" / "calibration"
 SEEDS = (100, 101, 102)
 SGD_RATES = (0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
 ADAM_RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)

@@ -5,7 +5,7 @@ as it is quoted; or a code cell of the notebook sets it; or the markdown cell's 
 
     "cites": {"FedEcho Table 2": [52.85, 42.57], "Adam, Section 2": [0.999]}
 
-Numbers of a paper's table or figure that the project has as ``papers/results.csv`` are looked up there.
+Numbers of a paper's table or figure that the project has as ``asyncfl_reproduction/printed/results.csv`` are looked up there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from asyncfl_lite.reproduction.published import hyperparameters, published
+from asyncfl_reproduction.published import hyperparameters, published
 
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 NOT_PROSE = re.compile(

@@ -14,7 +14,7 @@ from pathlib import Path
 import test_findings as findings
 import test_readme as readme
 
-from asyncfl_lite.reproduction.report import Recorded
+from asyncfl_reproduction.report import Recorded
 
 ROOT = Path(__file__).parent.parent
 
@@ -72,7 +72,11 @@ def refreshed_results(text: str) -> str:
         after = re.sub(rf"^\| {title} \|.*$", f"| {title} | {' | '.join(ours)} |", after, flags=re.M)
     text = before + there + after
     for tier in ("smoke", "laptop"):
-        found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
+        found = Recorded(
+            ROOT / "asyncfl_reproduction/cells" / f"{tier}.yaml",
+            ROOT / "nothing",
+            ROOT / "asyncfl_reproduction/results",
+        )
         for paper, of, claims, *_ in readme.rows_below("## Claims, paper by paper", text):
             if of == tier:
                 counts = " | ".join(map(str, found.verdicts(paper.lower())))

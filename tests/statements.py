@@ -1,4 +1,4 @@
-"""What the project's texts say that a paper prints of its learning rates, held to ``papers/hyperparameters.csv``.
+"""What the project's texts say that a paper prints of its learning rates, held to ``asyncfl_reproduction/printed/hyperparameters.csv``.
 
 A sentence that has "print" and "rate" in it must be written so that it can be checked, in one of these ways::
 
@@ -52,6 +52,7 @@ OF_REVIVE = re.compile(rf"(?P<methods>{METHOD})'s\W* printed (?P<side>server) ra
 LABEL = re.compile(r"printed server rates?", re.I)
 EVERY = re.compile(r"\b(?:every|all) (?:of whose )?rates?\b[^.]* prints?\b|printed learning rates", re.I)
 OTHER = re.compile(r"(?:distill|distil|correction|correct)\w*", re.I)
+PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 NAMES = {"server": ("global_lr", "server_lr"), "client": ("local_lr", "client_lr", "lr")}
 CHECKED = (SAYS, SAYS_BOTH, SAYS_NONE, OF_REVIVE)
 
@@ -66,8 +67,8 @@ class Sentence(NamedTuple):
 
 @cache
 def table() -> pd.DataFrame:
-    """Rows of ``papers/hyperparameters.csv`` that print something."""
-    rows = pd.read_csv(ROOT / "papers/hyperparameters.csv", dtype=str).fillna("")
+    """Rows of ``asyncfl_reproduction/printed/hyperparameters.csv`` that print something."""
+    rows = pd.read_csv(ROOT / "asyncfl_reproduction/printed/hyperparameters.csv", dtype=str).fillna("")
     return rows[rows["artefact"] != "missing"]
 
 
@@ -142,13 +143,13 @@ def texts() -> Iterator[tuple[str, str]]:
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "markdown":
                 yield path.stem, re.sub(r"^```.*?^```", "", cell.source, flags=re.S | re.M)
-    for path in sorted((ROOT / "asyncfl_lite").rglob("sealed/*.json")):
+    for path in sorted((ROOT / "asyncfl_course").rglob("sealed/*.json")):
         yield path.name, json.loads(path.read_text())["says"]
-    for path in sorted((ROOT / "experiments").glob("*.yaml")):
+    for path in sorted((ROOT / "asyncfl_reproduction/cells").glob("*.yaml")):
         for block in re.findall(r"(?:^\s*#.*\n)+", path.read_text(), re.M):
             yield path.name, re.sub(r"^\s*# ?", "", block, flags=re.M)
         yield path.name, "\n\n".join(re.findall(r"^\s+[\w ().,]+: (?![{&])(.*print.*)$", path.read_text(), re.M))
-    for path in sorted((ROOT / "asyncfl_lite").rglob("*.py")):
+    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if (
                 isinstance(node, ast.Expr)

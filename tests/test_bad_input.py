@@ -63,10 +63,10 @@ def place(tmp_path, monkeypatch):
 
 
 def write_grid(folder: Path, tier: str | bytes = TIER, paper: str | bytes = PAPER) -> Path:
-    (folder / "experiments").mkdir(exist_ok=True)
+    (folder / "cells").mkdir(exist_ok=True)
     for name, text in (("smoke", tier), ("toy", paper)):
-        (folder / f"experiments/{name}.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
-    return folder / "experiments/smoke.yaml"
+        (folder / f"cells/{name}.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
+    return folder / "cells/smoke.yaml"
 
 
 def table(rows: list, *ids: str):
@@ -94,12 +94,12 @@ YAML_HOLDS = [
 def test_a_configuration_in_a_grid_is_told_with_file_and_cell(given, words, place, refused):
     content = {**yaml.safe_load(PAPER), "cells": {"toy/a": {"settings": given}}}
     write_grid(place, paper=yaml.safe_dump(content))
-    refused(["grid", "experiments/smoke.yaml"], ("experiments/toy.yaml: cell toy/a: ", *words))
+    refused(["grid", "cells/smoke.yaml"], ("cells/toy.yaml: cell toy/a: ", *words))
 
 
 @table(ARGUMENTS, "arguments", "words")
 def test_a_command_line(arguments, words, place, refused):
-    known = {"{grid}": "experiments/smoke.yaml", "{file}": str(place / "file")}
+    known = {"{grid}": "cells/smoke.yaml", "{file}": str(place / "file")}
     refused([known.get(text, text) for text in arguments], tuple(known.get(text, text) for text in words))
     assert (place / "file").read_text() == "x"
 
@@ -107,7 +107,7 @@ def test_a_command_line(arguments, words, place, refused):
 @table(GRIDS, "tier", "paper", "words")
 def test_a_grid(tier, paper, words, place, refused):
     write_grid(place, tier, paper)
-    refused(["grid", "experiments/smoke.yaml"], ("experiments/", *words))
+    refused(["grid", "cells/smoke.yaml"], ("cells/", *words))
 
 
 @table(DATA, "asked", "write", "words")
@@ -304,8 +304,8 @@ def as_a_process(*arguments: str, cwd: Path = ROOT) -> tuple[int, str]:
             marks=pytest.mark.long,
         ),
         pytest.param(
-            ["grid", "experiments/smoke.yaml", "--only", "x"],
-            ("experiments/smoke.yaml: only: no cell of", "matches 'x'"),
+            ["grid", "cells/smoke.yaml", "--only", "x"],
+            ("cells/smoke.yaml: only: no cell of", "matches 'x'"),
             marks=pytest.mark.long,
         ),
     ],
@@ -322,7 +322,7 @@ def test_cells_that_fail_exit_with_1_and_those_that_do_not_with_0(place, capfd):
     """A cell that is sound and fails when it runs: its partition cannot give everyone a sample."""
     settings = {**SMALL, "partition_settings": {"min_size": 1000}}
     write_grid(place, paper=yaml.safe_dump({**yaml.safe_load(PAPER), "cells": {"toy/a": {"settings": settings}}}))
-    command = ["grid", "experiments/smoke.yaml", "--yes"]
+    command = ["grid", "cells/smoke.yaml", "--yes"]
     (place / "notebooks").symlink_to(ROOT / "notebooks")
     assert main(command) == 1
     told = capfd.readouterr()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.reproduction.claims import (
+from asyncfl_reproduction.claims import (
     BORROWED,
     HOLDS,
     PARTLY,
@@ -18,12 +18,12 @@ from asyncfl_lite.reproduction.claims import (
     Measured,
     table_of_discoveries,
 )
-from asyncfl_lite.reproduction.claims.base import CLOCK, Claim, check_all, check_claim
-from asyncfl_lite.reproduction.claims.findings import Finding, all_of
-from asyncfl_lite.reproduction.grid.borrowed import borrowed, borrowed_from
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.claims.base import CLOCK, Claim, check_all, check_claim
+from asyncfl_reproduction.claims.findings import Finding, all_of
+from asyncfl_reproduction.grid.borrowed import borrowed, borrowed_from
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
 
-EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+EXPERIMENTS = Path(__file__).parent.parent / "asyncfl_reproduction/cells"
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.claims.measured import time_to
-from asyncfl_lite.reproduction.grid.cells import PaperTier, expand_grid
+from asyncfl_reproduction.claims.measured import time_to
+from asyncfl_reproduction.grid.cells import PaperTier, expand_grid
 
 ROOT = Path(__file__).parent.parent
 FAMILY = {
@@ -90,20 +90,26 @@ def test_cells_that_few_seeds_left_undecided_have_more(tmp_path):
 def test_a_look_may_leave_out_the_column_as_printed():
     tier = PaperTier(seeds=[0], looks={2: ["p/a"], 3: ["q/*"]})
     assert [tier.seeds_of(name) for name in ("p/a", "p/a@printed", "q/a@printed")] == [[0, 1], [0], [0, 1, 2]]
-    seeds = {cell.name: len(cell.seeds) for cell in expand_grid(ROOT / "experiments/laptop.yaml", paper="fedecho")}
+    seeds = {
+        cell.name: len(cell.seeds)
+        for cell in expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml", paper="fedecho")
+    }
     assert seeds["fedecho/table7/kl-only"] == 32 and seeds["fedecho/table7/kl-only@printed"] == 10
 
 
 def test_a_paper_s_tier_may_have_fewer_columns_than_the_tier():
-    cells = expand_grid(ROOT / "experiments/league.yaml")
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/league.yaml")
     papers = {cell.name.split("/")[0] for cell in cells if cell.column == "printed"}
     assert papers == {"league"} and any(cell.name.startswith("questions/") for cell in cells)
 
 
 def test_fedechos_table_5_has_one_seed_as_printed():
-    cells = expand_grid(ROOT / "experiments/paper.yaml", only="fedecho/table5/*")
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml", only="fedecho/table5/*")
     assert len(cells) == 5 and {cell.seeds for cell in cells} == {(0,)}
-    assert all(len(cell.seeds) == 3 for cell in expand_grid(ROOT / "experiments/paper.yaml", only="fedecho/table2/*"))
+    assert all(
+        len(cell.seeds) == 3
+        for cell in expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml", only="fedecho/table2/*")
+    )
 
 
 def test_combinations_are_left_out(tmp_path):
@@ -145,7 +151,7 @@ def test_a_part_of_a_tier_has_a_file_of_its_own(tmp_path):
 
 def test_the_core_set_is_the_headline_of_every_artefact():
     """51 cells: 13 of FedEcho, 11 of FedRevive, 12 of KUIPER (with the full method of Fig. 9), 15 of FedADT."""
-    cells = expand_grid(ROOT / "experiments/core.yaml")
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/core.yaml")
     papers = pd.Series([cell.name.split("/")[0] for cell in cells]).value_counts().to_dict()
     assert papers == {"fedecho": 13, "fedrevive": 11, "kuiper": 12, "fedadt": 15}
     assert {cell.tier for cell in cells} == {"laptop"} and all(len(cell.seeds) in (10, 16, 32) for cell in cells)

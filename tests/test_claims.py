@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.reproduction.claims import (
+from asyncfl_reproduction.claims import (
     CLAIMS,
     DID_NOT_TRAIN,
     FAILS,
@@ -29,13 +29,13 @@ from asyncfl_lite.reproduction.claims import (
     table_of_contrasts,
     table_of_discoveries,
 )
-from asyncfl_lite.reproduction.claims.base import CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, check_claim, not_run
-from asyncfl_lite.reproduction.claims.findings import Finding, all_of, as_equality, compare, pooled_deviation
-from asyncfl_lite.reproduction.claims.measured import PRINTED
-from asyncfl_lite.reproduction.claims.statistics import holm, scaled
-from asyncfl_lite.reproduction.claims.verdicts import SAID, counted, joined
-from asyncfl_lite.reproduction.grid.columns import FIXED
-from asyncfl_lite.reproduction.published import hyperparameters, published
+from asyncfl_reproduction.claims.base import CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, check_claim, not_run
+from asyncfl_reproduction.claims.findings import Finding, all_of, as_equality, compare, pooled_deviation
+from asyncfl_reproduction.claims.measured import PRINTED
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.published import hyperparameters, published
+from asyncfl_reproduction.statistics import holm, scaled
+from asyncfl_reproduction.verdicts import SAID, counted, joined
 
 SHAKE = np.array([-3, -1, 4, -2, 1, 0, 2, -4, 3, 0]) / 1000
 

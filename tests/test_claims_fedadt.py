@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, PARTLY, REVERSED, UNDECIDED, WHERE_RUN, Measured
-from asyncfl_lite.reproduction.claims import fedadt as claims
-from asyncfl_lite.reproduction.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHODS, TARGETS
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-from asyncfl_lite.reproduction.measure import fedadt as measure
-from asyncfl_lite.reproduction.published import published
+from asyncfl_reproduction.claims import FAILS, HOLDS, NOT_RUN, PARTLY, REVERSED, UNDECIDED, WHERE_RUN, Measured
+from asyncfl_reproduction.claims import fedadt as claims
+from asyncfl_reproduction.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHODS, TARGETS
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.measure import fedadt as measure
+from asyncfl_reproduction.published import published
 
-GRID = Path(__file__).parent.parent / "experiments" / "fedadt.yaml"
+GRID = Path(__file__).parent.parent / "asyncfl_reproduction/cells" / "fedadt.yaml"
 IDS = ["T1-a", "T1-b", "T1-c", "T1-d", "T1-e", "T2-a", "T2-b", "T2-c", "T2-d", "F1-a", "F3-a", "T3-a", "T4-a", "T4-b",
        "T4-c", "X-a"]  # fmt: skip
 ARITHMETIC = ("X-a",)

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite import Config
-from asyncfl_lite.reproduction.claims import (
+from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_reproduction.claims import (
     FAILS,
     HOLDS,
     LEVEL,
@@ -25,8 +26,8 @@ from asyncfl_lite.reproduction.claims import (
     WHERE_RUN,
     Measured,
 )
-from asyncfl_lite.reproduction.claims import fedecho as claims
-from asyncfl_lite.reproduction.claims.fedecho import (
+from asyncfl_reproduction.claims import fedecho as claims
+from asyncfl_reproduction.claims.fedecho import (
     BASELINES,
     DEFAULT,
     FEDECHO,
@@ -36,12 +37,11 @@ from asyncfl_lite.reproduction.claims.fedecho import (
     TABLE2,
     TABLE3,
 )
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-from asyncfl_lite.reproduction.measure import fedecho as measure
-from asyncfl_lite.reproduction.published import hyperparameters, published
-from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.measure import fedecho as measure
+from asyncfl_reproduction.published import hyperparameters, published
 
-PAPER = Path(__file__).parent.parent / "experiments" / "fedecho.yaml"
+PAPER = Path(__file__).parent.parent / "asyncfl_reproduction/cells" / "fedecho.yaml"
 IDS = [
     *("FE-T1-a", "FE-T1-b"),
     *("FE-T2-a", "FE-T2-b", "FE-T2-c", "FE-T2-d", "FE-T2-e", "FE-T2-f", "FE-T2-g"),

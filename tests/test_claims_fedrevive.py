@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.reproduction.claims import HOLDS, NOT_RUN, REVERSED, SMALLER, UNDECIDED, Measured
-from asyncfl_lite.reproduction.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-from asyncfl_lite.reproduction.published import published
 from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
+from asyncfl_reproduction.claims import HOLDS, NOT_RUN, REVERSED, SMALLER, UNDECIDED, Measured
+from asyncfl_reproduction.claims.fedrevive import FEDREVIVE, RECORDED, roughness, sooner, target
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.published import published
 
-GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
+GRID = Path(__file__).parent.parent / "asyncfl_reproduction/cells" / "fedrevive.yaml"
 COUNTS = {
     "paper": {"table1": 20, "figure3": 8, "figure4": 2, "figure5": 3, "figure8": 15, "text": 1},
     "laptop": {"table1": 20, "figure3": 8, "figure4": 2, "control": 3, "figure5": 3, "figure8": 6, "text": 1},

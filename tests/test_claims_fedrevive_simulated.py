@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.reproduction.claims import FAILS, HOLDS, NOT_RUN, REVERSED, Finding, Measured
-from asyncfl_lite.reproduction.claims import fedrevive as claims
-from asyncfl_lite.reproduction.measure import fedrevive as measure
-from asyncfl_lite.reproduction.published import published
+from asyncfl_reproduction.claims import FAILS, HOLDS, NOT_RUN, REVERSED, Finding, Measured
+from asyncfl_reproduction.claims import fedrevive as claims
+from asyncfl_reproduction.measure import fedrevive as measure
+from asyncfl_reproduction.published import published
 
 BY_ID = {claim.id: claim for claim in claims.SIMULATED}
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from asyncfl_lite.reproduction.claims import CLAIMS, Measured
-from asyncfl_lite.reproduction.claims.across import QUESTIONS
-from asyncfl_lite.reproduction.claims.headlines import HEADLINES, check_headlines
-from asyncfl_lite.reproduction.claims.statistics import holm
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, NOT_RUN, REVERSED
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.published import published
+from asyncfl_reproduction.claims import CLAIMS, Measured
+from asyncfl_reproduction.claims.headlines import HEADLINES, check_headlines
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.league.across import QUESTIONS
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.statistics import holm
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, NOT_RUN, REVERSED
 
 ROOT = Path(__file__).parent.parent
 SHAKE = np.random.default_rng(7).standard_normal((200, 10)) / 200
@@ -68,7 +68,7 @@ def test_there_are_three_a_paper_each_of_a_claim_or_question():
 
 
 def test_their_cells_are_of_the_laptop_tier():
-    cells = {cell.name for cell in expand_grid(ROOT / "experiments" / "laptop.yaml")}
+    cells = {cell.name for cell in expand_grid(ROOT / "asyncfl_reproduction/cells" / "laptop.yaml")}
     asked = set(world(rest=0.5).summaries)
     assert {name for name in asked if "/table6/paper-" not in name} <= cells
 

@@ -13,8 +13,8 @@ import pytest
 
 import asyncfl_lite.tasks.partitions.part
 import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
-from asyncfl_lite.reproduction.claims import kuiper
-from asyncfl_lite.reproduction.claims.kuiper import (
+from asyncfl_reproduction.claims import kuiper
+from asyncfl_reproduction.claims.kuiper import (
     KUIPER,
     METHODS,
     below,
@@ -22,8 +22,10 @@ from asyncfl_lite.reproduction.claims.kuiper import (
     unimodal,
     unmoved,
 )
-from asyncfl_lite.reproduction.claims.measured import Measured
-from asyncfl_lite.reproduction.claims.verdicts import (
+from asyncfl_reproduction.claims.measured import Measured
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.verdicts import (
     FAILS,
     HOLDS,
     NOT_RUN,
@@ -33,10 +35,8 @@ from asyncfl_lite.reproduction.claims.verdicts import (
     UNDECIDED,
     WHERE_RUN,
 )
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-from asyncfl_lite.reproduction.published import published
 
-GRID = Path(__file__).parent.parent / "experiments" / "kuiper.yaml"
+GRID = Path(__file__).parent.parent / "asyncfl_reproduction/cells" / "kuiper.yaml"
 CHECKS = {claim.id: claim.check for claim in KUIPER}
 IDS = {
     "T1": "abcd", "T3": "ab", "F14a": "a", "T4": "ab", "F2": "abc", "F3": "abcd", "F4": "abcd", "F5": "a",

@@ -11,10 +11,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from asyncfl_lite.models.video import ResNet3d
-from asyncfl_lite.reproduction.claims import FAILS, HOLDS, Measured, kuiper, kuiper_times
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.measure import kuiper as measure
-from asyncfl_lite.reproduction.published import published
+from asyncfl_reproduction.claims import FAILS, HOLDS, Measured, kuiper, kuiper_times
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.measure import kuiper as measure
+from asyncfl_reproduction.published import published
 
 CHECKS = {claim.id: claim.check for claim in kuiper.KUIPER}
 
@@ -72,7 +72,9 @@ def test_the_passes_are_those_of_the_papers_network(trained):
 
 
 def test_headline_cells_have_a_variant_in_which_the_last_layer_alone_is_trained():
-    cells = {cell.name: cell for cell in expand_grid(Path(__file__).parent.parent / "experiments/paper.yaml")}
+    cells = {
+        cell.name: cell for cell in expand_grid(Path(__file__).parent.parent / "asyncfl_reproduction/cells/paper.yaml")
+    }
     last = [name for name in cells if name.startswith("kuiper/last/")]
     panels = [
         f"kuiper/last/{panel}/bias1/{method}" for panel in kuiper.PANELS for method in ("kuiper", "oort", "fedbuff")

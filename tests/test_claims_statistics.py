@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
-from asyncfl_lite.reproduction.claims.statistics import (
+from asyncfl_reproduction.statistics import (
     EQUAL_POINTS,
     ERROR_LEVEL,
     LOOKS,
@@ -25,7 +25,7 @@ from asyncfl_lite.reproduction.claims.statistics import (
     simulated_error_rates,
     within_a_claim,
 )
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, REVERSED, SMALLER, UNDECIDED
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, REVERSED, SMALLER, UNDECIDED
 
 
 def differences(mean: float, deviation: float, seeds: int = 10) -> np.ndarray:

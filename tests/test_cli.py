@@ -19,12 +19,12 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.arguments import _parser, parse
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid.run import Report
 from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
+from asyncfl_reproduction.grid.run import Report
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--local-steps", "2", "--rounds", "3"]
@@ -288,11 +288,11 @@ def test_list_names_everything_with_a_line(capsys):
         (["run", "--algorithm", "fedbuf"], "algorithm: 'fedbuf' is not known; did you mean 'fedbuff'?"),
         (["run", "--alpha", "0"], "alpha: must be greater than 0, got '0'"),
         (["run", "--settings", "clip"], "settings: must be NAME=VALUE, got 'clip'"),
-        (["grid", "experiments/none.yaml"], "none.yaml: No such file or directory"),
-        (["grid", "experiments/smoke.yaml", "--only", "x"], "matches 'x'"),
-        (["grid", "experiments/smoke.yaml", "--workers", "0"], "workers: must be at least 1, got 0"),
-        (["grid", "experiments/smoke.yaml", "--backend", "dask"], "scheduler: must be given with backend 'dask'"),
-        (["grid", "experiments/smoke.yaml", "--scheduler", "tcp://x:1"], "scheduler: must be given with backend"),
+        (["grid", "cells/none.yaml"], "none.yaml: No such file or directory"),
+        (["grid", "cells/smoke.yaml", "--only", "x"], "matches 'x'"),
+        (["grid", "cells/smoke.yaml", "--workers", "0"], "workers: must be at least 1, got 0"),
+        (["grid", "cells/smoke.yaml", "--backend", "dask"], "scheduler: must be given with backend 'dask'"),
+        (["grid", "cells/smoke.yaml", "--scheduler", "tcp://x:1"], "scheduler: must be given with backend"),
         (["report", "--tier", "medium"], "tier: 'medium' is not known. Allowed: compare, core"),
     ],
 )
@@ -311,7 +311,7 @@ def toy(tmp_path, monkeypatch):
     (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
     started = []
     monkeypatch.setattr(
-        "asyncfl_lite.reproduction.grid.run.run_grid", lambda cells, *_, **__: started.extend(cells) or Report()
+        "asyncfl_reproduction.grid.run.run_grid", lambda cells, *_, **__: started.extend(cells) or Report()
     )
     return ["grid", str(tmp_path / "smoke.yaml"), "--runs", str(tmp_path / "runs")], started
 
@@ -327,7 +327,7 @@ def test_a_grid_says_what_it_costs_and_starts_if_that_is_little(toy, capsys):
 
 def test_above_two_hours_it_wants_a_yes(toy, capsys, monkeypatch):
     command, started = toy
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.cost.STARTING", 7201)
+    monkeypatch.setattr("asyncfl_reproduction.grid.cost.STARTING", 7201)
     assert main(command) == 2
     told = capsys.readouterr()
     assert "2.0 hours" in told.out and told.err.startswith("asyncfl-lite: yes: needed above 2 hours")
@@ -364,7 +364,7 @@ def test_the_module_is_the_command(command, tmp_path):
     assert wrong.returncode == 2 and wrong.stderr.startswith("asyncfl-lite: clients: ")
     assert usage.returncode == 0
     assert " ".join(usage.stdout.split()).startswith(
-        "usage: asyncfl-lite [-h] [--version] run|grid|tune|report|record|league|list"
+        "usage: asyncfl-lite [-h] [--version] run|list|grid|tune|report|record|league"
     )
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.grid import cost
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.cost import Estimate, Speed, client_updates, duration, estimate, timed_speed
-from asyncfl_lite.reproduction.grid.tidy import write_tidy
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.update import Outcome
+from asyncfl_reproduction.grid import cost
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cost import Estimate, Speed, client_updates, duration, estimate, timed_speed
+from asyncfl_reproduction.grid.tidy import write_tidy
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
@@ -185,16 +185,16 @@ def test_durations_are_in_fitting_units():
 
 
 def test_the_smoke_tier_is_estimated_from_what_is_kept():
-    cells = expand_grid(ROOT / "experiments/smoke.yaml")
-    plan = estimate(cells, "nowhere", kept=ROOT / "results")
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/smoke.yaml")
+    plan = estimate(cells, "nowhere", kept=ROOT / "asyncfl_reproduction/results")
     assert plan.rows["recorded"].all() and not plan.unknown and len(plan.rows) == len(cells)
-    table = pd.concat(map(pd.read_csv, (ROOT / "results/smoke").glob("*/runs.csv")))
+    table = pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results/smoke").glob("*/runs.csv")))
     assert plan.hours * 3600 == pytest.approx(table["cpu_seconds"].sum() + cost.STARTING * len(cells), rel=0.5)
 
 
 def test_client_updates_of_the_paper_tier_are_counted_without_its_data():
     """One cell of each paper and method."""
-    cells = expand_grid(ROOT / "experiments/paper.yaml")
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml")
     chosen = {(cell.name.split("/")[0], cell.config.algorithm): cell for cell in reversed(cells)}
     counts = {cell.name: client_updates(cell.config) for cell in chosen.values()}
     assert counts["fedecho/table2/large-dir0.1/fedbuff"] == 500 * 5 + 25

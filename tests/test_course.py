@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from test_lessons import NAMES
 
-from asyncfl_lite.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
-from asyncfl_lite.explore.course_map import course_map
+from asyncfl_course.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
+from asyncfl_course.explore.course_map import course_map
 
 ROOT = Path(__file__).parent.parent
 START = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
@@ -33,7 +33,7 @@ def test_minutes_are_those_that_the_lesson_says(lesson):
     opening = "\n".join(cell.source for cell in book.cells[:3])
     said = re.search(r"\*\*Minutes\.\*\* (\d+) to read, (\d+) for the exercises", opening)
     assert said, f"{lesson.name} does not say its minutes"
-    told = f"write these into asyncfl_lite/explore/course.py, then run notebooks/00_start_here.ipynb: {lesson.name}"
+    told = f"write these into asyncfl_course/explore/course.py, then run notebooks/00_start_here.ipynb: {lesson.name}"
     assert (lesson.reading, lesson.exercises) == (int(said[1]), int(said[2])), told
 
 
@@ -45,7 +45,7 @@ def test_the_first_lesson_shows_it_as_it_is_now(make):
 def test_the_map_is_drawn_as_it_is_now():
     drawn = course_map().svg
     assert shown("course_map()", "image/svg+xml").strip() == drawn.strip()
-    assert (ROOT / "images/course_map.svg").read_text() == drawn, "python images/make_course_map.py"
+    assert (ROOT / "docs/pictures/course_map.svg").read_text() == drawn, "python docs/pictures/course_map.py"
     assert all(f">{one.title}<" in drawn and f">{one.number}<" in drawn for one in lessons())
     assert all(path.title in drawn for path in PATHS)
 

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.workers import BEGUN, connected, outcomes
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.workers import BEGUN, connected, outcomes
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
 
@@ -121,6 +121,6 @@ def test_a_scheduler_that_is_not_there_is_one_line(address, message):
 
 
 def test_a_scheduler_without_workers_is_one_line(cluster, monkeypatch):
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.workers.SCHEDULER_SECONDS", 1)
+    monkeypatch.setattr("asyncfl_reproduction.grid.workers.SCHEDULER_SECONDS", 1)
     with pytest.raises(ConfigError, match="has no worker after 1 s"), connected(cluster[0]):
         pass

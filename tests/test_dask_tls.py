@@ -12,8 +12,8 @@ import time
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.grid import workers
-from asyncfl_lite.reproduction.grid.workers import connected
+from asyncfl_reproduction.grid import workers
+from asyncfl_reproduction.grid.workers import connected
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")

@@ -9,10 +9,10 @@ import torch
 
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.devices import actual
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.cost import estimate, kind_of
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cost import estimate, kind_of
 
-PAPER = Path(__file__).parent.parent / "experiments/paper.yaml"
+PAPER = Path(__file__).parent.parent / "asyncfl_reproduction/cells/paper.yaml"
 SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 2}
 
 

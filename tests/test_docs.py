@@ -15,7 +15,8 @@ import pytest
 from asyncfl_lite.models import MODELS
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "asyncfl_lite"
+PACKAGE, REPRODUCTION = ROOT / "asyncfl_lite", ROOT / "asyncfl_reproduction"
+PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
@@ -45,7 +46,7 @@ def test_the_readme_is_short():
 
 
 def test_every_page_is_linked_once_from_the_readme():
-    links = re.findall(r"\]\((docs/[^)]+)\)", (ROOT / "README.md").read_text())
+    links = re.findall(r"\]\((docs/(?!pictures/)[^)]+)\)", (ROOT / "README.md").read_text())
     assert sorted(links) == sorted([f"docs/{page.name}" for page in PAGES] + ["docs/explore.html"])
 
 
@@ -66,7 +67,7 @@ def test_files_that_are_named_exist(path):
     named = [
         word for word in named if not MADE_BY_RUNS.match(word) and not CELL.match(word) and not USERS_OWN.search(word)
     ]
-    assert [word for word in named if not (ROOT / word).exists() and not (PACKAGE / word).exists()] == []
+    assert [word for word in named if not any((place / word).exists() for place in (ROOT, PACKAGE, REPRODUCTION))] == []
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
@@ -81,10 +82,9 @@ def test_modules_that_are_named_exist(path):
 
 
 def test_the_tree_shows_the_rooms_that_exist():
-    (tree,) = [
-        code for _, code in FENCE.findall((ROOT / "README.md").read_text()) if code.startswith("asyncfl_lite/\n")
-    ]
-    shown = {line.split()[1] for line in tree.splitlines()[1:]}
+    (tree,) = [code for _, code in FENCE.findall((ROOT / "README.md").read_text()) if code.startswith("asyncfl_lite/ ")]
+    shown = {line.split()[1] for line in tree.splitlines() if line.startswith(("├", "└"))}
+    assert {line.split("/")[0] for line in tree.splitlines() if not line.startswith(("├", "└"))} == set(PACKAGES)
     folders = {f"{path.name}/" for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
     assert shown == folders | {path.name for path in PACKAGE.glob("*.py")}
 
@@ -123,9 +123,9 @@ def steps(page: Path) -> list[tuple[bool, str, str]]:
 def copy(tmp_path_factory) -> Path:
     """A copy of the package in which all pages' examples were added, as they are written."""
     folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(PACKAGE, folder / "asyncfl_lite", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("experiments", "papers", "results"):
-        (folder / name).symlink_to(ROOT / name)
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    (folder / "asyncfl_reproduction/results").symlink_to(ROOT / "asyncfl_reproduction/results")
     (folder / "tests").mkdir()
     for page in ADDING:
         for adds, path, code in steps(page):

@@ -9,11 +9,13 @@ import pkgutil
 
 import pytest
 
+import asyncfl_course
 import asyncfl_lite
+import asyncfl_reproduction
 from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
 from asyncfl_lite.testing import check_algorithm
 
-OPENED_BY_IMPORT = {"asyncfl_lite.__main__"}
+OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
 """Modules that do their work when they are imported."""
 WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, check_algorithm]
 """What a learner calls first; each shows how."""
@@ -21,8 +23,9 @@ WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, ch
 
 def examples() -> list[doctest.DocTest]:
     """Every docstring of the package that holds an example."""
-    names = [module.name for module in pkgutil.walk_packages(asyncfl_lite.__path__, "asyncfl_lite.")]
-    modules = [asyncfl_lite, *(importlib.import_module(name) for name in names if name not in OPENED_BY_IMPORT)]
+    packages = [asyncfl_lite, asyncfl_reproduction, asyncfl_course]
+    names = [one.name for of in packages for one in pkgutil.walk_packages(of.__path__, f"{of.__name__}.")]
+    modules = [*packages, *(importlib.import_module(name) for name in names if name not in OPENED_BY_IMPORT)]
     finder = doctest.DocTestFinder(exclude_empty=True)
     return [found for module in modules for found in finder.find(module) if found.examples]
 

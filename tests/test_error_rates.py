@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from asyncfl_lite.reproduction.claims.findings import all_of, compare
-from asyncfl_lite.reproduction.claims.statistics import EQUAL_POINTS, ERROR_LEVEL, LOOKS
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, PARTLY, REVERSED, UNDECIDED
+from asyncfl_reproduction.claims.findings import all_of, compare
+from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, LOOKS
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, PARTLY, REVERSED, UNDECIDED
 
 POINT = EQUAL_POINTS
 TRIALS = 4000

@@ -19,7 +19,7 @@ from exercises import Stub, exercises_of
 from solutions import lesson, needed
 from test_solutions import as_in_a_notebook  # noqa: F401
 
-from asyncfl_lite import lessons
+from asyncfl_course import lessons
 from asyncfl_lite.base.errors import AsyncFLError
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from asyncfl_lite import Config
-from asyncfl_lite.base import home
-from asyncfl_lite.reproduction.tuning.defaults import FILE, searched, write_defaults
 from asyncfl_lite.runs.explained import explained
+from asyncfl_reproduction import home
+from asyncfl_reproduction.tuning.defaults import FILE, searched, write_defaults
 
 
 def origins(config: Config) -> dict[str, tuple[object, str]]:
@@ -46,6 +46,5 @@ def test_the_file_of_defaults_is_what_the_command_writes(tmp_path):
 @pytest.mark.parametrize("algorithm", ["fedbuff", "fedecho", "fedasync"])
 def test_defaults_do_not_depend_on_what_is_recorded(algorithm, monkeypatch, tmp_path):
     before = Config(task="overlaid_mnist", algorithm=algorithm).hash
-    monkeypatch.setattr(home, "CLONE", tmp_path)
-    monkeypatch.setattr(home, "SHIPPED", tmp_path / "nowhere")
+    monkeypatch.setattr(home, "TUNING", tmp_path)
     assert Config(task="overlaid_mnist", algorithm=algorithm).hash == before

@@ -13,11 +13,11 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
+from asyncfl_course.explore import explore_partitions, partition_figure
+from asyncfl_course.explore.controls import as_image
 from asyncfl_lite import Config, Task
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.explore import explore_partitions, partition_figure
-from asyncfl_lite.explore.controls import as_image
 from asyncfl_lite.runs.assembly import deal_out
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
 

@@ -17,9 +17,9 @@ from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ExecutePreprocessor
 from PIL import Image
 
+from asyncfl_course.explore import explore_distillation, under_controls
+from asyncfl_course.explore.controls import SHORTEST_INTERVAL, as_image, pictured, played
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore import explore_distillation, under_controls
-from asyncfl_lite.explore.controls import SHORTEST_INTERVAL, as_image, pictured, played
 
 VIEW, PNG, TEXT = "application/vnd.jupyter.widget-view+json", "image/png", "text/plain"
 
@@ -81,7 +81,7 @@ def test_controls_stand_left_and_the_picture_right():
 def test_an_exported_page_shows_the_picture(template):
     """Two cells, executed; the states of widgets are not saved, or a page would look for a kernel in vain."""
     code = [
-        "import matplotlib.pyplot as plt, ipywidgets\nfrom asyncfl_lite.explore import under_controls",
+        "import matplotlib.pyplot as plt, ipywidgets\nfrom asyncfl_course.explore import under_controls",
         "figure, axes = plt.subplots()\naxes.set_title('a bent line')\nplt.close(figure)\n"
         "under_controls([ipywidgets.IntSlider(description='bend')], lambda: figure)",
     ]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from asyncfl_course.explore import distillation_figure, distillation_terms, explore_distillation
+from asyncfl_course.explore.controls import as_image
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, uncertainty_aware_loss
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore import distillation_figure, distillation_terms, explore_distillation
-from asyncfl_lite.explore.controls import as_image
 
 TEACHER, STUDENT = (2.0, 0.0, -1.0), (0.0, 1.0, 0.0)  # a worked example of FedADT's Eq. 7
 FOUR = {"teacher": (3.0, 0.0, -1.0, 1.0), "student": (0.0, 2.0, 0.5, -1.0), "label": 3}

@@ -7,11 +7,11 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
+from asyncfl_course.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
+from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore.gallery import RIGHT_COLOUR
 from asyncfl_lite import Config, Run, Task
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore import Snapshot, explore_gallery, gallery_figure, watch_generator
-from asyncfl_lite.explore.controls import as_image
-from asyncfl_lite.explore.gallery import RIGHT_COLOUR
 from asyncfl_lite.plots import ACCENT
 
 SWITCHES = {"freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4, "k_synth": 2, "synth_batch_size": 12}

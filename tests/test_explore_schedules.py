@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asyncfl_course.explore import DEFAULT_LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
+from asyncfl_course.explore.controls import as_image
+from asyncfl_course.explore.schedules import WEIGHT_MEANINGS
 from asyncfl_lite.algorithms import make_algorithm, staleness
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore import DEFAULT_LINES, explore_schedules, run_clock, schedule_figure, staleness_weight
-from asyncfl_lite.explore.controls import as_image
-from asyncfl_lite.explore.schedules import WEIGHT_MEANINGS
 from conftest import update, vector
 
 UPDATES = pd.DataFrame({"staleness": [0, 1, 1, 2, 4, 4, 4, 8, 30, 150], "version": range(1, 11)})

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from asyncfl_course.explore import explore_server_step, server_step_figure, step_summary, swing
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.explore import explore_server_step, server_step_figure, step_summary, swing
 
 
 def curves() -> pd.DataFrame:

@@ -11,9 +11,7 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 
-from asyncfl_lite import Config, Task, run, schedule
-from asyncfl_lite.base.errors import ConfigError, SimulationError
-from asyncfl_lite.explore import (
+from asyncfl_course.explore import (
     READY_LAWS,
     explore_run,
     explore_staleness,
@@ -25,7 +23,9 @@ from asyncfl_lite.explore import (
     run_clock,
     staleness_figure,
 )
-from asyncfl_lite.explore.controls import as_image
+from asyncfl_course.explore.controls import as_image
+from asyncfl_lite import Config, Task, run, schedule
+from asyncfl_lite.base.errors import ConfigError, SimulationError
 from asyncfl_lite.plots import UNFINISHED, plot_gantt
 from asyncfl_lite.simulator.scheduling import SCHEDULING
 

@@ -40,8 +40,8 @@ for line in {lines!r}:
 {more}
 """
 MORE = {
-    "": "from asyncfl_lite import run; run(small).plot()\nimport asyncfl_lite.explore",
-    "notebooks": "import asyncfl_lite.explore, jupyterlab; from asyncfl_lite.explore.staleness import *",
+    "": "from asyncfl_lite import run; run(small).plot()\nimport asyncfl_course.explore",
+    "notebooks": "import asyncfl_course.explore, jupyterlab; from asyncfl_course.explore.staleness import *",
     "dask": "print(main(['grid', 'smoke', '--only', 'fedadt/*', '--yes', '--backend', 'dask', '--scheduler', 'tcp://127.0.0.1:9']))",
 }
 LACKING = [

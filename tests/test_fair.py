@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from asyncfl_lite.reproduction.claims.statistics import contrast
-from asyncfl_lite.reproduction.grid.cells import ALL_PRINTED, TWIN, expand_grid
 from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN, expand_grid
+from asyncfl_reproduction.statistics import contrast
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/fair.md").read_text(encoding="utf-8")
@@ -20,7 +20,9 @@ ROWS = [[part.strip() for part in line.strip("|").split("|")] for line in PAGE.s
 
 @cache
 def runs() -> pd.DataFrame:
-    return pd.concat(map(pd.read_csv, (ROOT / "results/fair").glob("*/runs.csv"))).set_index("cell")
+    return pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results/fair").glob("*/runs.csv"))).set_index(
+        "cell"
+    )
 
 
 def difference(left: str, right: str) -> str:
@@ -44,7 +46,7 @@ def test_the_page_tells_all_of_fedechos_places():
 
 @pytest.fixture(scope="module")
 def cells():
-    return {cell.name: cell for cell in expand_grid(ROOT / "experiments/fair.yaml")}
+    return {cell.name: cell for cell in expand_grid(ROOT / "asyncfl_reproduction/cells/fair.yaml")}
 
 
 def test_what_is_compared_differs_in_method_and_rates_alone(cells):

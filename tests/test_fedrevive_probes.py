@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.measure import fedrevive as probes
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.measure import fedrevive as probes
 
-GRID = Path(__file__).parent.parent / "experiments" / "fedrevive.yaml"
+GRID = Path(__file__).parent.parent / "asyncfl_reproduction/cells" / "fedrevive.yaml"
 
 
 def test_probes_run_the_smoke_tiers_cell_on_digits(tmp_path):

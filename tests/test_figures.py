@@ -18,11 +18,8 @@ import torch
 from matplotlib.colors import to_hex
 from nbconvert import HTMLExporter
 
-from asyncfl_lite import Config, lessons, plots, run
-from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_lite.explore import (
+from asyncfl_course import lessons
+from asyncfl_course.explore import (
     Snapshot,
     distillation_figure,
     gallery_figure,
@@ -31,7 +28,11 @@ from asyncfl_lite.explore import (
     schedule_figure,
     staleness_figure,
 )
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
+from asyncfl_lite import Config, plots, run
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.style import VERDICT_COLOURS
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
 
 ROOT = Path(__file__).parent.parent
 EXPORTER = HTMLExporter(template_name="classic")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from asyncfl_lite import lessons
-from asyncfl_lite.reproduction.claims import KINDS, VERDICTS
-from asyncfl_lite.reproduction.claims.statistics import contrast
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, LEVEL, REVERSED, counted
-from asyncfl_lite.reproduction.grid.cells import TWIN
-from asyncfl_lite.reproduction.grid.columns import FIXED, RATE_1, TUNED, untuned
-from asyncfl_lite.reproduction.published import published
-from asyncfl_lite.reproduction.report import Recorded
+from asyncfl_course import lessons
+from asyncfl_reproduction.claims import KINDS, VERDICTS
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.columns import FIXED, RATE_1, TUNED, untuned
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report import Recorded
+from asyncfl_reproduction.statistics import contrast
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, REVERSED, counted
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/differences.md").read_text()
@@ -40,7 +40,9 @@ DATA = {
 def by_seed(cell: str) -> pd.Series | None:
     """A cell's mean of the last five tests, by seed."""
     paper = cell.split("/")[0]
-    runs = pd.read_csv(ROOT / "results" / TIERS.get(paper, "laptop") / paper / "runs.csv").set_index("cell")
+    runs = pd.read_csv(
+        ROOT / "asyncfl_reproduction/results" / TIERS.get(paper, "laptop") / paper / "runs.csv"
+    ).set_index("cell")
     return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite import plots
-from asyncfl_lite.reproduction.report.forest import PALE, draw_forest
+from asyncfl_reproduction.report.forest import PALE, draw_forest
 
 
 def headlines_like(**changed) -> pd.DataFrame:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.errors import ConfigError, ResultError
-from asyncfl_lite.reproduction.grid.cells import expand_grid
 from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import Run
+from asyncfl_reproduction.grid.cells import expand_grid
 
 BOUNDED = {
     "derandomize": True, "deadline": None, "database": None,

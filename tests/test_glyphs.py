@@ -10,11 +10,11 @@ import pytest
 import torch
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from asyncfl_course.explore.partitions import partition_figure
 from asyncfl_lite import Config, Task, run, run_many, schedule
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohort import Cohort
-from asyncfl_lite.explore.partitions import partition_figure
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.results import TABLES
 from asyncfl_lite.runs.run import Run

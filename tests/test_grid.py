@@ -19,13 +19,13 @@ import yaml
 
 from asyncfl_lite.algorithms.fedecho import FedEcho
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.cost import estimate
-from asyncfl_lite.reproduction.grid.interrupts import MESSAGE
-from asyncfl_lite.reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
-from asyncfl_lite.reproduction.report import Recorded
-from asyncfl_lite.reproduction.report.tables import beside
 from asyncfl_lite.runs.results import load_result, write_record
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cost import estimate
+from asyncfl_reproduction.grid.interrupts import MESSAGE
+from asyncfl_reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
+from asyncfl_reproduction.report import Recorded
+from asyncfl_reproduction.report.tables import beside
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "notebooks/experiment.ipynb"
@@ -49,7 +49,7 @@ cells:
 
 @pytest.fixture
 def experiments(tmp_path):
-    folder = tmp_path / "experiments"
+    folder = tmp_path / "cells"
     folder.mkdir()
     write_experiments(folder)
     return folder
@@ -204,8 +204,8 @@ def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, 
 def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
     change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
     cells, ran = expand_grid(experiments / "smoke.yaml"), []
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.run._execute", lambda cell, folder, _: ran.append(cell.name))
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.run.summarise_cell", lambda *_: None)
+    monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: ran.append(cell.name))
+    monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
     report = run_grid(cells, recorded, notebook=TEMPLATE)
     assert ran == report.done == ["toy/one/fedbuff"] and report.skipped == ["toy/two/fedecho"]
 
@@ -281,7 +281,7 @@ def test_papermill_gets_what_the_template_takes(experiments, tmp_path):
 
 @pytest.mark.parametrize("tier", ["smoke", "laptop"])
 def test_the_projects_own_grids_are_sound(tier):
-    cells = expand_grid(ROOT / f"experiments/{tier}.yaml")
+    cells = expand_grid(ROOT / f"asyncfl_reproduction/cells/{tier}.yaml")
     assert len({cell.name for cell in cells}) == len(cells) >= 18
     assert all(len(cell.seeds) >= 3 for cell in cells)
     vision = [cell for cell in cells if cell.name.startswith(("fedecho/table2/", "fedecho/table6/", "methods/"))]
@@ -292,7 +292,7 @@ def test_the_projects_own_grids_are_sound(tier):
 
 
 def test_every_published_row_that_a_cell_names_exists():
-    recorded = Recorded(ROOT / "experiments/smoke.yaml", "nowhere")
+    recorded = Recorded(ROOT / "asyncfl_reproduction/cells/smoke.yaml", "nowhere")
     for artefact, rows in (("Table 2", 28), ("Table 6", 4), ("Table 7", 4), ("Table 11", 3)):
         table = beside(recorded, "FedEcho", artefact)
         assert len(table) == rows
@@ -302,7 +302,7 @@ def test_every_published_row_that_a_cell_names_exists():
 
 
 def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
-    cells = expand_grid(ROOT / "experiments/tasks.yaml")
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/tasks.yaml")
     pairs = {(cell.config.task, cell.config.algorithm) for cell in cells}
     methods = {"fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt"}
     tasks = {"pairdigits100", "pydoc_topics", "pydoc_chars", "modmath", "movingdigits"}

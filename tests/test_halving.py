@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.tuning import halving
-from asyncfl_lite.reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
-from asyncfl_lite.reproduction.tuning.halving import carry_out, edges, grown
-from asyncfl_lite.reproduction.tuning.outcomes import choice_of, chosen_for, file_of, rows_of
-from asyncfl_lite.reproduction.tuning.studies import points_of
-from asyncfl_lite.reproduction.tuning.tuned import METRIC
+from asyncfl_reproduction.tuning import halving
+from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
+from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
+from asyncfl_reproduction.tuning.outcomes import choice_of, chosen_for, file_of, rows_of
+from asyncfl_reproduction.tuning.studies import points_of
+from asyncfl_reproduction.tuning.tuned import METRIC
 
 SETTINGS = {"task": "glyphs", "task_settings": {"samples": 200, "test_samples": 50}, "algorithm": "fedbuff",
             "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, "eval_every": 1, "local_epochs": 1}  # fmt: skip
@@ -150,7 +150,7 @@ PRINTED = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "F
     ],
 )
 def test_rates_in_the_printed_column_are_those_that_the_table_prints(group, paper, names):
-    table = pd.read_csv(Path(__file__).parents[1] / "papers" / "hyperparameters.csv", dtype=str)
+    table = pd.read_csv(Path(__file__).parents[1] / "asyncfl_reproduction/printed" / "hyperparameters.csv", dtype=str)
     table = table[(table["paper"] == paper) & (table["dataset"] == "CIFAR-10")]
     for method, rates in read_grids().all_printed[group].items():
         own = table[table["method"] == PRINTED[method]]

@@ -15,11 +15,11 @@ import torch
 from asyncfl_lite import Config, Run, load_result, run, run_many
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
-from asyncfl_lite.reproduction.grid.run import run_seeds
 from asyncfl_lite.runs import lockstep
 from asyncfl_lite.runs.interrupts import Interrupted
 from asyncfl_lite.runs.run import run_in
+from asyncfl_reproduction.grid.interrupts import INTERRUPTED, MESSAGE, ends_when_interrupted
+from asyncfl_reproduction.grid.run import run_seeds
 
 SMALL = {"clients": 8, "concurrency": 4, "buffer_size": 2, "rounds": 6, "eval_every": 2, "delay": "fedecho_mild"}
 AS_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
@@ -234,7 +234,7 @@ def test_the_line_that_is_printed_is_true(tmp_path, monkeypatch, capsys):
 
 SWALLOWS = """
 import subprocess, sys, time
-from asyncfl_lite.reproduction.grid.interrupts import ends_when_interrupted
+from asyncfl_reproduction.grid.interrupts import ends_when_interrupted
 with ends_when_interrupted(patience=1.0):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     try:

@@ -16,22 +16,20 @@ import yaml
 from test_plugins import forget
 
 from asyncfl_lite.algorithms import ALGORITHMS, FedEcho
-from asyncfl_lite.base import home
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.claims.statistics import ERROR_LEVEL, contrast
-from asyncfl_lite.reproduction.claims.verdicts import DID_NOT_TRAIN, UNDECIDED
-from asyncfl_lite.reproduction.grid.cells import TWIN, expand_grid
-from asyncfl_lite.reproduction.grid.run import Report, run_seeds, summarise_cell
-from asyncfl_lite.reproduction.league import enter as entering
-from asyncfl_lite.reproduction.league import page, recording
-from asyncfl_lite.reproduction.league import run as running
-from asyncfl_lite.reproduction.league.costs import costs
-from asyncfl_lite.reproduction.league.entry import Entry, read_entry
-from asyncfl_lite.reproduction.league.field import Place, read_places
-from asyncfl_lite.reproduction.league.page import content
-from asyncfl_lite.reproduction.league.run import Newcomer
-from asyncfl_lite.reproduction.league.standings import (
+from asyncfl_reproduction import home
+from asyncfl_reproduction.grid.cells import TWIN, expand_grid
+from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
+from asyncfl_reproduction.league import enter as entering
+from asyncfl_reproduction.league import page, recording
+from asyncfl_reproduction.league import run as running
+from asyncfl_reproduction.league.costs import costs
+from asyncfl_reproduction.league.entry import Entry, read_entry
+from asyncfl_reproduction.league.field import Place, read_places
+from asyncfl_reproduction.league.page import content
+from asyncfl_reproduction.league.run import Newcomer
+from asyncfl_reproduction.league.standings import (
     BETTER,
     LEVEL,
     TARGET_SHARE,
@@ -40,11 +38,13 @@ from asyncfl_lite.reproduction.league.standings import (
     seeds_to_decide,
     standings,
 )
-from asyncfl_lite.reproduction.tuning import search as carried_out
-from asyncfl_lite.reproduction.tuning.studies import points_of
+from asyncfl_reproduction.statistics import ERROR_LEVEL, contrast
+from asyncfl_reproduction.tuning import search as carried_out
+from asyncfl_reproduction.tuning.studies import points_of
+from asyncfl_reproduction.verdicts import DID_NOT_TRAIN, UNDECIDED
 
 ROOT = Path(__file__).parent.parent
-LEAGUE = ROOT / "experiments/league.yaml"
+LEAGUE = ROOT / "asyncfl_reproduction/cells/league.yaml"
 SMALL = {"task": "digits", "clients": 6, "concurrency": 4, "rounds": 4, "buffer_size": 2, "eval_every": 1,
          "local_epochs": 1, "model_settings": {"hidden": [8]}}  # fmt: skip
 OWN = {
@@ -137,7 +137,7 @@ def field(tmp_path_factory):
     (folder / "tuning.yaml").write_text(yaml.safe_dump(STUDIES, sort_keys=False))
     (folder / "cells.yaml").write_text(yaml.safe_dump(CELLS, sort_keys=False))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(home.IN_CLONE, "tuning", str(folder / "tuning"))
+        patch.setattr(home, "TUNING", folder / "tuning")
         patch.setattr(recording, "run_grid", in_this_process)
         patch.setattr(carried_out, "EXTENSIONS", 0)
         costs_said = []
@@ -151,7 +151,7 @@ def field(tmp_path_factory):
 @pytest.fixture
 def stranger(field, tmp_path, monkeypatch):
     """A folder with nothing in it, and the command as somebody types it there; every run that it makes is noted."""
-    monkeypatch.setitem(home.IN_CLONE, "tuning", str(field / "tuning"))
+    monkeypatch.setattr(home, "TUNING", field / "tuning")
     monkeypatch.setattr(running, "run_grid", in_this_process)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)

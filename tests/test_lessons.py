@@ -172,7 +172,7 @@ def test_what_shows_records_is_told_from_what_computes():
         return nbformat.v4.new_code_cell(source, outputs=outputs, metadata={"tags": list(tags)})
 
     cells = [
-        cell("import torch\nfrom asyncfl_lite import lessons, run"),
+        cell("import torch\nfrom asyncfl_course import lessons\nfrom asyncfl_lite import run"),
         cell("def level(cell):\n    return lessons.scores(cell).mean()"),
         cell("print([level(name) for name in CELLS])"),
         cell("ran = {name: run(config) for name in CELLS}"),

@@ -16,8 +16,8 @@ import nbformat
 import pytest
 
 from asyncfl_lite import Config
-from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.reproduction.grid.run import run_grid
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.run import run_grid
 
 pytestmark = pytest.mark.long
 
@@ -107,7 +107,7 @@ def test_a_full_disk_ends_with_one_line_and_no_half_result(what, small_disk):
     arguments = {
         "checkpoint": ["run", "--rounds", "300", "--checkpoint-every", "1", "--out", str(small_disk / "run")],
         "result": ["run", "--rounds", "60", "--out", str(small_disk / "run")],
-        "grid": ["grid", str(ROOT / "experiments/smoke.yaml"), "--only", "fedecho/table2/large-dir0.1/fedbuff",
+        "grid": ["grid", str(ROOT / "asyncfl_reproduction/cells/smoke.yaml"), "--only", "fedecho/table2/large-dir0.1/fedbuff",
                  "--runs", str(small_disk / "runs")],
     }[what]  # fmt: skip
     code = "import sys; from asyncfl_lite.cli import main; sys.exit(main(sys.argv[1:]))"

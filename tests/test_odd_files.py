@@ -9,13 +9,13 @@ import pytest
 
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.cost import kept_speeds, recorded_speeds
-from asyncfl_lite.reproduction.grid.tidy import outdated_tidy, read_table, read_tidy, write_tidy
 from asyncfl_lite.runs.checkpoints import identity_of, save_checkpoint
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import write_record
 from asyncfl_lite.runs.run import run
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cost import kept_speeds, recorded_speeds
+from asyncfl_reproduction.grid.tidy import outdated_tidy, read_table, read_tidy, write_tidy
 
 SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2}
 

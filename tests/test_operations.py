@@ -11,8 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from asyncfl_lite import Config
 from asyncfl_lite.models import MODELS
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.measure import operations as count
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.measure import operations as count
 
 ROOT = Path(__file__).parent.parent
 
@@ -43,7 +43,7 @@ def test_a_run_by_hand():
 
 
 def test_the_documented_numbers_are_the_counted_ones():
-    parts = count.operations(expand_grid(ROOT / "experiments/paper.yaml"))
+    parts = count.operations(expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml"))
     total = parts.sum()
     text = " ".join((ROOT / "docs/running.md").read_text().split())
     assert f"{total / 1e21:.1f}·10²¹ operations" in text

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.run import run_seeds, summarise_cell
-from asyncfl_lite.reproduction.places import tier_file
-from asyncfl_lite.reproduction.report.own import is_own
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.run import run_seeds, summarise_cell
+from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.report.own import is_own
 
 ROOT = Path(__file__).parent.parent
 SHOWN = re.findall(r"```yaml\n# (\w+\.yaml)\n(.*?)```", (ROOT / "docs/running.md").read_text(), re.S)

@@ -13,35 +13,37 @@ from pathlib import Path
 
 import pytest
 
-from asyncfl_lite.base import home
 from asyncfl_lite.base.errors import ConfigError, MissingLibraryError
-from asyncfl_lite.base.home import home_of
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.places import tier_file
+from asyncfl_reproduction import home
+from asyncfl_reproduction.places import tier_file
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 
 
 def test_the_clone_s_own_folders_are_read_in_it():
-    for name in ("experiments", "notebooks", "papers"):
-        assert home_of(name) == ROOT / name and home_of(name).is_dir()
+    assert home.NOTEBOOKS == ROOT / "notebooks"
+    assert all(folder.is_dir() for folder in (home.CELLS, home.PAPERS, home.RESULTS, home.TUNING, home.NOTEBOOKS))
 
 
-def test_an_installed_package_reads_what_it_carries(tmp_path, monkeypatch):
-    monkeypatch.setattr(home, "SHIPPED", tmp_path)
-    assert home_of("papers") == tmp_path / "papers"
+def test_what_is_recorded_goes_to_the_clone_in_the_clone_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert home.kept_in() == home.RESULTS
+    monkeypatch.chdir(tmp_path)
+    assert home.kept_in() == Path("results")
 
 
 def test_a_tier_is_found_from_any_folder_and_one_s_own_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ours = ROOT / "experiments/smoke.yaml"
-    assert tier_file("smoke") == tier_file("smoke.yaml") == tier_file("experiments/smoke.yaml") == ours
+    ours = ROOT / "asyncfl_reproduction/cells/smoke.yaml"
+    assert tier_file("smoke") == tier_file("smoke.yaml") == tier_file("cells/smoke.yaml") == ours
     assert tier_file("elsewhere/smoke.yaml") == Path("elsewhere/smoke.yaml")  # not ours, whatever its name
-    own = Path("experiments/smoke.yaml")
+    own = Path("cells/smoke.yaml")
     own.parent.mkdir()
     own.write_text("tier: smoke\n")
-    assert tier_file("smoke") == tier_file("experiments/smoke.yaml") == own
+    assert tier_file("smoke") == tier_file("cells/smoke.yaml") == own
     Path("mine.yaml").write_text("tier: mine\n")
     assert tier_file("mine.yaml") == Path("mine.yaml")
     Path("smoke").mkdir()  # a folder of that name is no file of cells
@@ -82,7 +84,7 @@ def test_a_model_without_its_library_is_one_line(monkeypatch, capsys):
 def wheel(tmp_path_factory) -> Path:
     """The package as pip makes it, from a copy, as that leaves files beside it."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("asyncfl_lite", "experiments", "notebooks", "papers", "results/league", "results/tuning"):
+    for name in (*PACKAGES, "notebooks"):
         shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "clone" / name)
@@ -95,15 +97,12 @@ def wheel(tmp_path_factory) -> Path:
 
 def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     carried = set(zipfile.ZipFile(wheel).namelist())
-    own = [path for kind in ("py", "json", "yaml") for path in (ROOT / "asyncfl_lite").rglob(f"*.{kind}")]
-    modules = {str(path.relative_to(ROOT)) for path in own}
-    shipped = {f"experiments/{path.name}" for path in (ROOT / "experiments").glob("*.yaml")}
-    shipped |= {f"papers/{path.name}" for path in (ROOT / "papers").glob("*.csv")}
-    shipped |= {"notebooks/experiment.ipynb", "notebooks/report.ipynb"}
-    for name in ("league", "tuning"):
-        shipped |= {str(path.relative_to(ROOT / "results")) for path in (ROOT / "results" / name).rglob("*.csv")}
-    metadata = {name for name in carried if ".dist-info/" in name}
-    assert carried - metadata == modules | {f"asyncfl_lite/reproduction/shipped/{name}" for name in shipped}
+    own = [path for name in PACKAGES for kind in ("py", "json", "yaml") for path in (ROOT / name).rglob(f"*.{kind}")]
+    own += home.PAPERS.glob("*.csv")
+    own += [path for name in ("league", "tuning") for path in (home.RESULTS / name).rglob("*.csv")]
+    shipped = {str(path.relative_to(ROOT)) for path in own}
+    shipped |= {f"asyncfl_reproduction/notebooks/{name}.ipynb" for name in ("experiment", "report")}
+    assert {name for name in carried if ".dist-info/" not in name} == shipped
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from asyncfl_lite.base import plugins
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.plugins import import_own, located
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.run import cell_parameters
 from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.run import cell_parameters
 
 ROOT = Path(__file__).parent.parent
 METHOD = """

@@ -59,7 +59,8 @@ def test_constraints_pin_everything_that_is_asked_for():
 
 
 ALL_DISTRIBUTIONS = packages_distributions()
-ROOMS_OF_EXTRAS = {"explore": "notebooks", "reproduction/report": "grid", "reproduction/grid": "grid"}
+PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
+ROOMS_OF_EXTRAS = {"asyncfl_course/explore": "notebooks", "asyncfl_course": "grid", "asyncfl_reproduction": "grid"}
 """Rooms whose first import says which extra is missing; their modules import what they need as usual."""
 
 
@@ -93,11 +94,10 @@ def distributions(module: str) -> set[str]:
 
 def test_every_library_that_is_imported_is_declared_and_named_where_it_is_missing():
     """Outside what `pip install .` brings, an import says which extra brings it."""
-    package = ROOT / "asyncfl_lite"
-    for path in package.rglob("*.py"):
-        room = path.relative_to(package).parent.as_posix()
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        room = path.relative_to(ROOT).parent.as_posix()
         for module, extra in imports(path):
-            if module in sys.stdlib_module_names or module == "asyncfl_lite":
+            if module in sys.stdlib_module_names or module in PACKAGES:
                 continue
             of_room = next((ROOMS_OF_EXTRAS[one] for one in ROOMS_OF_EXTRAS if room.startswith(one)), None)
             extra = extra or of_room
@@ -156,7 +156,7 @@ def test_lessons_keep_their_conventions(path):
 
 
 def test_nothing_refers_to_a_document_that_is_not_here():
-    folders = ("asyncfl_lite", "benchmarks", "docs", "experiments", "notebooks", "tests")
+    folders = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course", "benchmarks", "docs", "notebooks", "tests")
     listed = subprocess.run(["git", "ls-files", *folders, "README.md"], cwd=ROOT, capture_output=True, text=True).stdout
     absent = re.compile(r"specification(?:'s)? §", re.I)
     named = [name for name in listed.split() if (ROOT / name).suffix in {".py", ".md", ".ipynb", ".yaml"}]

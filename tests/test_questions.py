@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
-from asyncfl_lite.reproduction.claims.across import (
+from asyncfl_reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
+from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
+from asyncfl_reproduction.league.across import (
     ANSWERED,
     FIVE,
     LARGE,
@@ -22,9 +23,8 @@ from asyncfl_lite.reproduction.claims.across import (
     WORKLOADS,
     answer_questions,
 )
-from asyncfl_lite.reproduction.grid.cells import TWIN, Cell, expand_grid
 
-TIER = Path(__file__).parent.parent / "experiments/league.yaml"
+TIER = Path(__file__).parent.parent / "asyncfl_reproduction/cells/league.yaml"
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 from test_findings import counts_by_kind, of_kinds
 
 from asyncfl_lite.algorithms import ALGORITHMS
-from asyncfl_lite.reproduction.claims import CLAIMS
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.published import published
+from asyncfl_reproduction.claims import CLAIMS
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.published import published
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -59,7 +59,7 @@ def test_commands_that_it_names_exist(page):
 
 def test_the_table_of_tiers_counts_the_cells():
     for tier, _, cells, _ in rows_below("make reproduce TIER=", README):
-        found = expand_grid(ROOT / f"experiments/{tier.strip('`')}.yaml")
+        found = expand_grid(ROOT / f"asyncfl_reproduction/cells/{tier.strip('`')}.yaml")
         assert sum(cell.column == "tuned" for cell in found) == int(cells), tier
 
 
@@ -73,7 +73,7 @@ def rows_below(heading: str, text: str) -> list[list[str]]:
 
 def recorded(tier: str, prefix: str, number: str = "final_accuracy") -> dict[str, str]:
     """Cell -> its accuracies in percent as mean ± standard deviation, or a single run's alone."""
-    runs = pd.concat(map(pd.read_csv, (ROOT / "results" / tier).glob("*/runs.csv")))
+    runs = pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results" / tier).glob("*/runs.csv")))
     runs = runs[runs["cell"].str.startswith(prefix)]
     values = 100 * runs.groupby("cell")[number].agg(["mean", "std"])
     spreads = {cell: f" ± {std:.2f}" if std == std else "" for cell, std in values["std"].items()}
@@ -139,9 +139,11 @@ def test_the_table_of_photographs_is_what_was_recorded():
 @pytest.mark.long
 @pytest.mark.parametrize("tier", ["smoke", "laptop"])
 def test_the_table_of_claims_is_what_was_recorded(tier):
-    from asyncfl_lite.reproduction.report import Recorded
+    from asyncfl_reproduction.report import Recorded
 
-    found = Recorded(ROOT / "experiments" / f"{tier}.yaml", ROOT / "nothing", ROOT / "results")
+    found = Recorded(
+        ROOT / "asyncfl_reproduction/cells" / f"{tier}.yaml", ROOT / "nothing", ROOT / "asyncfl_reproduction/results"
+    )
     rows = [row for row in rows_below("## Claims, paper by paper", RESULTS) if row[1] == tier]
     assert [paper.lower() for paper, *_ in rows] == list(CLAIMS)
     for paper, _, claims, *counts in rows:

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from mistakes.referee import GOOD
 
-from asyncfl_lite import Config, lessons
+from asyncfl_course import lessons, referee
+from asyncfl_course.referee import Control, Plan, Question, Runs, cases, deaf, proofs, records
+from asyncfl_course.referee.envelope import FOLDER
+from asyncfl_course.referee.rubric import LINES
+from asyncfl_course.referee.verdict import judged
+from asyncfl_lite import Config
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
-from asyncfl_lite.lessons import referee
-from asyncfl_lite.lessons.referee import Control, Plan, Question, Runs, cases, deaf, proofs, records
-from asyncfl_lite.lessons.referee.envelope import FOLDER
-from asyncfl_lite.lessons.referee.rubric import LINES
-from asyncfl_lite.lessons.referee.verdict import judged
-from asyncfl_lite.reproduction.claims import statistics as rule
-from asyncfl_lite.reproduction.claims.statistics import interval
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, UNDECIDED
+from asyncfl_reproduction import statistics as rule
+from asyncfl_reproduction.statistics import interval
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, UNDECIDED
 
 WEIGHT = ("settings.alpha_min", "settings.alpha_max")
 

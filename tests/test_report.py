@@ -19,21 +19,14 @@ from matplotlib.figure import Figure
 from asyncfl_lite import plots
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_lite.reproduction.claims import CLAIMS, Measured
-from asyncfl_lite.reproduction.claims.verdicts import (
-    BORROWED,
-    DID_NOT_TRAIN,
-    HOLDS,
-    LEVEL,
-    REVERSED,
-    UNDECIDED,
-    VERDICTS,
-)
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.tidy import write_tidy
-from asyncfl_lite.reproduction.measure import fedrevive
-from asyncfl_lite.reproduction.published import FOLDER, published
-from asyncfl_lite.reproduction.report import (
+from asyncfl_lite.runs.results import Result
+from asyncfl_reproduction.claims import CLAIMS, Measured
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.tidy import write_tidy
+from asyncfl_reproduction.home import PAPERS
+from asyncfl_reproduction.measure import fedrevive
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report import (
     Recorded,
     export,
     head_to_head,
@@ -44,15 +37,23 @@ from asyncfl_lite.reproduction.report import (
     summary,
     tables,
 )
-from asyncfl_lite.reproduction.report.notebook import as_pages, make_report
-from asyncfl_lite.reproduction.report.recorded import Ours
-from asyncfl_lite.runs.results import Result
+from asyncfl_reproduction.report.notebook import as_pages, make_report
+from asyncfl_reproduction.report.recorded import Ours
+from asyncfl_reproduction.verdicts import (
+    BORROWED,
+    DID_NOT_TRAIN,
+    HOLDS,
+    LEVEL,
+    REVERSED,
+    UNDECIDED,
+    VERDICTS,
+)
 
 ROOT = Path(__file__).parent.parent
-SMOKE, COMPARE, LEAGUE = (ROOT / f"experiments/{tier}.yaml" for tier in ("smoke", "compare", "league"))
+SMOKE, COMPARE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "compare", "league"))
 PLACE = "league/glyphs/large"
 CODE = [c.source for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "code"]
-PRINTED = pd.read_csv(FOLDER / "results.csv")
+PRINTED = pd.read_csv(PAPERS / "results.csv")
 GRID = lru_cache(expand_grid)
 DRAWN = {
     "FedRevive": [f"Fig. {n}" for n in range(1, 12)],
@@ -65,18 +66,16 @@ DRAWN = {
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Leave out what trains: claims that run probes, and the probes; read the grid once."""
-    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", GRID)
-    monkeypatch.setattr(
-        "asyncfl_lite.reproduction.report.recorded.borrowed", lambda cells: frozenset()
-    )  # all are, here
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", GRID)
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())  # all are, here
     claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
-    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.CLAIMS", claims)
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.CLAIMS", claims)
     probed = pd.DataFrame({"proxy": [0.2, 0.3, 0.4], "uniform": [0.6, 0.6, 0.7]})
     monkeypatch.setattr(fedrevive, "short_run_divergences", lambda dataset: probed)
     monkeypatch.setattr(fedrevive, "resnet18_gflop", lambda: 1.0)  # a ResNet-18 takes seconds to build
     parts = pd.DataFrame({"stale": [0.1, 0.2], "distilled": [0.1, 0.1], "both": [0.2, 0.3]})
-    monkeypatch.setattr("asyncfl_lite.reproduction.report.figures_fedrevive.short_run_parts", lambda: parts)
+    monkeypatch.setattr("asyncfl_reproduction.report.figures_fedrevive.short_run_parts", lambda: parts)
 
 
 def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, apart=0.0, version=500, **more):
@@ -477,7 +476,7 @@ def test_any_tier_s_report_reads_the_league(tmp_path):
 
 def test_the_numbers_of_a_table_are_those_of_the_papers():
     """The CSV's printed values, read without pandas."""
-    with (FOLDER / "results.csv").open() as file:
+    with (PAPERS / "results.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if (row["paper"], row["artefact"]) == ("FedADT", "Table II")]
     table = tables.beside(Recorded(SMOKE, "nowhere"), "FedADT", "Table II")
     assert [f"{float(row['value']):.2f}" for row in rows] == table["paper"].tolist()

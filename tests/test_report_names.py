@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from asyncfl_lite.reproduction.grid.cells import TWIN, expand_grid
-from asyncfl_lite.reproduction.report.names import in_names, names, place, words
+from asyncfl_reproduction.grid.cells import TWIN, expand_grid
+from asyncfl_reproduction.report.names import in_names, names, place, words
 
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
 def laptop():
-    return {cell.name: cell for cell in expand_grid(ROOT / "experiments/laptop.yaml")}
+    return {cell.name: cell for cell in expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml")}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_cell_is_called_by_its_method_and_what_its_path_says(laptop, path, nam
 
 @pytest.mark.parametrize("tier", ["smoke", "core", "laptop"])
 def test_names_are_unique_within_a_table_or_figure_and_are_no_paths(tier):
-    found = names({cell.name: cell for cell in expand_grid(ROOT / f"experiments/{tier}.yaml")})
+    found = names({cell.name: cell for cell in expand_grid(ROOT / f"asyncfl_reproduction/cells/{tier}.yaml")})
     often = Counter((place(path), name) for path, name in found.items())
     assert max(often.values()) == 1
     assert not [name for name in found.values() if "/" in name or "_" in name or TWIN in name]

@@ -11,14 +11,14 @@ import pytest
 from test_report import record
 
 from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_lite.reproduction.claims.verdicts import HOLDS, NOT_RUN, REVERSED
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.columns import FIXED
-from asyncfl_lite.reproduction.report import Recorded, folds, page, shown, summary, tables
-from asyncfl_lite.reproduction.report.names import names
-from asyncfl_lite.reproduction.report.searches import better_untuned
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.report import Recorded, folds, page, shown, summary, tables
+from asyncfl_reproduction.report.names import names
+from asyncfl_reproduction.report.searches import better_untuned
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
 
-LAPTOP = Path(__file__).parent.parent / "experiments/laptop.yaml"
+LAPTOP = Path(__file__).parent.parent / "asyncfl_reproduction/cells/laptop.yaml"
 PLACE = "fedecho/table2/large-dir0.1"
 CELLS = [
     replace(cell, seeds=cell.seeds[:10])  # some have more
@@ -31,8 +31,8 @@ NAMES = names({cell.name: cell for cell in CELLS})
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of KUIPER's Table 3, without."""
-    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.expand_grid", lambda path: CELLS)
-    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.borrowed", lambda cells: frozenset())
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())
 
 
 def spread(mean, seeds=10):
@@ -51,7 +51,7 @@ def both(tmp_path):
 
 def test_a_number_with_borrowed_rates_says_so_and_is_on_no_side(both, monkeypatch):
     lent = f"{PLACE}/fedbuff"
-    monkeypatch.setattr("asyncfl_lite.reproduction.report.recorded.borrowed", lambda cells: frozenset({lent}))
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset({lent}))
     recorded = Recorded(LAPTOP, both)
     table = tables.beside(recorded, "FedEcho", "Table 2")
     row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]

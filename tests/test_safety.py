@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+FOLDERS = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course", "benchmarks", "docs", "examples")
 CODE = sorted(
     path
-    for path in [*(ROOT / "asyncfl_lite").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "images").rglob("*.py")]
+    for path in [path for name in FOLDERS for path in (ROOT / name).rglob("*.py")]
     if "__pycache__" not in path.parts
 )  # fmt: skip
 ALLOWED = {
-    ("asyncfl_lite/lessons/zoo/mutants.py", "compile"): "of the package's own source, one fragment of it replaced",
-    ("asyncfl_lite/lessons/zoo/mutants.py", "exec"): "of the same",
+    ("asyncfl_course/zoo/mutants.py", "compile"): "of the package's own source, one fragment of it replaced",
+    ("asyncfl_course/zoo/mutants.py", "exec"): "of the same",
     ("asyncfl_lite/base/written.py", "yaml.load"): "with a subclass of yaml.SafeLoader",
     (
         "asyncfl_lite/tasks/text/newsgroups20.py",

@@ -12,9 +12,9 @@ import pytest
 from asyncfl_lite import Config
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.models.steps import BETAS, EPS
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.published import hyperparameters
 from asyncfl_lite.runs.setups import SETUPS, setup_of
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.published import hyperparameters
 
 PAPERS = {"FedEcho": "fedecho", "FedRevive": "fedrevive", "KUIPER": "kuiper", "FedADT": "fedadt"}
 TASKS = {
@@ -212,7 +212,7 @@ def test_every_row_is_checked_or_listed_with_its_reason_and_no_list_is_out_of_da
 
 def test_the_paper_tier_of_the_grid_says_the_same():
     """No cell of a paper's tier overrides what the paper prints for all of its experiments."""
-    cells = expand_grid(Path(__file__).parent.parent / "experiments" / "paper.yaml")
+    cells = expand_grid(Path(__file__).parent.parent / "asyncfl_reproduction/cells" / "paper.yaml")
     of_tables = [cell for cell in cells if re.search("/table[1-5]/", cell.name)]
     checked = 0
     for row, task, method in checks():

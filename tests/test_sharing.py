@@ -17,10 +17,10 @@ import psutil
 import pytest
 
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid import sharing
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-from asyncfl_lite.reproduction.grid.sharing import FINISHED, Elsewhere, claim, held
-from asyncfl_lite.reproduction.grid.workers import BEGUN, outcomes
+from asyncfl_reproduction.grid import sharing
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere, claim, held
+from asyncfl_reproduction.grid.workers import BEGUN, outcomes
 
 ROOT = Path(__file__).parent.parent
 
@@ -163,9 +163,9 @@ def test_the_command_says_who_has_what_it_left(grid, tmp_path, capsys, monkeypat
     runs = tmp_path / "runs"
     first = expand_grid(grid)[0]
     write_claim(first.folder(runs), {**sharing._this_process(), "host": "node-7", "grid": "other", "process": 12})
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.cost.estimate", lambda *_, **__: SimpleNamespace(asks=False))
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.run._execute", lambda cell, folder, _: None)
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.run.summarise_cell", lambda *_: None)
+    monkeypatch.setattr("asyncfl_reproduction.grid.cost.estimate", lambda *_, **__: SimpleNamespace(asks=False))
+    monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: None)
+    monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
     assert main(["grid", str(grid), "--runs", str(runs)]) == 0
     printed = capsys.readouterr().out
     assert "3 cells done, 0 complete before, 0 failed, 1 left to other grids" in printed

@@ -12,9 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asyncfl_course.explore.bound import explore_bound
 from asyncfl_lite.algorithms import ALGORITHMS, FedBuff, Update
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.reproduction.theory import (
+from asyncfl_reproduction.theory import (
     CHECKS,
     CONDITION,
     FALSE,
@@ -26,16 +27,16 @@ from asyncfl_lite.reproduction.theory import (
     cases_table,
     check_all,
 )
-from asyncfl_lite.reproduction.theory import fedecho_buffer as t3
-from asyncfl_lite.reproduction.theory import fedecho_gradients as t1
-from asyncfl_lite.reproduction.theory import fedecho_lemmas as t5
-from asyncfl_lite.reproduction.theory import fedecho_rate as t6
-from asyncfl_lite.reproduction.theory import fedrevive as t11
-from asyncfl_lite.reproduction.theory import invariants as t12
-from asyncfl_lite.reproduction.theory import kuiper as t8
-from asyncfl_lite.reproduction.theory.beds import Bumps, race, spread, started, train
-from asyncfl_lite.reproduction.theory.pictures import bound_figure, explore_bound
-from asyncfl_lite.reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED
+from asyncfl_reproduction.theory import fedecho_buffer as t3
+from asyncfl_reproduction.theory import fedecho_gradients as t1
+from asyncfl_reproduction.theory import fedecho_lemmas as t5
+from asyncfl_reproduction.theory import fedecho_rate as t6
+from asyncfl_reproduction.theory import fedrevive as t11
+from asyncfl_reproduction.theory import invariants as t12
+from asyncfl_reproduction.theory import kuiper as t8
+from asyncfl_reproduction.theory.beds import Bumps, race, spread, started, train
+from asyncfl_reproduction.theory.pictures import bound_figure
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED
 from conftest import vector
 
 VERDICTS = {
@@ -47,7 +48,7 @@ small = st.floats(-3, 3)
 share = st.floats(0.01, 1)
 
 
-RECORDED = Path(__file__).parent.parent / "results/lessons/14_theory.csv"
+RECORDED = Path(__file__).parent.parent / "asyncfl_course/results/14_theory.csv"
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import yaml
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
-from asyncfl_lite.reproduction.grid.cells import Cell, expand_grid
-from asyncfl_lite.reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "eval_every": 2, "partition": "iid"}
 
@@ -81,7 +81,7 @@ def test_who_reads_between_the_two_tables_being_written_finds_what_was_there(run
         write_atomically(path, text)
         seen.append(set(read_tidy(both, tmp_path)))
 
-    monkeypatch.setattr("asyncfl_lite.reproduction.grid.tidy.write_atomically", watched)
+    monkeypatch.setattr("asyncfl_reproduction.grid.tidy.write_atomically", watched)
     write_tidy(both[1:], runs, tmp_path)
     assert seen == [{"p/a"}, {"p/a", "p/b"}]
 
@@ -97,11 +97,11 @@ def test_damaged_tables_are_one_line(runs, tmp_path):
 def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
     from asyncfl_lite.cli import main
 
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "smoke.yaml").write_text("tier: smoke\npapers: [p.yaml]\n")
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells" / "smoke.yaml").write_text("tier: smoke\npapers: [p.yaml]\n")
     settings = {**SMALL, "rounds": 4}
     paper = {"paper": "p", "tiers": {"smoke": {"seeds": [0, 1]}}, "cells": {"p/a": {"settings": settings}}}
-    (tmp_path / "experiments" / "p.yaml").write_text(yaml.safe_dump(paper))
+    (tmp_path / "cells" / "p.yaml").write_text(yaml.safe_dump(paper))
     monkeypatch.chdir(tmp_path)
     assert main(["record", "--tier", "smoke", "--runs", str(runs)]) == 0
     assert capsys.readouterr().out == "2 runs written to results/smoke\n"
@@ -113,7 +113,7 @@ def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("tier", ["smoke", "laptop", "fair", "real"])
 def test_what_the_project_has_recorded_is_of_todays_cells(tier):
     root = Path(__file__).parent.parent
-    cells = expand_grid(root / "experiments" / f"{tier}.yaml")
-    recorded = pd.concat(map(pd.read_csv, (root / "results" / tier).glob(f"*/{RUNS}")))
-    found = read_tidy(cells, root / "results" / tier)
+    cells = expand_grid(root / "asyncfl_reproduction/cells" / f"{tier}.yaml")
+    recorded = pd.concat(map(pd.read_csv, (root / "asyncfl_reproduction/results" / tier).glob(f"*/{RUNS}")))
+    found = read_tidy(cells, root / "asyncfl_reproduction/results" / tier)
     assert sum(map(len, found.values())) == len(recorded) > 0

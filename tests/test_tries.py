@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.report.tries import MARKED, draw_tries, expected_best, tries
-from asyncfl_lite.reproduction.tuning.grids import own_search
-from asyncfl_lite.reproduction.tuning.outcomes import FIELDS, file_of
-from asyncfl_lite.reproduction.tuning.tuned import METRIC
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.report.tries import MARKED, draw_tries, expected_best, tries
+from asyncfl_reproduction.tuning.grids import own_search
+from asyncfl_reproduction.tuning.outcomes import FIELDS, file_of
+from asyncfl_reproduction.tuning.tuned import METRIC
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,7 +29,7 @@ def test_it_is_the_mean_over_all_ways_to_choose_so_many(values):
 
 
 def test_the_picture_has_a_panel_for_each_study_and_a_line_for_each_method(tmp_path):
-    cell = expand_grid(ROOT / "experiments/laptop.yaml", only="fedecho/table2/large-dir0.1/fedbuff")[0]
+    cell = expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml", only="fedecho/table2/large-dir0.1/fedbuff")[0]
     names = [
         f"paper/{study}/{method}" for study in ("a", "b") for method in ("fedbuff", "fedecho-natural", "fedecho-cross")
     ]

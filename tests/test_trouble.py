@@ -12,11 +12,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from asyncfl_course.explore.time_machine import moment_figure
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
 from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
 from asyncfl_lite.cli import main
-from asyncfl_lite.explore.time_machine import moment_figure
 from asyncfl_lite.plots import plot_gantt
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.groups import GROUPS

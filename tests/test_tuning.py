@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncfl_lite.base import home
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.cli import main
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.run import Report, run_grid
-from asyncfl_lite.reproduction.report.searches import searches
-from asyncfl_lite.reproduction.tuning import search as carried_out
-from asyncfl_lite.reproduction.tuning import tuned
-from asyncfl_lite.reproduction.tuning.search import tune
-from asyncfl_lite.reproduction.tuning.studies import points_of, read_searches
-from asyncfl_lite.reproduction.tuning.tuned import edges_of
+from asyncfl_reproduction import home
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.run import Report, run_grid
+from asyncfl_reproduction.report.searches import searches
+from asyncfl_reproduction.tuning import search as carried_out
+from asyncfl_reproduction.tuning import tuned
+from asyncfl_reproduction.tuning.search import tune
+from asyncfl_reproduction.tuning.studies import points_of, read_searches
+from asyncfl_reproduction.tuning.tuned import edges_of
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 1, "local_epochs": 1}
@@ -192,7 +192,7 @@ def test_a_pattern_that_matches_nothing_names_a_search(studies):
 @pytest.fixture
 def chosen_ones(tmp_path, monkeypatch):
     """Outcomes of two searches, and a tier with three cells that go by them."""
-    monkeypatch.setattr(home, "SHIPPED", tmp_path)
+    monkeypatch.setattr(home, "TUNING", tmp_path / "tuning")
     for column, rates in (("tuned", (0.3, 0.7)), ("printed", (0.05, 1.0))):
         point = json.dumps(dict(zip(("client_lr", "server_lr"), rates, strict=True)))
         worse = json.dumps({"client_lr": 9.0, "server_lr": 9.0})
@@ -250,7 +250,7 @@ def test_a_search_without_a_printed_column_gives_no_twin(chosen_ones):
 
 
 def test_what_the_project_has_tried_means_the_same_runs_still():
-    searches = read_searches(ROOT / "experiments/tuning.yaml")
+    searches = read_searches(ROOT / "asyncfl_reproduction/cells/tuning.yaml")
     made = [search for search in searches if tuned.has_outcomes(search.study, search.method, search.column)]
     assert made
     for search in made:
@@ -264,7 +264,7 @@ def test_what_the_project_has_tried_means_the_same_runs_still():
 
 def test_a_client_alone_has_the_best_rate_of_synchronous_training_without_a_servers():
     """A lone client was once given a server's rate of 3.3, which was best for the mean of twelve, and learnt nothing."""
-    alone = expand_grid(ROOT / "experiments/laptop.yaml", only="kuiper/fig2/*")
+    alone = expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml", only="kuiper/fig2/*")
     assert len(alone) == 6
     for cell in alone:
         bias = "0" if "bias0/" in cell.name else "1"

@@ -16,9 +16,9 @@ import pytest
 from nbclient import NotebookClient
 
 from asyncfl_lite import Config, run
-from asyncfl_lite.reproduction.grid.cells import Cell
-from asyncfl_lite.reproduction.grid.kernels import preloaded, quiet_kernels, warm_kernels
-from asyncfl_lite.reproduction.grid.run import PRELOADED, run_cell
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.kernels import preloaded, quiet_kernels, warm_kernels
+from asyncfl_reproduction.grid.run import PRELOADED, run_cell
 
 TEMPLATE = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
 
@@ -110,7 +110,7 @@ def test_a_process_that_died_is_an_error_once(tmp_path):
 
 OWNER = """
 import os, time
-from asyncfl_lite.reproduction.grid.kernels import Preloaded
+from asyncfl_reproduction.grid.kernels import Preloaded
 warm = Preloaded([])
 from jupyter_client.manager import AsyncKernelManager
 manager = AsyncKernelManager(kernel_name="python3")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from asyncfl_lite.reproduction.grid.cells import expand_grid
-from asyncfl_lite.reproduction.grid.workers import BEGUN, outcomes
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.workers import BEGUN, outcomes
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ import torch
 from exercises import exercises_of
 from solutions import FENCED, FOLDED
 
-from asyncfl_lite import Config, lessons
+from asyncfl_course import lessons, zoo
+from asyncfl_course.zoo import cards, training
+from asyncfl_course.zoo.mutants import Mutation, source_of
+from asyncfl_lite import Config
 from asyncfl_lite.algorithms import ALGORITHMS, CA2FL, FedAvg, FedBuff
 from asyncfl_lite.base.errors import AsyncFLError
-from asyncfl_lite.lessons import zoo
-from asyncfl_lite.lessons.zoo import cards, training
-from asyncfl_lite.lessons.zoo.mutants import Mutation, source_of
 from asyncfl_lite.testing.values import difference
 
 ROOT = Path(__file__).parent.parent
@@ -380,7 +380,7 @@ def test_a_healthy_server_goes_on_where_it_stopped_and_the_ill_one_elsewhere(mon
 
 
 def test_what_is_recorded_is_of_all_and_begins_alike():
-    table = pd.read_csv(ROOT / "results/lessons/17_bug_zoo.csv", index_col=["exhibit", "server", "version"])
+    table = pd.read_csv(ROOT / "asyncfl_course/results/17_bug_zoo.csv", index_col=["exhibit", "server", "version"])
     assert table.shape[1] == 10 and not table.isna().any().any()
     for letter in LETTERS:
         one, other = table.loc[letter, "healthy"], table.loc[letter, "ill"]
@@ -397,7 +397,7 @@ CAUGHT = {"B": ["in_place"], "L": ["save_and_restore"]}
 def test_what_the_rules_of_all_methods_see(letter):
     found = zoo.caught(letter)
     assert found == CAUGHT.get(letter, [])
-    recorded = pd.read_csv(ROOT / "results/lessons/17_bug_zoo_rules.csv", index_col="exhibit")["check_algorithm"]
+    recorded = pd.read_csv(ROOT / "asyncfl_course/results/17_bug_zoo_rules.csv", index_col="exhibit")["check_algorithm"]
     assert recorded[letter] == (", ".join(found) or "passes")
 
 

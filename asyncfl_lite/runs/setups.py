@@ -2,7 +2,7 @@
 
 A grid's paper tier, ``Config(setup="fedrevive", …)`` and a plain ``Config`` for a paper's data set all take it from
 here. :func:`setup_of` says which paper a configuration follows where none is named. A test goes through every row of
-``papers/hyperparameters.csv``.
+``asyncfl_reproduction/printed/hyperparameters.csv``.
 
 The comment above a paper's settings says where it prints them, and what is ours: what a run cannot do without and the
 paper does not print, as the experiments' files say with every result (``ours:``). A server rate of 1

@@ -44,8 +44,8 @@ class OverlaidMNIST(TaskSource):
     shapes, grey, of 100 pixels. What it has in common with it is a small margin between classes, so that a server that
     swings loses accuracy; levels cannot be compared.
 
-    Calibration (seeds 100 to 102, ``results/calibration/overlaid_mnist.csv``): FedAvg on IID data 85.8 ± 0.5 %; FedBuff
-    at server rate 1, large delay and α = 0.1 67.4 ± 4.4 with its best client rate, on IID data 73.5 ± 2.0: about two
+    Calibration (seeds 100 to 102, ``overlaid_mnist.csv``): FedAvg on IID data 85.8 ± 0.5 %; FedBuff at
+    server rate 1, large delay and α = 0.1 67.4 ± 4.4 with its best client rate, on IID data 73.5 ± 2.0: about two
     thirds of what is lost is lost to stale steps at the full server rate alone.
     """
 
@@ -105,7 +105,7 @@ class OverlaidPairs100(TaskSource):
     test pairs share no digit, neither as themselves nor as overlays. It is not CIFAR-100: its classes are made of ten
     shapes in two places, so that what is learned of one helps eighteen others.
 
-    Calibration (seeds 100 to 102, ``results/calibration/overlaid_pairs100.csv``): FedAvg on IID data 82.1 ± 0.4 %;
+    Calibration (seeds 100 to 102, ``overlaid_pairs100.csv``): FedAvg on IID data 82.1 ± 0.4 %;
     FedBuff at server rate 1 and large delay, with its best client rate, 64.6 ± 1.8 at α = 0.1, 64.4 ± 2.8 at 0.03 and
     64.6 ± 0.3 on IID data: what is lost is lost to stale steps at the full server rate, not to unequal labels.
     """

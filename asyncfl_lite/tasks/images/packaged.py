@@ -136,7 +136,7 @@ class Writers(TaskSource):
 
     It is not FEMNIST: ten classes, no letters, and all writers write all digits about as often.
 
-    Calibration (seeds 100 to 102, ``results/calibration/writers.csv``; side 10, an MLP, 2,000 updates of FedRevive's
+    Calibration (seeds 100 to 102, ``writers.csv``; side 10, an MLP, 2,000 updates of FedRevive's
     federation): FedAvg on IID data 76.5 ± 0.7 %, FedBuff by writer at the printed server rate of 0.025 75.4 ± 0.9; with
     overlay 0.35 and noise 0.3 65.2 ± 0.8 and 64.7 ± 0.2. Overlays lower both alike and make no room between them.
     """

@@ -1,0 +1,69 @@
+"""Exercises of lesson 03, the baselines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_lite.algorithms import staleness
+
+
+@exercise("03.1", "The hinge")
+def hinge(answer: Any) -> None:
+    """Hold a function to FedAsync's hinge."""
+    cases = {
+        (3, 10, 4): "up to b trust is whole",
+        (4, 10, 4): "at b itself trust is still whole",
+        (5, 10, 4): "one version above b it is 1/(a + 1)",
+        (9, 2, 4): "the age above b counts, τ − b, not τ",
+        (1, 0.5, 0): "without the + 1 this weight would exceed 1",
+    }
+    for inputs, why in cases.items():
+        tau, a, b = inputs
+        expect_close(answer, inputs, staleness.hinge(tau, a, b), because=why)
+
+
+@exercise("03.2", "CA²FL's direction")
+def cached_direction(answer: Any) -> None:
+    """Hold a function to CA²FL's direction and cache, over three rounds by hand and an empty one."""
+    rounds = {
+        "the first round": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
+        "the second": ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], "v = mean of all rows + mean of (delta − its old row)"),
+        "the third": ([(1, (0.2, 0.4)), (2, (0.0, 0.0))], "the mean of the cache is over all N clients, silent too"),
+        "one with nothing new": ([(1, (0.2, 0.4))], "no update has changed: v is the cached mean alone"),
+    }
+    cache = torch.zeros(3, 2, dtype=torch.float64)
+    for name, (sent, why) in rounds.items():
+        entries = [(client, torch.tensor(delta, dtype=torch.float64)) for client, delta in sent]
+        kept = cache.clone()
+        given = call(answer, cache, entries)
+        expect(
+            isinstance(given, tuple | list) and len(given) == 2, f"In {name} two tensors must come back, v and cache."
+        )
+        expect(
+            torch.equal(cache, kept), f"In {name} your function changes the cache that it was given; clone it first."
+        )
+        wanted = cache.mean(0) + torch.stack([delta - cache[client] for client, delta in entries]).mean(0)
+        expect_close(given[0], None, wanted, because=f"{name}, v of entries {sent}: {why}")
+        for client, delta in entries:
+            kept[client] = delta
+        expect_close(given[1], None, kept, because=f"{name}, the cache: rows of those who reported are their deltas")
+        cache = kept
+
+
+@exercise("03.3", "Where FedBuff rests")
+def resting_place(answer: Any) -> None:
+    """Hold a function to the balance of two clients."""
+    cases = {
+        (1, 1, 1): "as often and as heavy: the fair answer",
+        (10, 1, 1): "ten steps towards 1 for each towards −1",
+        (10, 2**-0.5, 12**-0.5): "balance k · fast · (1 − x) against slow · (1 + x)",
+        (10, 1, 10): "a weight of 10 makes up for reporting a tenth as often",
+        (4, 0.5, 1): "weights multiply frequencies",
+    }
+    for inputs, why in cases.items():
+        k, fast, slow = inputs
+        expect_close(answer, inputs, (k * fast - slow) / (k * fast + slow), because=why)

@@ -1,0 +1,51 @@
+"""Exercises of lesson 17: the place of a bug, and invariants that see it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import expect, shown
+from asyncfl_course.zoo.cards import AT_LEAST, NAMING, REST, WRITING
+from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES
+from asyncfl_course.zoo.invariants import grade
+
+
+def named(letters: str, answer: Any) -> str:
+    """Hold names of places to the bugs; say which experiment tells, and show the lines to who has found all."""
+    expect(
+        isinstance(answer, dict) and set(answer) == set(letters),
+        f"Your answer {shown(answer)}: a dictionary of the keys {', '.join(letters)} is asked for.",
+    )
+    given = {letter: name for letter, name in answer.items() if name is not ...}
+    right = [letter for letter, name in given.items() if name == EXHIBITS[letter].place]
+    found = f"{', '.join(right)} found. " if right else ""
+    for letter, name in given.items():
+        one = EXHIBITS[letter]
+        expect(name in one.suspects, f"{letter}: {name!r} is none of its suspects, {', '.join(one.suspects)}.")
+        expect(name == one.place, f"{found}{letter} is not {name!r}. {one.look}")
+    if left := [letter for letter in letters if letter not in given]:
+        raise NotImplementedError(f"{found}Put the name of a suspect in the place of the dots of {', '.join(left)}.")
+    return "\n\n".join(f"{EXHIBITS[letter].reveal()}\n{EXHIBITS[letter].known}".rstrip() for letter in letters)
+
+
+for (_id, _letters), _shelf in zip(NAMING.items(), SHELVES, strict=True):
+    exercise(_id, f"What is wrong with {_letters[0]}, {_letters[1]}, {_letters[2]}: {_shelf}")(partial(named, _letters))
+for _id, _letter in WRITING.items():
+    exercise(_id, f"An invariant for {_letter}")(partial(grade, _letter))
+
+
+@exercise(REST, "Three more invariants")
+def rest(answer: Any) -> str:
+    """Grade each of the reader's invariants on its exhibit."""
+    left = sorted(set(EXHIBITS) - set(WRITING.values()))
+    expect(
+        isinstance(answer, dict) and set(answer) <= set(left),
+        f"Your answer {shown(answer)}: a dictionary of invariants is asked for, with keys among {', '.join(left)}.",
+    )
+    if not answer:
+        raise NotImplementedError(f"Write an invariant for {AT_LEAST} of {', '.join(left)}, each under its letter.")
+    grades = [grade(letter, invariant) for letter, invariant in sorted(answer.items())]
+    expect(len(answer) >= AT_LEAST, f"{' '.join(grades)} {AT_LEAST} are asked for.")
+    return "\n".join(grades)

@@ -1,0 +1,71 @@
+"""Checkers of lesson 06: gradients of softened losses, teachers' averages, a stale teacher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import expect, expect_close
+from asyncfl_lite.algorithms.losses import kl_divergence
+
+
+def _logits(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@exercise("06.1", "The gradient of a softened loss")
+def pull(answer: Any) -> None:
+    """Compare with automatic differentiation, from T = 1 to a student that agrees already."""
+    cases = [
+        (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities less the teacher's"),
+        (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes are at T, and z stands inside z / T"),
+        (_logits(3, -2), _logits(0, 0), 0.5, "T below 1 makes both sharper, and the gradient in z larger"),
+        (_logits(1, 2, 3, 4), _logits(6, 7, 8, 9), 2.0, "logits that differ by a constant are the same probabilities"),
+    ]
+    for z, v, temperature, because in cases:
+        free = z.clone().requires_grad_()
+        kl_divergence((v / temperature).softmax(-1), free / temperature).backward()
+        expect_close(answer, (z, v, temperature), free.grad, because=because)
+
+
+@exercise("06.2", "From T = 10 to T = 30")
+def shrinks(answer: Any) -> None:
+    """Take anything near 9; a 3 hears what it forgot."""
+    expect(isinstance(answer, int | float), "A number is asked for, such as 2.0.")
+    if abs(answer - 3) < 0.8:
+        raise Wrong(
+            f"Your answer {answer:g} is the chain rule's 1 / T alone, from 10 to 30. The two distributions also come "
+            "closer to each other by a factor of about 1 / T."
+        )
+    expect(answer >= 1, f"Your answer {answer:g} is below 1: by how much is it smaller at T = 30?")
+    expect(8 <= answer <= 10, f"Your answer {answer:g} for T from 10 to 30; there are two factors 1 / T. Try again.")
+
+
+@exercise("06.3", "The loud one")
+def overrules(answer: Any) -> None:
+    """Ask for one client, for nine, and for the 49 others of FedEcho's experiments."""
+    for others in (1, 9, 49):
+        because = f"softmax keeps the order of logits, and each mean is over all {others + 1} clients"
+        expect_close(answer, (others,), 2.0 * others, because=because)
+
+
+@exercise("06.4", "Before you run it")
+def stale(answer: Any) -> None:
+    """Take guesses near what the lesson measures: next to nothing, and next to all."""
+    try:
+        added, taught = (float(value) for value in answer)
+    except (TypeError, ValueError):
+        raise Wrong("Two numbers are asked for, in percent: (added, taught).") from None
+    expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
+    expect(max(added, taught) > 1, "Both are percentages: 50 is half of the images, 0.5 nearly none.")
+    expect(
+        added <= 20,
+        f"Added: {added:g}% is too much. The displacement led from the common start to the client; 300 steps further "
+        "on it leads elsewhere, and the server's output layer has learnt never to say 7, 8 or 9.",
+    )
+    expect(
+        taught >= 75,
+        f"Taught: {taught:g}% is too little. The answers are about inputs, and 300 steps have changed neither.",
+    )

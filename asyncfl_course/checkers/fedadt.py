@@ -1,0 +1,95 @@
+"""Lesson 09, FedADT: how late models are, whose model the global one is, its loss, and the control of its teacher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import call, expect, expect_close, shown
+from asyncfl_course.explore import predicted_staleness
+from asyncfl_lite.algorithms import FedADT, staleness
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss
+from asyncfl_lite.base.errors import AsyncFLError
+
+
+@exercise("09.1", "How late, and how light")
+def late_and_light(answer: Sequence[float]) -> None:
+    """Check staleness and weight with a target of 200 clients in flight."""
+    wanted = predicted_staleness("refill", 200, 1)
+    try:
+        age, weight = (float(one) for one in answer)
+    except (TypeError, ValueError):
+        raise Wrong(f"Two numbers are asked for, (staleness, beta); this is {shown(answer)}.") from None
+    expect(
+        abs(age - wanted) < 10,
+        f"Your staleness is {age:g}, expected about {wanted:g} for a target of 200 clients: lots of 100 are sent when"
+        " fewer than 200 are in flight, so think of the mean between the fewest and the most in flight.",
+    )
+    expect_close(
+        weight, None, staleness.poly(age), atol=2e-3, because="beta is one over the square root of staleness plus one"
+    )
+
+
+@exercise("09.2", "Whose model is the global one?")
+def shares(answer: Callable) -> None:
+    """Check the shares that arrivals have in the global model."""
+    for taus in ([0], [3], [8, 3], [0, 1, 3], [5, 0, 99], [99] * 4, []):
+        wanted = [1.0]
+        for tau in taus:
+            beta = staleness.poly(tau)
+            wanted = [(1 - beta) * share for share in wanted] + [beta]
+        expect_close(
+            answer,
+            (taus,),
+            wanted,
+            because="an arrival multiplies every older share, the initial one's too, by 1 - beta",
+        )
+
+
+@exercise("09.3", "Equation 7 for a batch")
+def loss_of_a_batch(answer: Callable) -> None:
+    """Check FedADT's loss against the package's."""
+    draw = torch.Generator().manual_seed(0)
+    for rows, alpha, temperature, because in (
+        (1, 0.0, 3.0, "with alpha = 0 only the label's cross entropy is left, which does not know T"),
+        (1, 1.0, 3.0, "with alpha = 1 only the divergence is left: from the teacher to the student, both softened by T,"
+                      " not multiplied by T²"),
+        (1, 0.3, 3.0, "alpha weighs the divergence, 1 - alpha the cross entropy"),
+        (4, 0.6, 2.0, "take the mean over the batch"),
+    ):  # fmt: skip
+        z_C, z_S = (torch.round(3 * torch.randn(rows, 3, generator=draw)).double() for _ in range(2))
+        y = torch.randint(3, (rows,), generator=draw)
+        wanted = float(labelled_distillation_loss(z_C, z_S, y, alpha, temperature=temperature))
+        expect_close(answer, (z_C, z_S, y, alpha, temperature), wanted, because=because)
+    far = torch.tensor([[900.0, 0.0, 0.0]], dtype=torch.float64)
+    given = call(answer, far, torch.zeros(1, 3, dtype=torch.float64), torch.tensor([1]), 0.5, 1.0)
+    expect(
+        bool(torch.isfinite(torch.as_tensor(given))),
+        f"loss gives {shown(given)} for the student's logits {shown(far)}: take log_softmax, not the log of a softmax.",
+    )
+
+
+@exercise("09.4", "Take the teacher out, and nothing else")
+def without_teacher(answer: Callable) -> None:
+    """Check that the teacher's term is gone, and that a label's step is as long as before."""
+    for rate, weight in ((0.3, 0.6), (0.1, 0.2), (0.03, 0.0), (0.3, 1.0)):
+        given: Any = call(answer, rate, weight)
+        where = f"control({rate:g}, {weight:g}) gives {shown(given)}"
+        needed = {"alpha_min", "alpha_max", "kd_lr"}
+        expect(isinstance(given, dict) and set(given) == needed, f"{where}; a dictionary of {', '.join(sorted(needed))}"
+               " is asked for.")  # fmt: skip
+        try:
+            server = FedADT(**given)
+        except AsyncFLError as error:
+            raise Wrong(f"{where}, which FedADT does not take: {error}") from None
+        most = max(server.kl_weight(0), server.kl_weight(10**6))
+        expect(most == 0, f"{where}: the teacher still has the weight {most:g} in the loss.")
+        before, after = rate * (1 - weight), float(server.settings.kd_lr)
+        expect(
+            abs(before - after) < 1e-9,
+            f"{where}: a label's step was {rate:g} · {1 - weight:g} = {before:g} long, and is now {after:g}. Whatever"
+            " differs then may be the labels' doing.",
+        )

@@ -1,0 +1,66 @@
+"""Checkers of lesson 08: leads over the best rival, a control that controlled, what unlabelled photographs show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_course.evidence import in_column
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_course.records import HOLDS, RATE_1, TUNED
+
+PHOTOGRAPHS = "real/cifar10_jpeg75"
+
+
+@exercise("08.1", "The lead over the best other")
+def lead(answer: Any) -> None:
+    """Two rows of ours with different rivals, a single one that is behind, rows in another order."""
+    table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
+    cases = [
+        (table, ["E1", "E2"], "the best rival may be another one in each column, and E1 and E2 are no rivals"),
+        (table, ["F"], "where ours is below the best other the lead is negative"),
+        (table[["b"]].iloc[::-1], ["E2", "E1"], "rows and columns are found by name, not by place"),
+    ]
+    for number, (given, ours, because) in enumerate(cases, start=1):
+        where = f"table {number}, rows {given.index.tolist()}, columns {given.columns.tolist()}, ours {ours}: {because}"
+        found = call(answer, given.copy(), list(ours))
+        expect(isinstance(found, pd.DataFrame), f"lead gives a {type(found).__name__}, a DataFrame is asked; {where}.")
+        named = set(found.index) == set(ours) and set(found.columns) == set(given.columns)
+        expect(named, f"lead gives rows {found.index.tolist()}, columns {found.columns.tolist()}; {where}.")
+        best = [given.loc[[row for row in given.index if row not in ours], column].max() for column in given.columns]
+        wanted = [
+            [given.loc[row, column] - top for column, top in zip(given.columns, best, strict=True)] for row in ours
+        ]
+        expect_close(found.loc[ours, given.columns].to_numpy(), None, wanted, because=where)
+
+
+@exercise("08.2", "Was it deaf?")
+def is_deaf(answer: Any) -> None:
+    """A control that works, plain FedEcho, a store that is empty, one that lost a client, a run without stragglers."""
+    heard = [{1}, {1, 2}, {1, 2, 9}, {1, 2, 3, 9}]
+    cases = [
+        ("a control that works", [{1}, {1, 2}, {1, 2}, {1, 2, 3}], heard, {8, 9}, True, "stragglers alone are missing"),
+        ("plain FedEcho", heard, heard, {8, 9}, False, "client 9, a straggler, is stored from the third version on"),
+        ("a store that is always empty", [set()] * 4, heard, {8, 9}, False, "clients 1, 2 and 3 are missing too"),
+        ("one that forgot client 1", [{1}, {1, 2}, {2}, {2, 3}], heard, {8, 9}, False, "client 1 is no straggler"),
+        ("a run that ended too soon", heard[:2], heard[:2], {8, 9}, False, "no straggler was heard: nothing is shown"),
+    ]
+    for name, stored, so_far, stragglers, wanted, because in cases:
+        copies = [set(one) for one in stored], [set(one) for one in so_far], set(stragglers)
+        given = bool(call(answer, *copies))
+        inputs = f"stored {stored}, heard {so_far}, stragglers {stragglers}"
+        expect(given == wanted, f"For {name} ({inputs}) is_deaf gives {given}, expected {wanted}: {because}.")
+
+
+@exercise("08.3", "And on photographs?")
+def above_fedbuff(answer: Any) -> None:
+    """Hold the answer to what is recorded, and show the column that it has wrong."""
+    named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
+    expect(answer in list(named), f"One of {', '.join(named)} is asked, not {answer!r}.")
+    for column in (RATE_1, TUNED):
+        recorded = in_column("real", column, "real")
+        found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
+        right = (column in named[answer]) == (found.verdict == HOLDS)
+        expect(right, f"Not {answer!r}. {column}: {found.detail}: {found.verdict}.")

@@ -1,0 +1,69 @@
+"""Exercises of lesson 12: which places count, token accuracy and exact match, what a lead is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import torch
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import expect_close, expect_equal
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.task import Task
+
+
+@lru_cache(maxsize=1)
+def _task() -> Task:
+    return TASKS.get("modmath")(samples=20, test_samples=10, scored=1).load()
+
+
+@exercise("12.3", "Which places count")
+def counted(answer: Callable) -> None:
+    """Check the places of the predictions that are scored, found from tokens alone."""
+    for rows, because in (
+        ([[3, 5, 4, 1, 7, 7, 2, 0]],
+         "at the marker the first answer token is predicted, at the last digit the end; at the end nothing is"),
+        ([[4, 1, 9, 2, 0, 0], [4, 6, 3, 1, 9, 2]], "each row has its marker elsewhere"),
+        ([[4, 6, 3, 1], [6, 1, 9, 9]], "where a row is full before the end, all places from the marker on count"),
+        ([[2, 5, 1, 7, 2, 0]], "an end before the marker belongs to the question and stops nothing"),
+    ):  # fmt: skip
+        given = torch.tensor(rows)
+        expect_close(answer, (given,), _task().counted(given).float(), because=because)
+
+
+@exercise("12.4", "Right tokens and right answers")
+def two_scores(answer: Callable) -> None:
+    """Check token accuracy and exact match under teacher forcing."""
+    for said, labels, wanted, because in (
+        ([[7, 7, 4, 9, 2], [7, 8, 2, 7, 7]], [[-100, -100, 4, 7, 2], [-100, 8, 2, -100, -100]], (5 / 6, 1 / 2),
+         "2 of 3 tokens and 2 of 2: the mean over the problems is 0.8333, not 4 tokens of 5"),
+        ([[5, 6, 2]], [[5, 6, 2]], (1.0, 1.0), "all tokens right, so the model writes this answer"),
+        ([[3, 4, 5], [3, 4, 5]], [[-100, 4, 6], [-100, 9, 5]], (1 / 2, 0.0),
+         "half of the tokens of each answer are right, and no answer is"),
+        ([[1, 2], [3, 4], [5, 6]], [[-100, 2], [-100, 4], [-100, 6]], (1.0, 1.0),
+         "places with the label -100 do not count, whatever is said there"),
+    ):  # fmt: skip
+        expect_close(answer, (torch.tensor(said), torch.tensor(labels)), wanted, because=because)
+
+
+@exercise("12.1", "How large a test set?")
+def problems_needed(answer: Callable) -> None:
+    """Check the number of problems that makes a lead two errors of a paired difference."""
+    for lead, differ, because in (
+        (0.01, 0.1, "one error is sqrt(0.1 / n), and two of them shall be 0.01: n = 4 · 0.1 / 0.01²"),
+        (0.0046, 0.05, "Table 5's lead, if one answer in twenty differs"),
+        (0.05, 0.2, "a lead of 5 points needs few problems"),
+        (0.0046, 0.0, "if no answer differed, there would be no error"),
+    ):
+        expect_close(answer, (lead, differ), 4 * differ / lead**2, because=because, atol=1.0)
+
+
+@exercise("12.2", "Guess: mild delays in the place of large ones")
+def changed_orders(answer: int) -> None:
+    """Check a guess about the schedules of Table 5."""
+    expect_equal(
+        answer, None, 0,
+        because="a long job takes 10 to 20 units under the mild law and 50 to 80 under the large one, and fifteen "
+        "reports are in after 7 to 10 units: no long job is among them under either law",
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""Lesson 02: the largest class, total variation, shards, one local step or ten, labels or lateness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_lite.tasks.partitions import total_variation
+
+
+@exercise("02.1", "The largest class")
+def largest_share(answer: Any) -> None:
+    """A function of α and the number of classes."""
+    expect_close(
+        answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=2e-4,
+        because="at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?",
+    )  # fmt: skip
+    expect_close(answer, (1, 2), 0.75, atol=2e-4, because="two classes at α = 1 are a uniform share and the rest of it")
+    expect_close(
+        answer, (0.5, 2), 0.5 + 1 / np.pi, atol=2e-4,
+        because="α is the gamma distribution's parameter and a divisor; at α = 1 the divisor does not show",
+    )  # fmt: skip
+    expect_close(answer, (0.1, 10), 0.66466, atol=2e-3, because="all C draws stay below x with probability F(x)^C")
+
+
+@exercise("02.2", "Total variation")
+def tv(answer: Any) -> None:
+    """A function of a table of samples per client and class."""
+    for counts, why in (
+        ([[8, 2], [2, 8]], "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
+        ([[5, 5, 10], [50, 50, 100]], "both clients have the same shares, so nothing needs to be swapped"),
+        ([[18, 0], [0, 1], [1, 0]], "q is made of all samples, here (0.95, 0.05): a large client weighs more in it"),
+        ([[10, 0, 0], [0, 10, 0], [0, 0, 10]], "disjoint labels are the most, 1 − 1/C; the mean is over clients"),
+    ):
+        table = np.array(counts)
+        expect_close(answer, (table,), total_variation(table), because=why)
+
+
+@exercise("02.3", "A law of your own")
+def shards(answer: Any) -> None:
+    """A function that deals sample numbers out, two shards for each client."""
+    for count, kinds, clients in ((40, 4, 5), (103, 10, 6), (60, 2, 3)):
+        labels = np.random.default_rng(count).integers(0, kinds, count)
+        called = f"shards of {count} labels for {clients} clients"
+        parts = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(0))]
+        expect(len(parts) == clients, f"{called}: {len(parts)} parts come back, expected {clients}.")
+        given = np.sort(np.concatenate(parts))
+        expect(
+            np.array_equal(given, np.arange(count)),
+            f"{called}: every sample must be dealt out once; {len(np.unique(given))} different ones are, in "
+            f"{len(given)} places. Parts hold sample numbers, not labels.",
+        )
+        sizes = [len(part) for part in parts]
+        expect(max(sizes) - min(sizes) <= 2, f"{called}: sizes are {sizes}, and should differ by two at most.")
+        place = np.argsort(np.argsort(labels, kind="stable"), kind="stable")
+        pieces = [int((np.diff(np.sort(place[part])) > 1).sum()) + 1 for part in parts]
+        expect(
+            max(pieces) <= 2,
+            f"{called}: a client's samples are {max(pieces)} pieces of the samples sorted by label, expected two at "
+            "most. Were they sorted before they were cut?",
+        )
+        again = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(1))]
+        same = all(np.array_equal(np.sort(one), np.sort(other)) for one, other in zip(parts, again, strict=False))
+        expect(not same, f"{called}: another generator deals out the same parts; shards are given at random.")
+
+
+@exercise("02.4", "One step or ten")
+def one_step_or_ten(answer: Any) -> None:
+    """Two words, what ten local steps do at α = 0.03 and at α = 100."""
+    expect(
+        isinstance(answer, tuple | list) and len(answer) == 2 and set(answer) <= {"better", "worse"},
+        'Two words are asked for, each "better" or "worse".',
+    )
+    unlike, alike = answer
+    expect(
+        unlike == "worse",
+        "At α = 0.03: each client's first step goes where its own samples pull, and the average of the twenty is the "
+        "step of all data. Its next nine start from where it stands alone, among sevens and threes only.",
+    )
+    expect(
+        alike == "better",
+        "At α = 100: clients hold nearly the same mix, so ten steps of each are nearly ten steps on all data.",
+    )
+
+
+@exercise("02.5", "Labels or lateness")
+def labels_or_lateness(answer: Any) -> None:
+    """One word, the larger part of FedBuff's gap at server rate 1."""
+    expect(answer in ("labels", "staleness"), 'Your answer must be "labels" or "staleness".')
+    expect(
+        answer == "staleness",
+        "Unequal labels do cost something. But look at Section 9's right panel: at α = 10 labels are nearly equal, and "
+        "with 25 in flight FedBuff does no better there.",
+    )

@@ -1,0 +1,164 @@
+"""Exercises of the lesson on KUIPER: bursts, their weights, the hidden server's step, many clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import call, expect, expect_close, shown
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.runs.assembly import schedule
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.simulator.update import Update
+
+
+def _tensor(*values: Any) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def _bursts(durations: Sequence[float], K: int, count: int) -> list[tuple[float, list[int]]]:
+    """Return what the package's clock says: when bursts close, and who is in them."""
+    clients = {"clients": len(durations), "concurrency": len(durations), "buffer_size": K, "algorithm": "kuiper"}
+    law = {"delay": "per_client", "delay_settings": {"durations": durations}}
+    updates = schedule(Config(task="digits", partition="iid", **clients, **law, rounds=count)).updates
+    groups = [updates.iloc[place : place + K] for place in range(0, count * K, K)]
+    return [(group["arrived_at"].max(), group["client"].tolist()) for group in groups]
+
+
+@exercise("05.1", "Bursts on a clock")
+def bursts(answer: Any) -> None:
+    """Hold bursts to the package's schedule."""
+    for durations, K, count in (((2, 3.2, 4.5, 7.3, 12.4), 3, 8), ((3, 5.5, 11.2), 1, 6), ((2, 3.5, 7), 3, 3)):
+        given, what = call(answer, durations, K, count), f"bursts({durations}, {K}, {count})"
+        expect(
+            len(given) == count and all(len(one) == 2 for one in given),
+            f"{what} gives {shown(given)}: {count} pairs (time, members) are asked for.",
+        )
+        wanted = _bursts(durations, K, count)
+        for place, ((time, members), (closes, who)) in enumerate(zip(given, wanted, strict=True), start=1):
+            expect(
+                list(members) == who and abs(float(time) - closes) < 0.06,
+                f"{what}: burst {place} is {list(members)} at {float(time):.4g}, expected {who} at {closes:.4g}. All K "
+                "of a burst start again at its last report, and nobody else does.",
+            )
+
+
+def _mixed(
+    x: Tensor, models: Tensor, n: Tensor, acc: Tensor, staleness: Tensor, start: Tensor | None = None, norm: str = ""
+) -> Tensor:
+    """Return the package's global model after one burst."""
+    server = make_algorithm("kuiper", buffer_size=len(models), **({"kuiper_norm": norm} if norm else {}))
+    server.start(x)
+    now = int(staleness.max())
+    for _ in range(now):
+        server.new_version(x)
+    for i, model in enumerate(models):
+        begun = x if start is None else start[i]
+        reported = {"num_samples": float(n[i]), "received_accuracy": float(acc[i]), "start": begun}
+        server.receive(Update(i, model - begun, now - int(staleness[i]), **reported))
+    return server.x
+
+
+@exercise("05.2", "One burst")
+def burst(answer: Any) -> None:
+    """Hold a burst's step to the package's server."""
+    x, two = _tensor(1, 0), _tensor((2, 2), (4, -2))
+    four = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
+    for inputs, because in (
+        ((x, two, _tensor(100, 300), _tensor(0.6, 0.2), _tensor(0, 2)),
+         "weights n (1 - acc) over their sum, and s of the mean staleness"),
+        ((x, two[:1], _tensor(50), _tensor(0.9), _tensor(0)), "one client alone has the share 1, however good it is"),
+        ((x, four, _tensor(1, 2, 3, 4), _tensor(0.1, 0.9, 0.5, 1), _tensor(0, 0, 0, 40)),
+         "the rate is s of the mean staleness, not the mean of s"),
+        ((x, two, _tensor(10, 10), _tensor(1, 1), _tensor(0, 0)), "no client has a weight, so the model stays"),
+    ):  # fmt: skip
+        expect_close(answer, inputs, _mixed(*inputs), because=because)
+
+
+@exercise("05.3", "What is left")
+def left(answer: Any) -> None:
+    """Hold the share that is left to the package's server with Equation 2 as printed."""
+    for accuracy, versions in ((0.7, 1), (0.7, 20), (0.2, 3), (0.0, 5), (1.0, 2)):
+        x = _tensor(1)
+        for _ in range(versions):
+            x = _mixed(x, x[None], _tensor(1), _tensor(accuracy), _tensor(0), norm="literal")
+        because = "each version multiplies the model by 1 - 0.7 times the accuracy"
+        expect_close(answer, (accuracy, versions), x.item(), because=because, atol=1e-9)
+
+
+@exercise("05.4", "How many clients count")
+def effective(answer: Any) -> None:
+    """Hold the effective number to exact values."""
+    for n, acc, wanted, because in (
+        ((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5), 4, "four equal shares count as four"),
+        ((1, 1, 1, 1), (1, 1, 0.99, 0.98), 1.8, "the shares are 0, 0, 1/3 and 2/3"),
+        ((100, 300), (0.6, 0.2), 49 / 37, "sizes count too: the shares are 1/7 and 6/7"),
+        ((5, 7), (1, 1), 0, "nobody has a weight, so nobody counts"),
+    ):
+        expect_close(answer, (_tensor(*n), _tensor(*acc)), wanted, because=because)
+
+
+@exercise("05.5", "Accuse somebody")
+def order(answer: Any) -> None:
+    """Hold the order of the four variants at bias 1 to the recorded one."""
+    right = ["received", "no reward", "last epoch", "trained"]
+    expect(
+        isinstance(answer, list | tuple) and sorted(answer) == sorted(right),
+        f"Your answer {shown(answer)}: a list of the four names is asked for, {shown(right[::-1])} in some order.",
+    )
+    given = list(answer)
+    rank = {name: given.index(name) for name in right}
+    expect(
+        max(rank["received"], rank["no reward"]) < min(rank["last epoch"], rank["trained"]),
+        f"Your answer {shown(given)} has a reading of the local model among the first two. A trained model is nearly "
+        "perfect on its four classes, so most weights vanish: worse than to weigh all alike.",
+    )
+    expect(
+        rank["received"] < rank["no reward"],
+        f"Your answer {shown(given)} has no reward first. The received model errs most where the global model lacks a "
+        "client's classes, and its reward points there: in the recorded runs it ends above no reward.",
+    )
+    expect(
+        rank["last epoch"] < rank["trained"],
+        f"Your answer {shown(given)} has the trained model above the last epoch. The last epoch still counts errors "
+        "that training then removes: fewer of its weights are exactly 0.",
+    )
+
+
+@exercise("05.6", "Two moves")
+def moves(answer: Any) -> None:
+    """Hold both moves to their definition, and their sum to the package's server."""
+    x, stale, none = _tensor(1, 0), _tensor((0, 0), (0.5, -1)), _tensor((1, 0), (1, 0))
+    deltas, shares = _tensor((1, 2), (3, -2)), _tensor(0.25, 0.75)
+    for starts, rate, because in (
+        (none, 0.4, "it is the rate times the mean by shares; who starts from x pulls nowhere"),
+        (stale, 0.4, "the pull leads from x to the old versions, weighed like the changes"),
+        (stale, 1.0, "both moves are multiplied by the rate"),
+    ):
+        given, what = call(answer, x, starts, deltas, shares, rate), f"moves(x, {shown(starts)}, …, {rate})"
+        expect(isinstance(given, tuple | list) and len(given) == 2, f"{what}: the pair (step, pull) is asked for.")
+        for name, ours, theirs in (
+            ("step", rate * shares @ deltas, given[0]),
+            ("pull", rate * shares @ (starts - x), given[1]),
+        ):
+            close = torch.is_tensor(theirs) and theirs.shape == ours.shape and torch.allclose(theirs, ours)
+            expect(close, f"{what}: the {name} is {shown(theirs)}, expected {shown(ours)}: {because}.")
+
+
+@exercise("05.7", "A thousand clients")
+def thousand(answer: Any) -> None:
+    """Hold three numbers to the identity and Equation 3."""
+    expect(
+        isinstance(answer, list | tuple) and len(answer) == 3,
+        f"Your answer {shown(answer)}: three numbers are asked for.",
+    )
+    for name, given, wanted, because in (
+        ("mean staleness", answer[0], 99, "N/K - 1"),
+        ("mixing rate", answer[1], 0.07, "0.7 times one plus that staleness, to the power of -0.5"),
+        ("reports per client", answer[2], 2, "200 versions use 10 reports each, from 1,000 clients"),
+    ):
+        expect_close(given, None, wanted, because=f"the {name}: {because}", atol=6e-3)

@@ -1,0 +1,83 @@
+"""Exercises of lesson 18: a plan's seal, a control's proof, and three plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import expect, expect_equal
+from asyncfl_course.referee import Plan, canonical, digest_of, grade
+from asyncfl_lite.base.errors import AsyncFLError
+
+
+@exercise("18.1", "A seal")
+def digest(answer: Any) -> None:
+    """Hold the answer to SHA-256 of JSON with sorted keys, of mappings that differ in order and in value."""
+    cases = (
+        {"seeds": 10, "margin": 0.5},
+        {"margin": 0.5, "seeds": 10},
+        {"margin": 0.5, "seeds": 11},
+        {"runs": {"seeds": 10, "level": 0.95}, "case": "α"},
+        {"case": "α", "runs": {"level": 0.95, "seeds": 10}},
+    )
+    for content in cases:
+        expect_equal(
+            answer,
+            (content,),
+            digest_of(canonical(content)),
+            because="the hexadecimal SHA-256, in UTF-8, of what json.dumps writes; the order of names says nothing, "
+            "inside as outside, and each value counts",
+        )
+
+
+def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
+    """Return runs by seed, a letter for each digest."""
+    return pd.DataFrame({"weights_sha256": list(weights), "schedule_sha256": list(schedule)}, list(seeds))
+
+
+@exercise("18.3", "Did the control act?")
+def acted(answer: Any) -> None:
+    """Hold the answer to runs whose digests say it."""
+    treated = _runs("abc", "xyz", [0, 1, 2])
+    cases = (
+        (_runs("def", "xyz", [0, 1, 2]), True, "other weights and the same schedule with every seed"),
+        (_runs("abc", "xyz", [0, 1, 2]), False, "every weight is the treated run's"),
+        (_runs("dbf", "xyz", [0, 1, 2]), False, "with seed 1 the weights are the treated run's"),
+        (_runs("def", "xyw", [0, 1, 2]), False, "with seed 2 other clients arrived, so more than one thing changed"),
+        (_runs("cba", "zyx", [2, 1, 0]), False, "rows are in another order; compare seed by seed"),
+        (_runs("fed", "zyx", [2, 1, 0]), True, "rows are in another order; compare seed by seed"),
+        (_runs("def", "xyz", [7, 8, 9]), False, "no seed is in both, so nothing was shown"),
+    )
+    for control, wanted, why in cases:
+        given = bool(answer(treated, control))
+        told = f"weights {list(control['weights_sha256'])}, schedules {list(control['schedule_sha256'])} of seeds "
+        expect(
+            given is wanted,
+            f"A control with {told}{list(control.index)}, against weights ['a', 'b', 'c'], schedules ['x', 'y', 'z'] "
+            f"of seeds [0, 1, 2]: yours says {given}, expected {wanted}: {why}.",
+        )
+
+
+def _planned(answer: Any, name: str) -> str:
+    """Hold a plan to full marks for its design, and show them."""
+    expect(isinstance(answer, Plan), f"A referee.Plan is asked for, this is {type(answer).__name__}.")
+    expect(answer.case == name, f"This plan is for the case {answer.case!r}, the exercise asks for {name!r}.")
+    try:
+        found = grade(answer)
+    except AsyncFLError as error:
+        raise Wrong(f"The plan cannot be graded: {error}.") from None
+    lost = " ".join(f"{line.name}: {line.says}" for line in found.lost)
+    expect(not found.lost, f"{found.points} of {len(found.lines)} points. Lost are: {lost}")
+    return f"\n{found!r}"
+
+
+for _id, _name, _title in (
+    ("18.2", "lead", "A plan for the lead"),
+    ("18.4", "deaf", "A plan for a loss of nothing"),
+    ("18.5", "weight", "A plan for half a point"),
+):
+    exercise(_id, _title)(partial(_planned, name=_name))

@@ -1,0 +1,138 @@
+"""Exercises of lesson 04, the server's step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_course.explore import swing
+
+
+@exercise("04.1", "Swing")
+def mean_jump(answer: Any) -> None:
+    """Hold a function to the mean absolute difference of the last tests."""
+    hints = {
+        ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down; distance from the mean does not count",
+        ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
+        ((0.7, 0.7, 0.7), 20): "fewer tests than asked for: all of them count",
+    }
+    for (tests, last), why in hints.items():
+        expect_close(answer, (list(tests), last), swing(tests, last), because=why)
+
+
+@exercise("04.2", "The noise at rest")
+def noise_at_rest(answer: Any) -> None:
+    """Hold a function to the deviation of a quadratic's model at rest."""
+    cases = {
+        (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
+        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; think what "
+        "deviation that has, and what variance",
+        (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
+        (1.0, 0.5, 1.0, 5): "put the change of clients who walk half of the way into x_{t+1}: what is in η's place",
+        (0.1, 0.2, 3.0, 10): "both the server and the clients walk a share of the way here",
+    }
+    for (eta, share, sigma, size), why in cases.items():
+        step = eta * share
+        wanted = sigma * np.sqrt(step / (2 - step) / size)
+        expect_close(answer, (eta, share, sigma, size), wanted, because=why)
+
+
+@exercise("04.3", "Old news")
+def old_news(answer: Any) -> None:
+    """Hold a function to the path of a step along news that are some versions old."""
+    cases = {
+        (0.5, 0, 3): "with τ = 0 each version keeps 1 − a of the last",
+        (0.3, 2, 5): "until version τ the news is the model of version 0, which is 1",
+        (1.0, 1, 8): "a = 1 is the limit for τ = 1: the path repeats itself",
+        (0.29, 5, 60): "the news at version t is the model of version t − τ",
+        (0.5, 3, 0): "after no version there is x0 alone",
+    }
+    for (step, tau, versions), why in cases.items():
+        path = [1.0]
+        for version in range(versions):
+            path.append(path[-1] - step * path[max(0, version - tau)])
+        given = call(answer, step, tau, versions)
+        expect(
+            not hasattr(given, "__len__") or len(given) == len(path),
+            f"late({step}, {tau}, {versions}) gives a list of another length than asked: from x_0 to x_{versions}. "
+            "Versions before 0 are not part of it.",
+        )
+        expect_close(answer, (step, tau, versions), path, because=why)
+
+
+@exercise("04.4", "Guess the control")
+def guess_of_controls(answer: Any) -> None:
+    """Hold an order of the four conditions to what was recorded, and say what a wrong one takes for granted."""
+    right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
+    names = [str(one) for one in answer] if isinstance(answer, list | tuple) else []
+    expect(sorted(names) == sorted(right), f"Four names are asked for, each once: {'; '.join(sorted(right))}.")
+    below = {name: place for place, name in enumerate(names)}
+    expect(
+        max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),
+        f"{names[0]!r} first and {names[-1]!r} last is a fair guess, and the records differ. It takes unequal data for "
+        "the cause. What did Section 3's clients do at a step of 1 who had no unequal data?",
+    )
+    expect(
+        below["clients alike"] < below["as it is"],
+        "'clients alike' above 'as it is' is what most would guess, and the records differ. Of these two, in which do "
+        "all clients push the same old correction?",
+    )
+    expect(
+        below["nobody late"] < below["alike, nobody late"],
+        "'nobody late' above 'alike, nobody late': where no news is old, unequal data are all that is left to harm.",
+    )
+
+
+def _searches(lucky: float = 0.0) -> pd.DataFrame:
+    """Return a made-up search of two methods: B is steady at a short step, A at any; one lucky seed may be added."""
+    level = {
+        ("A", 0.1, 1.0): 75, ("A", 0.3, 1.0): 70, ("A", 0.1, 0.3): 81, ("A", 0.3, 0.3): 80,
+        ("B", 0.1, 1.0): 68, ("B", 0.3, 1.0): 40, ("B", 0.1, 0.3): 80, ("B", 0.3, 0.3): 82,
+    }  # fmt: skip
+    rows = [
+        (*setting, seed, accuracy + shift + lucky * (setting == ("A", 0.3, 1.0) and not seed))
+        for setting, accuracy in level.items()
+        for seed, shift in enumerate((-1.0, 0.0, 1.0))
+    ]
+    return pd.DataFrame(rows, columns=["method", "client_lr", "server_lr", "seed", "accuracy"])
+
+
+@exercise("04.5", "An equal comparison")
+def equal_lead(answer: Any) -> None:
+    """Hold a function to the difference of two methods' best means."""
+    table, lucky = _searches(), _searches(lucky=12.0)
+    cases = [
+        (table, "A", "B", 1.0, 7, "the server's rate 1 holds for both methods: their best means there are 75 and 68"),
+        (table, "A", "B", None, -1, "each method may choose both rates: the best means are 81 and 82"),
+        (table, "B", "A", None, 1, "the second name is the baseline, whose best is subtracted"),
+        (lucky, "A", "B", 1.0, 7, "one seed of A is lucky at the clients' rate 0.3, whose mean is 74: judge by means"),
+    ]
+    for rows, method, baseline, rate, wanted, why in cases:
+        given = call(answer, rows, method, baseline, rate)
+        expect(isinstance(given, int | float | np.number), f"lead(table, {method!r}, …) gives {given!r}, no number.")
+        called = f"lead(table, {method!r}, {baseline!r}, {rate})"
+        expect(abs(float(given) - wanted) < 1e-6, f"{called} gives {float(given):g}, expected {wanted}: {why}.")
+
+
+@exercise("04.6", "Rounding or a bug")
+def rounding_or_bug(answer: Any) -> None:
+    """Hold a choice of findings to what an order of summation can do, and say what speaks against a wrong one."""
+    letters = set(answer) if isinstance(answer, set | frozenset | list | tuple | str) else None
+    expect(letters is not None and letters <= set("ABCDE"), "A set of letters from A to E is asked for.")
+    harmless = {
+        "A": "scores of this pair's runs differ by more than 4 points on average",
+        "D": "look at the largest difference of two tests at this pair",
+    }
+    for letter, why in harmless.items():
+        expect(letter not in letters, f"{letter} is no sure sign of a bug: {why}.")
+    bugs = {
+        "B": "which client reports when is drawn from the seed; does it depend on the model?",
+        "C": "how far apart are the models after five versions? See the left panel.",
+        "E": "single scores move up and down; what is left of that in a mean over ten seeds?",
+    }
+    for letter, why in bugs.items():
+        expect(letter in letters, f"{letter} is more than rounding does: {why}")

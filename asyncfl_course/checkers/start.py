@@ -1,0 +1,149 @@
+"""Lesson 00: a slow phone's hour, a timeline by hand, FedBuff's step, what is bought and paid, the mean staleness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_course.explore import predicted_staleness, run_clock
+from asyncfl_lite import Update, make_algorithm
+
+
+@exercise("00.1", "An hour with a slow phone")
+def slow_phone(answer: Any) -> None:
+    """Two whole numbers: updates that are heard in an hour, and the slow phone's staleness."""
+    expect(isinstance(answer, tuple | list) and len(answer) == 2, "Two numbers are asked for: (updates, staleness).")
+    durations = (2, 2, 2, 2, 59)
+    heard = run_clock(
+        "per_client", durations=durations, clients=5, concurrency=5, buffer_size=4, versions=None, horizon=60
+    ).updates
+    updates, staleness = len(heard), int(heard["staleness"][heard["client"] == 4].iloc[0])
+    expect_close(answer[0], None, updates, atol=0, because=f"{_hint(answer[0])}each fast phone reports 60 / 2 times")
+    expect_close(
+        answer[1],
+        None,
+        staleness,
+        atol=0,
+        because="count only what the other four have sent by minute 59, that is at 2, 4, …, 58; four updates are one "
+        "version",
+    )
+
+
+def _hint(updates: Any) -> str:
+    return {
+        120: "And the slow phone? ",
+        5: "That would be a server that waits. ",
+    }.get(updates, "")
+
+
+TIMELINE = (
+    "the first report: nobody has made a version yet",
+    "client 1 was sent v0, and the server still has v0; this report then fills the buffer",
+    "client 0 got v0 again at time 1, and arrival 2 has just made v1",
+    "client 0 got v1 at time 2, and no version has been made since",
+    "client 1 got its model at time 2 before its own report filled the buffer: v0; the server has v2",
+    "client 0 got its model at time 3 before its own report made v2: v1; the server has v2",
+    "client 2 has worked from v0 since time 0; three versions were made meanwhile",
+    "client 0 got its model at time 4 before its own report made v3: v2; the server has v3",
+    "client 1 got v2 at time 4; versions 3 and 4 have been made since",
+)
+
+
+@exercise("00.2", "Nine arrivals")
+def nine_arrivals(answer: Any) -> None:
+    """Nine whole numbers, the staleness of each arrival."""
+    three = run_clock("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=5).updates
+    wanted, swapped = [0, 0, 1, 0, 1, 0, 3, 0, 2], three["staleness"].tolist()[:9]
+    expect(isinstance(answer, tuple | list) and len(answer) == 9, "Nine numbers are asked for, one per arrival.")
+    if list(answer) == wanted:
+        raise Wrong(
+            "These are the numbers of the other convention, in which who fills the buffer gets the new version. Here "
+            "the reporter is sent the model first: look at arrivals 5, 6 and 8 again."
+        )
+    for number, (given, right, why) in enumerate(zip(answer, swapped, TIMELINE, strict=True), start=1):
+        row = three.iloc[number - 1]
+        who = f"Arrival {number}, client {row['client']} at time {row['arrived_at']:g}"
+        expect(given == right, f"{who}: you say {given}. Think again: {why}.")
+
+
+@exercise("00.3", "FedBuff with staleness weights")
+def fedbuff_step(answer: Any) -> None:
+    """A function of the model, the buffer's deltas, their staleness and the server's rate."""
+    cases = (
+        (
+            [1.0, 0.0],
+            [[0.4, 0.0], [0.0, 0.8]],
+            [0, 0],
+            0.5,
+            "fresh updates have the weight 1, so this is plain FedBuff",
+        ),
+        (
+            [1.0, 0.0],
+            [[0.4, 0.0], [0.0, 0.8]],
+            [0, 3],
+            0.5,
+            "an update of staleness 3 has the weight ½, and the sum is divided by the number of updates, not by "
+            "the sum of the weights",
+        ),
+        ([0.0, 2.0], [[1.0, 1.0]], [8], 1.0, "a buffer of one update of staleness 8 moves the model by a third of it"),
+        ([0.0], [[3.0], [0.0], [-3.0]], [0, 1, 0], 1.0, "the deltas cancel here"),
+    )
+    for x, deltas, staleness, rate, why in cases:
+        inputs = tuple(torch.tensor(one, dtype=torch.float64) for one in (x, deltas, staleness))
+        expect_close(answer, (*inputs, rate), _by_the_package(*inputs, rate), because=why)
+
+
+def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tensor, rate: float) -> torch.Tensor:
+    size = len(deltas)
+    server = make_algorithm("fedbuff", buffer_size=size, server_lr=rate, staleness_weight="poly")
+    server.start(x)
+    for _ in range(size * int(staleness.max())):  # versions that change nothing
+        server.receive(Update(client=0, delta=torch.zeros_like(x), start_version=server.version))
+    now = server.version
+    for delta, late in zip(deltas, staleness, strict=True):
+        server.receive(Update(client=0, delta=delta, start_version=now - int(late)))
+    return server.x
+
+
+@exercise("00.4", "Bought and paid")
+def bought_and_paid(answer: Any) -> None:
+    """Two names, who leads after equal time and who after equally many updates."""
+    names = {"fedavg", "fedbuff"}
+    expect(
+        isinstance(answer, tuple | list) and len(answer) == 2 and {str(one).lower() for one in answer} <= names,
+        'Two names are asked for, each "fedavg" or "fedbuff".',
+    )
+    time, updates = (str(one).lower() for one in answer)
+    expect(
+        time == "fedbuff",
+        "After 60 units of time: a round of five phones lasts as long as its slowest, 50 to 80 units if one of them is "
+        "slow, while FedBuff, with 25 at work, hears some 550 updates. However good FedAvg's few are, they are few.",
+    )
+    expect(
+        updates == "fedavg",
+        "After 100 updates: both have made 20 versions of 5 updates. FedAvg's were all computed from the model that "
+        "they change, FedBuff's from older ones. What would make the older ones better?",
+    )
+
+
+@exercise("00.5", "The mean staleness")
+def mean_staleness(answer: Any) -> None:
+    """A function of jobs in flight, buffer size and the convention's name."""
+    for in_flight, size, policy, why in (
+        (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
+        (25, 5, "after_agg", "the reporter's slot is still empty when the version is made: 24 jobs age"),
+        (8, 4, "after_agg", "seven jobs age with each version, four updates share that"),
+        (100, 1, "after_agg", "FedAsync's kind of server: every update makes a version"),
+        (1, 1, "before_agg", "a client alone is sent its next job before its own report makes a version"),
+    ):
+        wanted = predicted_staleness(policy, in_flight, size)
+        given = call(answer, in_flight, size, policy)
+        expect(
+            size == in_flight or given != size / in_flight,
+            f"mean_staleness({in_flight}, {size}, {policy!r}) gives {size / in_flight:g}: the ratio is upside down; a "
+            "larger buffer makes fewer versions, so updates are fresher.",
+        )
+        expect_close(answer, (in_flight, size, policy), wanted, because=why)

@@ -1,0 +1,104 @@
+"""Exercises of lesson 15: judging differences over seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import expect_close, expect_equal
+from asyncfl_course.records import rule
+
+TRIALS, SLACK = 20_000, 0.013
+"""Made-up comparisons, and how far their share may be from the exact one: four of its standard deviations."""
+
+
+@exercise("15.1", "How often a method differs from itself")
+def false_alarms(answer: Any) -> None:
+    """Hold the answer to the exact share, of a t distribution."""
+    for seeds in (3, 5, 10):
+        exact = 2 * stats.t.sf(np.sqrt(seeds / 2), 2 * seeds - 2)
+        expect_close(
+            answer,
+            (seeds, TRIALS),
+            exact,
+            atol=SLACK,
+            rtol=0,
+            because="a share, not percent; count differences in either direction, and divide each side's squares by "
+            "seeds - 1 (ddof=1) before you average the two variances and take the root",
+        )
+
+
+@exercise("15.2", "The interval of a mean")
+def interval(answer: Any) -> None:
+    """Hold the answer to the package's interval."""
+    cases = [([2.0, 4.0, 6.0], 0.95), ([0.4, -1.2, 0.3, 2.1, -0.6], 0.99), ([1.0, 3.0], 0.95), ([5.0, 1.0] * 5, 0.5)]
+    for differences, level in cases:
+        given = np.array(differences)
+        expect_close(
+            answer,
+            (given, level),
+            rule.interval(given, level),
+            because="the half width is the quantile (1 + level) / 2 of t with n - 1 degrees of freedom, times "
+            "s / √n with ddof=1; give back (low, high)",
+        )
+
+
+def _seeds_needed(points: float, deviation: float) -> int:
+    """Return the fewest seeds with which a paired t test at 5 % has a power of 80 %."""
+    for seeds in range(2, 10_000):
+        bar, centre = stats.t.isf(0.025, seeds - 1), points / deviation * np.sqrt(seeds)
+        if stats.nct.sf(bar, seeds - 1, centre) >= 0.8:
+            return seeds
+    raise ValueError("more than 10,000 seeds")
+
+
+@exercise("15.3", "How many seeds a difference needs")
+def seeds_needed(answer: Any) -> None:
+    """Hold the answer to the noncentral t distribution."""
+    for points, deviation in ((2.0, 2.0), (5.0, 4.0), (1.0, 3.0), (9.0, 2.0)):
+        expect_equal(
+            answer,
+            (points, deviation),
+            _seeds_needed(points, deviation),
+            because="power asks for the difference in deviations, points / deviation; the answer is the first n, from "
+            "2 on, at which it is at least 0.8",
+        )
+
+
+@exercise("15.4", "The verdict of an interval")
+def verdict(answer: Any) -> None:
+    """Hold the answer to the package's rule."""
+    cases = {
+        (0.5, 3.0, False, 0.0): "above all of the margin",
+        (-3.0, -0.5, False, 0.0): "the whole interval is below 0",
+        (-1.6, 0.6, False, 0.0): "an interval that contains 0 shows nothing by itself",
+        (-0.4, 0.3, True, 0.0): "both one-sided tests put it within a point",
+        (3.1, 10.6, False, 25.0): "surely above 0, and surely below what was claimed",
+        (-1.6, 3.6, False, 7.0): "perhaps nothing, perhaps less than nothing, but surely not what was claimed",
+        (-0.4, 0.3, True, 7.0): "that it is within a point says more than that it is below the margin",
+        (0.1, 0.6, True, 7.0): "within a point, also where the sign is sure",
+        (3.1, 30.0, False, 25.0): "it may be above the margin or below it",
+        (26.0, 30.0, False, 25.0): "the margin is what has to be exceeded",
+        (0.1, 0.6, True, 0.0): "level comes first: a difference can be sure and smaller than a point",
+        (-0.6, -0.1, True, 0.0): "level comes first, whichever method is ahead",
+    }
+    for (low, high, equal, margin), why in cases.items():
+        expect_equal(answer, (low, high, equal, margin), rule.judge(low, high, equal, margin), because=why)
+
+
+@exercise("15.5", "Holm's correction")
+def holm(answer: Any) -> None:
+    """Hold the answer to the package's correction."""
+    cases = ([0.01, 0.04, 0.02, 0.3], [0.01, 0.011, 0.012], [0.5, 0.6], [0.02, 0.02, 0.02, 0.02])
+    for values in cases:
+        given = np.array(values)
+        expect_close(
+            answer,
+            (given,),
+            rule.holm(given),
+            because="smallest times k, next times k - 1, and so on; none below the one before it, none above 1; given "
+            "back in the order in which they came",
+        )

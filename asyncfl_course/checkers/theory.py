@@ -1,0 +1,71 @@
+"""Exercises of lesson 14: a proof's terms, and statements that fail."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+
+from asyncfl_course.exercises import exercise
+from asyncfl_course.expectations import expect_close
+
+
+@exercise("14.1", "What staleness costs in one version")
+def staleness_bound(answer: Any) -> None:
+    """Hold the answer to line 3's right side, computed version by version."""
+    rng = np.random.default_rng(0)
+    for delays, eta, smooth in (([0, 1, 2, 2], 0.5, 1.0), ([0, 0, 0], 0.1, 2.0), ([0, 1, 0, 3, 4, 2], 0.2, 3.0)):
+        g = torch.from_numpy(rng.integers(-2, 3, (len(delays), 2)).astype(float))
+        sums = [sum(float(g[s].square().sum()) for s in range(t - late, t)) for t, late in enumerate(delays)]
+        expect_close(
+            answer,
+            (g, delays, eta, smooth),
+            [smooth**2 * eta**2 * max(delays) * one for one in sums],
+            because="version t sums the squared lengths of the steps t - delays[t] to t - 1, which is nothing for a "
+            "fresh gradient; L, η are squared, and τ, the largest delay, is not",
+        )
+
+
+@exercise("14.2", "The largest step that does not explode")
+def largest_step(answer: Any) -> None:
+    """Hold the answer to the closed form, found on the unit circle at the angle π/(2τ + 1)."""
+    for tau, smooth in ((0, 1.0), (1, 1.0), (10, 1.0), (4, 5.0)):
+        expect_close(
+            answer,
+            (tau, smooth),
+            2 * np.sin(np.pi / (2 * (2 * tau + 1))) / smooth,
+            atol=0,
+            rtol=2e-3,
+            because="x shrinks as long as all roots of z^(τ+1) - z^τ + ηL lie inside the unit circle; the largest such "
+            "η is asked for, not the one that the theorem allows",
+        )
+
+
+@exercise("14.3", "The mean square of a buffer")
+def mean_square(answer: Any) -> None:
+    """Hold the answer to all buffers of different clients."""
+    for updates, size in (([-1.0, 0.0, 1.0], 2), ([3.0, 1.0, -1.0, -3.0], 2), ([2.0, 5.0, -4.0], 3), ([1.0, 2.0], 1)):
+        means = [np.mean(buffer) for buffer in itertools.combinations(updates, size)]
+        expect_close(
+            answer,
+            (updates, size),
+            np.mean(np.square(means)),
+            because="every buffer of M different clients is as likely as any other; square each buffer's mean, then "
+            "average the squares",
+        )
+
+
+@exercise("14.4", "Where FedBuff settles")
+def settles(answer: Any) -> None:
+    """Hold the answer to the centres' mean, weighed by how often each client arrives."""
+    cases = (((1.0, 10.0), (1.0, -1.0)), ((1.0, 2.0, 4.0), (1.0, 1.0, -1.0)), ((3.0, 3.0), (0.0, 1.0)))
+    for durations, centres in cases:
+        expect_close(
+            answer,
+            (durations, centres),
+            np.average(centres, weights=1 / np.array(durations)),
+            because="a client of duration d arrives 1/d times in a unit of time; at rest the pulls of all arrivals add "
+            "up to zero",
+        )

@@ -1,0 +1,105 @@
+"""Exercises of lesson 13: which frames a model sees, a filter for a direction, a student's loss, two guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import expect, expect_close
+from asyncfl_lite.runs.initial.teacher_chain import logit_error
+
+STARTS = ("random", "labels only", "teacher", "teacher, assistant")
+
+
+@exercise("13.1", "Which frames a model sees")
+def middles(answer: Callable) -> None:
+    """Check the frames in the middles of equal parts of a recording."""
+    for length, frames, because in (
+        (32, 4, "the four parts have 8 frames each, and their middles are 4, 12, 20 and 28"),
+        (8, 8, "all frames, each once"),
+        (7, 2, "parts of 3.5 frames have their middles at 1.75 and 5.25, of which the whole part counts"),
+        (10, 1, "one frame is the one in the middle"),
+        (3, 8, "a recording with fewer frames shows some of them several times"),
+    ):
+        expect_close(
+            answer, (length, frames), [int((k + 0.5) * length / frames) for k in range(frames)], because=because
+        )
+
+
+def _dot(places: Sequence[int], width: int) -> Tensor:
+    return torch.eye(width)[list(places)]
+
+
+def _strongest(kernel: Tensor, clip: Tensor) -> float:
+    windows = clip.unfold(0, 2, 1).unfold(1, 2, 1)
+    return float((windows * kernel).sum((-1, -2)).max())
+
+
+@exercise("13.2", "A filter that finds left")
+def finds_left(answer: Sequence[Sequence[float]]) -> None:
+    """Check a 2×2 filter in time and space: its strongest response is on dots that move left."""
+    kernel = torch.as_tensor(answer, dtype=torch.float32)
+    expect(tuple(kernel.shape) == (2, 2), f"The filter has the shape {tuple(kernel.shape)}, expected (2, 2).")
+    for left, other, width, what in (
+        ((3, 2, 1), (1, 2, 3), 5, "moves right"),
+        ((3, 2, 1), (2, 2, 2), 5, "stands still"),
+        ((5, 4, 3, 2), (1, 2, 3, 4), 7, "moves right"),
+    ):
+        found, confused = _strongest(kernel, _dot(left, width)), _strongest(kernel, _dot(other, width))
+        expect(
+            found > confused,
+            f"On a dot at {left} of {width} pixels, which moves left, your filter's strongest response is {found:g}; "
+            f"on one at {other}, which {what}, it is {confused:g}, and it should be smaller. Rows are time, columns "
+            "are pixels: where is the dot one frame later?",
+        )
+
+
+@exercise("13.3", "Guess: eight frames against two")
+def eight_frames(answer: float) -> None:
+    """Check a guess about eight frames and two at the same, smaller rate."""
+    try:
+        guess = float(answer)
+    except (TypeError, ValueError):
+        raise Wrong(f"A number of points is asked for, this is {answer!r}.") from None
+    expect(
+        guess <= 4,
+        f"Your guess {guess:+g} is too large. Two frames get 80% at the rate of 0.2, but they gain from the "
+        "smaller rate as well: compare both at the same one.",
+    )
+    expect(
+        guess >= -4,
+        f"Your guess {guess:+g} is too low. The collapse with eight frames was the larger rate's; at the smaller one "
+        "they show all that two frames show, and the network learns it.",
+    )
+
+
+@exercise("13.4", "What a student learns from")
+def student_loss(answer: Callable) -> None:
+    """Check KUIPER's loss of labels and a teacher's logits."""
+    student = torch.tensor([[2.0, 0.0, -1.0], [0.5, 0.5, 0.0]])
+    teacher = torch.tensor([[1.0, 1.0, 0.0], [0.5, 2.5, 0.0]])
+    labels = torch.tensor([0, 1])
+    for given, because in (
+        ((student, teacher, labels, 0.0), "only the squared error of the logits, as a mean over classes and clips"),
+        ((student, teacher, labels, 1.0), "only the cross-entropy with the labels"),
+        ((student, teacher, labels, 0.5), "half of each"),
+        ((student[:1], student[:1], labels[:1], 0.25), "a teacher that says the same adds nothing"),
+    ):
+        ours, theirs, classes, a = given
+        wanted = a * cross_entropy(ours, classes) + (1 - a) * logit_error(ours, theirs)
+        expect_close(answer, given, wanted, because=because)
+
+
+@exercise("13.5", "Guess: which start is best?")
+def best_start(answer: str) -> None:
+    """Check a guess about the four starts of the recorded runs."""
+    expect(answer in STARTS, f"Your answer {answer!r} is none of the four starts: {', '.join(map(repr, STARTS))}.")
+    expect(
+        answer == "labels only",
+        f"Your answer {answer!r} is not highest on any of the three recorded seeds. The student that saw the server's "
+        "clips with their labels and no teacher is, on each of them.",
+    )

@@ -1,0 +1,143 @@
+"""Lesson 01: a clock, four papers' mean staleness, who reports how often, two remedies, what failures cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import call, expect, expect_close, shown
+from asyncfl_course.explore import predicted_staleness, report_rates, run_clock
+
+
+@exercise("01.1", "A clock of your own")
+def my_clock(answer: Any) -> None:
+    """A function of durations, buffer size, versions and policy; compared with the package's clock."""
+    fleets = (([1.0, 2.0, 5.0], 2, 5), ([2**0.5, 3**0.5, 13.0**0.5, 170**0.5], 3, 40), ([1.5], 1, 4))
+    for durations, size, versions in fleets:
+        for policy in ("before_agg", "after_agg"):
+            many = len(durations)
+            planned = run_clock(
+                "per_client", durations=durations, clients=many, concurrency=many, buffer_size=size,
+                redispatch=policy, versions=versions,
+            )  # fmt: skip
+            columns = planned.updates[["arrived_at", "client", "staleness"]]
+            wanted = list(columns.itertuples(index=False, name=None))
+            given = [tuple(one) for one in call(answer, list(durations), size, versions, policy)]
+            _same_arrivals(given, wanted, f"my_clock({shown(durations)}, {size}, {versions}, {policy!r})")
+
+
+def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None:
+    names = ("time", "client", "staleness")
+    heard = set()
+    for number, (mine, theirs) in enumerate(zip(given, wanted, strict=False), start=1):
+        expect(len(mine) == 3, f"{called}: an arrival is (time, client, staleness), yours is {shown(mine)}.")
+        for name, one, other in zip(names, mine, theirs, strict=True):
+            if not np.isclose(float(one), float(other)):
+                hints = {
+                    "time": "The next job begins when its client reports.",
+                    "client": "The earliest job is next; on a tie, the one with the smaller number.",
+                    "staleness": "Which version was this client sent when it last reported: the one from before that "
+                    "report, or from after it? Staleness counts the versions since.",
+                }
+                if name == "staleness" and theirs[1] not in heard:
+                    hints[name] = (
+                        "This client was sent version 0 and reports for the first time. How many versions were there "
+                        "before this report came? A version that the report itself completes does not count."
+                    )
+                raise Wrong(f"{called}: arrival {number} has {name} {one:g}, expected {other:g}. {hints[name]}")
+        heard.add(theirs[1])
+    expect(
+        len(given) == len(wanted),
+        f"{called} gives {len(given)} arrivals, expected {len(wanted)}: stop when the last version is made.",
+    )
+
+
+@exercise("01.2", "Four papers")
+def four_papers(answer: Any) -> None:
+    """Four numbers, the mean staleness of FedEcho, FedRevive, KUIPER and FedAvg."""
+    expect(isinstance(answer, tuple | list) and len(answer) == 4, "Four numbers are asked for.")
+    cases = (
+        ("FedEcho", ("before_agg", 25, 5), "25 jobs age with each version, 5 updates share that."),
+        ("FedRevive", ("after_agg", 100, 1), "the reporter's slot is still empty when the version is made."),
+        ("KUIPER", ("burst", 12, 4), "the four who reported wait while the version is made; who still trains?"),
+        ("FedAvg", ("rounds", 25, 25), "when the version of a round is made, nobody trains."),
+    )
+    for given, (name, setting, why) in zip(answer, cases, strict=True):
+        wanted = predicted_staleness(*setting)
+        expect(np.isclose(float(given), wanted), f"{name}: you say {float(given):g}. Think again: {why}")
+
+
+@exercise("01.3", "Who reports how often")
+def reports(answer: Any) -> None:
+    """A function of mean durations and jobs in flight; the slots that it implies must add up."""
+    cases = (
+        (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
+        (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),
+        (np.array([1.0, 1.0, 1.0, 100.0]), 2, "a client that is 100 times slower is hardly ever idle"),
+        (np.array([0.5, 4.0]), 1, "two clients share one slot, so each cycle of the two takes as long as both jobs"),
+    )
+    for durations, in_flight, why in cases:
+        wanted = report_rates(durations, in_flight)
+        given = call(answer, durations, in_flight)
+        expect(
+            np.shape(given) != wanted.shape or not np.allclose(given, wanted * durations),
+            f"reports({shown(durations)}, {in_flight}) gives {shown(given)}. Those are the shares of a slot, and they "
+            f"add up to {in_flight}, as they must; asked are reports per unit of time.",
+        )
+        expect_close(answer, (durations, in_flight), wanted, because=why)
+
+
+@exercise("01.4", "Two remedies")
+def two_remedies(answer: Any) -> None:
+    """Two names, which remedy makes fresher and which gets stragglers heard more."""
+    expect(
+        isinstance(answer, tuple | list) and len(answer) == 2 and all(one in ("faster", "fewer") for one in answer),
+        'Two names are asked for, each "faster" or "fewer".',
+    )
+    fresher, heard = answer
+    wrong = []
+    if fresher != "fewer":
+        wrong.append(
+            'Fresher: you say "faster". That halves their jobs, and with them their staleness, from 126 to 64 versions.'
+            " But how many versions does one whole job miss when only 12 clients make them?"
+        )
+    if heard != "fewer":
+        wrong.append(
+            'More often heard: you say "faster". That takes them from 0.76% of the updates to 1.44%. But what share '
+            "have they if most clients, fast and slow, are idle and are called equally often?"
+        )
+    expect(not wrong, " ".join(wrong))
+
+
+@exercise("01.5", "Forecast the failures")
+def failures(answer: Any) -> None:
+    """Two numbers, updates per unit of time and the share of rounds that wait."""
+    expect(isinstance(answer, tuple | list) and len(answer) == 2, "Two numbers are asked for: (updates, share).")
+    updates, share = (float(one) for one in answer)
+    held = 0.9 * 1 + 0.1 * 20
+    expect(
+        abs(updates - 25) > 0.5 and abs(updates - 22.5) > 0.5,
+        f"(1) You say {updates:g}: a job that never returns also keeps its slot for 20 units, in which nobody else "
+        "trains there.",
+    )
+    expect(
+        abs(updates / (25 / held) - 1) > 0.02,
+        f"(1) You say {updates:g}: so many jobs end per unit, but not all of them with a report.",
+    )
+    expect(
+        abs(updates / (25 * 0.9 / held) - 1) < 0.02,
+        f"(1) You say {updates:g}, which is too {'many' if updates > 25 * 0.9 / held else 'few'}. Take ten jobs in one "
+        "slot, one after the other: how many units do they take together, and how many of them report?",
+    )
+    expect(share <= 1, f"(2) You say {share:g}: write the share as a fraction of 1.")
+    expect(
+        abs(share - 0.9**25) > 0.006,
+        f"(2) You say {share:g}: that is the share of rounds in which all 25 return.",
+    )
+    expect(
+        abs(share - (1 - 0.9**25)) < 0.006,
+        f"(2) You say {share:g}, which is too {'much' if share > 1 - 0.9**25 else 'little'}. A round does not wait "
+        "only if all of its 25 jobs return; how probable is that for one, for two, for 25?",
+    )

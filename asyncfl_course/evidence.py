@@ -1,0 +1,208 @@
+"""Recorded runs that lessons quote: a cell's runs, and two cells compared as claims are.
+
+Lessons read the clone's ``results/``, as ``asyncfl-lite record`` and ``grid --record`` write it; an installed package
+does not carry it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_course.records import (
+    ACCURACY,
+    PRINTED,
+    RESULTS,
+    TUNED,
+    Finding,
+    Measured,
+    contrast,
+    paper_of,
+    read_table,
+    untuned,
+)
+from asyncfl_lite.base.errors import ResultError, unknown_name
+
+
+@lru_cache(maxsize=16)
+def evidence(paper: str, tier: str = "laptop") -> Measured:
+    """Return what is recorded of one paper's cells.
+
+    Args:
+        paper: ``fedecho``, ``fedrevive``, ``kuiper`` or ``fedadt``.
+        tier: ``laptop`` (ten seeds), or another tier that is recorded.
+
+    Returns:
+        Summaries and curves by cell; :func:`in_column` has those of one column.
+
+    Raises:
+        ResultError: nothing is recorded there.
+    """
+    folder = RESULTS / tier / paper
+    if not folder.is_dir():
+        raise ResultError(f"{folder}: nothing is recorded; asyncfl-lite grid {tier} --paper {paper} --record results")
+    runs, curves = (read_table(folder / name).sort_values("seed", kind="stable") for name in ("runs.csv", "curves.csv"))
+    by_cell = {str(cell): rows.reset_index(drop=True) for cell, rows in runs.groupby("cell")}
+    drawn = {key: rows.reset_index(drop=True) for key, rows in curves.groupby(["cell", "seed"])}
+    of_cells = {cell: [drawn[cell, seed] for seed in rows["seed"]] for cell, rows in by_cell.items()}
+    return Measured(by_cell, of_cells)
+
+
+def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
+    """Return what is recorded of one paper's cells in one column.
+
+    Args:
+        paper: as in :func:`evidence`.
+        column: ``tuned``, or what the column with a fixed server is called for this paper: ``rate 1`` for FedEcho,
+            KUIPER and FedADT, ``printed server rate`` for FedRevive, ``fixed server rate`` for the league.
+        tier: where it is recorded.
+
+    Raises:
+        ResultError: nothing is recorded there, or the paper has no such column.
+
+    Example:
+        >>> in_column("kuiper", "printed server rate")
+        Traceback (most recent call last):
+        asyncfl_lite.base.errors.ResultError: column: kuiper has 'tuned' and 'rate 1', not 'printed server rate'
+    """
+    known = {TUNED: TUNED, untuned(paper): PRINTED}
+    if column not in known:
+        raise ResultError(f"column: {paper} has {' and '.join(map(repr, known))}, not {column!r}")
+    return evidence(paper, tier).column(known[column])
+
+
+def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:
+    """Return one number of a recorded cell's runs by seed.
+
+    Args:
+        cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
+        column: ``tuned``, or the other one of its paper; see :func:`in_column`.
+        tier: where it is recorded.
+        number: of a run's summary; by default the mean of its last five tests, a fraction.
+
+    Raises:
+        ResultError: it is not recorded.
+    """
+    measured = in_column(paper_of(cell), column, tier)
+    found = measured.by_seed(cell, number)
+    if found is None:
+        raise ResultError(f"{tier}: " + unknown_name("cell", cell, measured.summaries))
+    return found
+
+
+def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, tier: str = "laptop") -> str:
+    """Return the comparison of two recorded cells as the report's claims have it, on one line.
+
+    Both means with deviations in percent, their difference in points, paired by seed, with its interval, the number of
+    seeds and the verdict on "the first lies above the second".
+
+    Args:
+        better: the cell that shall be above.
+        worse: the other.
+        margin: by more than which, a fraction.
+        column: as in :func:`in_column`.
+        tier: where they are recorded.
+
+    Raises:
+        ResultError: one of them is not recorded.
+
+    Example:
+        >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
+        >>> print(compare(natural, fedbuff))
+        mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3, 81.6 ± 1.2, -0.3 [-1.4, 0.7], 10 seeds: undecided
+    """  # noqa: E501
+    finding = _above(better, worse, margin, column, tier)
+    return f"{finding.detail}: {finding.verdict}"
+
+
+def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
+    """Return what claims find of two cells that must be recorded."""
+    for cell in (better, worse):
+        scores(cell, column, tier)
+    return in_column(paper_of(better), column, tier).above(better, worse, margin)
+
+
+def differences(
+    first: str, others: Sequence[str], places: Mapping[str, str], *, column: str = TUNED, tier: str = "laptop"
+) -> pd.DataFrame:
+    """Return by how much one method ends above others, in several places.
+
+    Args:
+        first: the method whose leads these are, such as ``fedadt``.
+        others: methods beside it.
+        places: what to call a place -> its cells without their last part, the method.
+        column: as in :func:`in_column`.
+        tier: where they are recorded.
+
+    Returns:
+        One row per place and other method: place, other, mean, low and high (points, paired by seed, with the interval
+        that claims have), seeds, verdict (on "the first lies above the other"). :func:`.plot_differences` draws it.
+
+    Raises:
+        ResultError: one of the cells is not recorded.
+
+    Example:
+        >>> found = differences("fedecho", ["fedbuff"], {"sentences": "fedecho/table4"})
+        >>> found[["place", "other", "seeds", "verdict"]].values.tolist()
+        [['sentences', 'fedbuff', 32, 'undecided']]
+    """
+    rows = []
+    for (name, place), other in itertools.product(places.items(), others):
+        found = _above(f"{place}/{first}", f"{place}/{other}", 0.0, column, tier)
+        apart = found.contrast
+        numbers = [100 * apart.mean, 100 * apart.low, 100 * apart.high, apart.seeds] if apart else [math.nan] * 4
+        rows.append([name, other, *numbers, found.verdict])
+    return pd.DataFrame(rows, columns=["place", "other", "mean", "low", "high", "seeds", "verdict"])
+
+
+def leads(
+    first: str, second: str, *, over: str = "version", windows: int = 8, column: str = TUNED, tier: str = "laptop"
+) -> pd.DataFrame:
+    """Return by how much one recorded cell lies above another in the course of training.
+
+    Args:
+        first: the one whose lead it is.
+        second: the other.
+        over: what is cut into windows, up to where the second ends: ``version``, ``time`` or ``updates``.
+        windows: how many, equally long.
+        column: as in :func:`in_column`.
+        tier: where they are recorded.
+
+    Returns:
+        One row per window: until (its end), first and second (mean accuracies over its tests and seeds, percent), mean,
+        low and high (of the lead, points; paired by seed, with the interval that claims have), seeds. A seed without
+        a test in the window is left out of it.
+
+    Raises:
+        ResultError: one of them is not recorded.
+
+    Example:
+        >>> found = leads(*(f"fedecho/table2/large-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff")))
+        >>> found[["until", "mean"]].round(1).iloc[[0, -1]].to_numpy().tolist()
+        [[25.0, 11.7], [200.0, 0.0]]
+    """
+    curves = [_curves(cell, column, tier) for cell in (first, second)]
+    ends = np.linspace(0, max(curve[over].iloc[-1] for curve in curves[1].values()), windows + 1)
+    rows = []
+    for low, high in itertools.pairwise(ends):
+        means = (pd.Series({seed: _mean_in(curve, over, low, high) for seed, curve in of.items()}) for of in curves)
+        both = pd.DataFrame(dict(zip(("first", "second"), means, strict=True))).dropna()
+        found = contrast((both["first"] - both["second"]).to_numpy(), first)
+        rows.append([high, *both.mean(), found.mean, found.low, found.high, found.seeds])
+    return pd.DataFrame(rows, columns=["until", "first", "second", "mean", "low", "high", "seeds"])
+
+
+def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
+    seeds = scores(cell, column, tier).index
+    return dict(zip(seeds, in_column(paper_of(cell), column, tier).curves[cell], strict=True))
+
+
+def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:
+    """Return the mean accuracy, in percent, of the tests in a window that its end belongs to; NaN without any."""
+    inside = (curve[over] > low) & (curve[over] <= high)
+    return 100 * curve.loc[inside, "accuracy"].mean()

@@ -1,0 +1,166 @@
+"""Exercises of the lessons: a reader's answer is checked where it stands, and a wrong one hears on which input.
+
+A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
+stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
+
+    @exercise("07.1", "The mixing weight of a batch")
+    def mixing_weight(answer):
+        p = torch.tensor([[0.6, 0.3, 0.1]], dtype=torch.float64)
+        expect_close(answer, (p,), 0.6904, because="entropy is divided by log C, then weighs 0.8 and 0.2")
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from asyncfl_lite.base.errors import AsyncFLError
+
+Checker = Callable[[Any], str | None]
+
+
+class Wrong(Exception):
+    """What is wrong with an answer, and on which input: one or two sentences for the reader."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise.
+
+    Attributes:
+        id: the lesson's number, a dot, and the exercise's number in it, such as ``07.1``.
+        title: a few words.
+        checker: raises :class:`Wrong` for an answer that is wrong, and ``NotImplementedError`` for one that is not
+            finished; what it returns is told to who is right.
+    """
+
+    id: str
+    title: str
+    checker: Checker
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of an answer; true if it is right. A notebook shows it as a line in a box.
+
+    Attributes:
+        exercise: which.
+        state: "right", "wrong", or "open" while the stub stands.
+        message: what to tell the reader.
+    """
+
+    exercise: Exercise
+    state: str
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.state == "right"
+
+    def __repr__(self) -> str:
+        return f"Exercise {self.exercise.id}, {self.exercise.title}: {self.state}. {self.message}".rstrip()
+
+    def _repr_html_(self) -> str:
+        mark, colour = {"right": ("✓", "#2e7d32"), "wrong": ("✗", "#b23b00"), "open": ("…", "#667")}[self.state]
+        head = f"{mark} Exercise {self.exercise.id}, {html.escape(self.exercise.title)}: {self.state}."
+        message = CODE.sub(r"<code>\1</code>", html.escape(self.message))
+        return (
+            f'<div style="border-left: 4px solid {colour}; padding: 2px 10px; white-space: pre-wrap">'
+            f"<b>{head}</b> {message}</div>"
+        )
+
+
+class Attempt(NamedTuple):
+    """One answer that was checked.
+
+    Attributes:
+        id: of the exercise.
+        answer: what was given.
+        state: what became of it, as in :class:`Checked`.
+        at: when, in seconds of a clock that only rises.
+    """
+
+    id: str
+    answer: Any
+    state: str
+    at: float
+
+
+AGAIN = "and run this cell again."
+CODE = re.compile(r"`([^`]*)`")
+_ATTEMPTS: list[Attempt] = []
+_EXERCISES: dict[str, Exercise] = {}
+
+
+def exercise(id: str, title: str) -> Callable[[Checker], Checker]:
+    """Register a checker; a decorator.
+
+    Args:
+        id: such as ``07.1``.
+        title: a few words, for the reader.
+    """
+
+    def register(checker: Checker) -> Checker:
+        if id in _EXERCISES:
+            raise ValueError(f"there are two exercises {id}")
+        _EXERCISES[id] = Exercise(id, title, checker)
+        return checker
+
+    return register
+
+
+def exercises() -> dict[str, Exercise]:
+    """Return all exercises by id."""
+    from asyncfl_course import checkers
+
+    for module in pkgutil.iter_modules(checkers.__path__):
+        importlib.import_module(f"{checkers.__name__}.{module.name}")
+    return dict(sorted(_EXERCISES.items()))
+
+
+def check(id: str, answer: Any) -> Checked:
+    """Check a reader's answer.
+
+    Args:
+        id: which exercise, such as ``07.1``.
+        answer: what the exercise asks for: a function, a number, a configuration.
+
+    Returns:
+        Right; wrong, with the input on which; or open, where the answer still raises ``NotImplementedError`` or is
+        ``...``. An error inside the answer is wrong, and is named.
+
+    Raises:
+        AsyncFLError: there is no such exercise.
+    """
+    known = exercises()
+    if id not in known:
+        lesson = sorted(one for one in known if one.split(".")[0] == str(id).split(".")[0])
+        raise AsyncFLError(f"there is no exercise {id!r}; " + (f"this lesson has {', '.join(lesson)}" if lesson else
+                           f"exercises are {', '.join(known)}"))  # fmt: skip
+    checked = _checked(known[id], answer)
+    _ATTEMPTS.append(Attempt(id, answer, checked.state, time.monotonic()))
+    return checked
+
+
+def attempts() -> list[Attempt]:
+    """Return every answer that this process has checked, the oldest first."""
+    return list(_ATTEMPTS)
+
+
+def _checked(asked: Exercise, answer: Any) -> Checked:
+    if answer is ...:
+        return Checked(asked, "open", f"Put your answer in the place of the dots, {AGAIN}")
+    try:
+        return Checked(asked, "right", asked.checker(answer) or "")
+    except NotImplementedError as left:
+        stub = f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}"
+        return Checked(asked, "open", str(left) or stub)
+    except Wrong as wrong:
+        return Checked(asked, "wrong", str(wrong))
+    except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
+        return Checked(asked, "wrong", f"Your code stops: {type(error).__name__}: {error}")

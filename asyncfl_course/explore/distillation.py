@@ -1,0 +1,286 @@
+"""The distillation-loss explorer: teacher, student, label and mixing weight in, loss and gradient on one input out.
+
+FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in which
+label the second term takes (the server's own, or the teacher's first choice), in the temperature, and in what sets the
+mixing weight: the version (FedADT Eq. 8) or the teacher's entropy (FedEcho Eq. 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import ipywidgets as widgets
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_lite.algorithms import make_algorithm
+from asyncfl_lite.algorithms.losses import (
+    entropy,
+    labelled_distillation_loss,
+    uncertainty_aware_loss,
+    uncertainty_weight,
+)
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, use_style
+
+RULES = {
+    "fixed": "FedADT's loss, fixed weight",
+    "fedadt": "FedADT, weight by version",
+    "fedecho": "FedEcho, weight by entropy",
+}
+"""What sets the mixing weight, and with it which method's loss it is."""
+
+
+class Terms(NamedTuple):
+    """A mixed loss on one input, taken apart; C classes, float64, divergences and entropies in nats.
+
+    Attributes:
+        teacher, student: ``(C,)`` probabilities that the divergence compares, both at its temperature.
+        plain: ``(C,)`` the student's probabilities at temperature 1, which the cross entropy sees.
+        label: the class of the cross entropy.
+        entropy: of ``teacher``.
+        weight: of the divergence in the loss; the cross entropy has the rest.
+        kl, ce: the two terms, unweighted.
+        loss: mixed.
+        pull: ``(C,)`` gradient of the weighted divergence in the student's logits.
+        push: ``(C,)`` that of the weighted cross entropy; the loss's gradient is the sum.
+    """
+
+    teacher: Tensor
+    student: Tensor
+    plain: Tensor
+    label: int
+    entropy: float
+    weight: float
+    kl: float
+    ce: float
+    loss: float
+    pull: Tensor
+    push: Tensor
+
+
+def distillation_terms(
+    teacher: Sequence[float],
+    student: Sequence[float],
+    label: int = 0,
+    *,
+    rule: Literal["fixed", "fedadt", "fedecho"] = "fixed",
+    weight: float = 0.3,
+    version: int = 250,
+    temperature: float = 3.0,
+    direction: Literal["forward", "reverse"] = "forward",
+    times_t2: bool = False,
+) -> Terms:
+    """Return the mixed loss of one input, taken apart, as :mod:`asyncfl_lite.algorithms.losses` computes it.
+
+    Args:
+        teacher, student: C logits each.
+        label: the input's class; FedEcho, which has no labels, takes the teacher's first choice in its place.
+        rule: what sets the mixing weight: ``fixed``, ``fedadt`` (its Eq. 8, default settings) or ``fedecho`` (its
+            Eq. 4, default settings). The first two have FedADT's loss.
+        weight: used by ``fixed``.
+        version: of the server, used by ``fedadt``.
+        temperature, direction, times_t2: as
+            :func:`~asyncfl_lite.algorithms.losses.labelled_distillation_loss` takes them; not used by ``fedecho``.
+
+    Raises:
+        ConfigError: if the logits do not match, or a setting is out of its range.
+    """
+    _check(teacher, student, label, rule, weight, version, temperature, direction)
+    given = torch.tensor([list(teacher)], dtype=torch.float64)
+    free = torch.tensor([list(student)], dtype=torch.float64, requires_grad=True)
+    if rule == "fedecho":
+        temperature, label = 1.0, int(given.argmax())
+    softened = (given / temperature).softmax(-1)
+    mixed = _loss(rule, free, given, label, temperature, direction, times_t2)
+    weight = _weight(rule, softened, weight, version)
+    kl, ce, loss = mixed(1.0), mixed(0.0), mixed(weight)
+    (pull,), (push,) = torch.autograd.grad(weight * kl, free), torch.autograd.grad((1.0 - weight) * ce, free)
+    seen = free.detach()
+    return Terms(
+        softened[0], (seen / temperature).softmax(-1)[0], seen.softmax(-1)[0], label, float(entropy(softened)), weight,
+        kl.item(), ce.item(), loss.item(), pull[0], push[0],
+    )  # fmt: skip
+
+
+def _check(
+    teacher: Sequence[float], student: Sequence[float], label: int, rule: str, weight: float, version: int,
+    temperature: float, direction: str,
+) -> None:  # fmt: skip
+    if rule not in RULES:
+        raise ConfigError(f"rule: must be one of {', '.join(RULES)}, got {rule!r}")
+    if direction not in ("forward", "reverse"):
+        raise ConfigError(f"direction: must be forward or reverse, got {direction!r}")
+    if len(teacher) != len(student) or len(teacher) < 2:
+        raise ConfigError(f"student: must have as many logits as the teacher, 2 or more, got {len(student)}")
+    if not 0 <= label < len(teacher):
+        raise ConfigError(f"label: must be a class from 0 to {len(teacher) - 1}, got {label}")
+    if not 0 <= weight <= 1:
+        raise ConfigError(f"weight: must be from 0 to 1, got {weight}")
+    if version < 0:
+        raise ConfigError(f"version: must be 0 or more, got {version}")
+    if temperature <= 0:
+        raise ConfigError(f"temperature: must be above 0, got {temperature}")
+
+
+def _loss(
+    rule: str, free: Tensor, given: Tensor, label: int, temperature: float, direction: str, times_t2: bool
+) -> Callable[[float], Tensor]:
+    """Return the loss as a function of its mixing weight."""
+    if rule == "fedecho":
+        return lambda weight: uncertainty_aware_loss(free, given.softmax(-1), weight)
+    right, options = torch.tensor([label]), {"direction": direction, "times_t2": times_t2}
+    return lambda weight: labelled_distillation_loss(free, given, right, weight, temperature=temperature, **options)
+
+
+def _weight(rule: str, softened: Tensor, weight: float, version: int) -> float:
+    if rule == "fedadt":
+        return make_algorithm("fedadt").kl_weight(version)
+    if rule == "fedecho":
+        chosen = make_algorithm("fedecho").settings
+        return float(uncertainty_weight(softened, chosen.alpha_min, chosen.alpha_max))
+    return weight
+
+
+def distillation_figure(
+    teacher: Sequence[float] = (2.0, 0.0, -1.0),
+    student: Sequence[float] = (0.0, 1.0, 0.0),
+    label: int = 0,
+    *,
+    rule: Literal["fixed", "fedadt", "fedecho"] = "fixed",
+    weight: float = 0.3,
+    version: int = 250,
+    temperature: float = 3.0,
+    direction: Literal["forward", "reverse"] = "forward",
+    times_t2: bool = False,
+) -> Figure:
+    """Draw what a mixed loss sees on one input, what it is at every mixing weight, and where it pushes.
+
+    The default is a loss of 1.1226: FedADT's Eq. 7 at version 250, where its Eq. 8 gives the weight 0.3.
+
+    Args:
+        teacher, student, label, rule, weight, version, temperature, direction, times_t2: as
+            :func:`distillation_terms` takes them.
+
+    Returns:
+        The figure; its axes are the probabilities, the loss over the mixing weight, and the gradient in the student's
+        logits with its two parts. Numbers stand in the title.
+
+    Raises:
+        ConfigError: if the logits do not match, or a setting is out of its range.
+    """
+    terms = distillation_terms(
+        teacher, student, label, rule=rule, weight=weight, version=version, temperature=temperature,
+        direction=direction, times_t2=times_t2,
+    )  # fmt: skip
+    use_style()
+    figure, grid = plt.subplot_mosaic(
+        [["left", "middle"], ["right", "right"]], figsize=(8.4, 6.0), height_ratios=(4, 3), layout="constrained"
+    )
+    left, middle, right = grid["left"], grid["middle"], grid["right"]
+    temperature = 1.0 if rule == "fedecho" else temperature
+    shade = colour("fedecho" if rule == "fedecho" else "fedadt")
+    heading = {"fixed": "", "fedadt": f" (version {version:,})", "fedecho": ""}[rule]
+    heading += f"; T = {temperature:g}" + (", KL times T²" * times_t2 + ", KL reversed" * (direction == "reverse")) * (
+        rule != "fedecho"
+    )
+    numbers = f"H = {terms.entropy:.4f} of at most {np.log(len(terms.teacher)):.4f} nats, α = {terms.weight:.4f}, "
+    numbers += f"KL = {terms.kl:.4f}, CE = {terms.ce:.4f}, loss = {terms.loss:.4f}"
+    figure.suptitle(f"{RULES[rule]}{heading}\n{numbers}", x=0.01, ha="left", fontsize=11)
+    _draw_probabilities(terms, temperature, shade, "first choice" if rule == "fedecho" else "label", left)
+    _draw_loss(terms, shade, middle)
+    _draw_gradient(terms, shade, right)
+    plt.close(figure)  # a notebook shows what the call returns, once
+    return figure
+
+
+def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str, axes: Axes) -> None:
+    """Draw bars of teacher and student; where T is not 1, the student's twice. ``mark`` stands at the label."""
+    at = "" if temperature == 1 else f", T = {temperature:g}"
+    bars = [(f"teacher{at}", terms.teacher, shade), (f"student{at}", terms.student, NEUTRAL)]
+    if at:
+        bars.append(("student, T = 1", terms.plain, "#c7cbd1"))
+    _bars(axes, bars)
+    names = [f"{c}\n{mark}" if c == terms.label else str(c) for c in range(len(terms.teacher))]
+    axes.set_xticks(range(len(names)), names)
+    axes.set(xlabel="class", ylabel="probability", ylim=(0, 1), title="what the loss sees")
+    axes.legend(loc="upper right", fontsize=8)
+
+
+def _draw_loss(terms: Terms, shade: str, axes: Axes) -> None:
+    """Draw the loss over the mixing weight, a line from CE to KL."""
+    axes.plot([0, 1], [terms.ce, terms.kl], color="#c7cbd1", zorder=1)
+    axes.scatter([0, 1, terms.weight], [terms.ce, terms.kl, terms.loss], c=[ACCENT, shade, "black"], s=[40, 40, 80])
+    places = (("CE", 0, terms.ce, "right"), ("KL", 1, terms.kl, "left"), ("loss", terms.weight, terms.loss, "center"))
+    for name, x, y, side in places:
+        shift = {"right": (-8, -4), "left": (8, -4), "center": (0, 10)}[side]
+        axes.annotate(name, (x, y), xytext=shift, textcoords="offset points", ha=side)
+    axes.set(xlabel="mixing weight α", ylabel="loss (nats)", xlim=(-0.25, 1.25), title="the loss at every weight")
+    axes.set(ylim=(0, max(1.3 * max(terms.ce, terms.kl), 0.1)), xticks=(0, 0.25, 0.5, 0.75, 1))
+
+
+def _draw_gradient(terms: Terms, shade: str, axes: Axes) -> None:
+    """Draw the gradient and the two parts that it is the sum of."""
+    parts = [("α KL", terms.pull, shade), ("(1 - α) CE", terms.push, ACCENT), ("sum", terms.pull + terms.push, "black")]
+    _bars(axes, [(f"{name}, norm {float(values.norm()):.3f}", values, bar) for name, values, bar in parts])
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set_xticks(range(len(terms.pull)))
+    most = max(0.1, *(float(values.abs().max()) for _, values, _ in parts))
+    axes.set(xlabel="class", ylabel="gradient, by logit", ylim=(-1.2 * most, 1.9 * most))
+    axes.set_title("a step goes against it")
+    axes.legend(loc="upper right", fontsize=8)
+
+
+def _bars(axes: Axes, groups: Sequence[tuple[str, Tensor, str]]) -> None:
+    width = 0.8 / len(groups)
+    for number, (name, values, shade) in enumerate(groups):
+        places = np.arange(len(values)) + width * (number - (len(groups) - 1) / 2)
+        axes.bar(places, values.numpy(), width=0.9 * width, color=shade, label=name)
+    axes.grid(False, axis="x")
+
+
+def explore_distillation() -> Explorer:
+    """Return :func:`distillation_figure` under controls: logits of 3 or 4 classes, label, rule, weight, temperature.
+
+    A control that the chosen rule does not use is greyed out.
+    """
+    rule = widgets.Dropdown(options=[(heading, name) for name, heading in RULES.items()], description="rule")
+    classes = widgets.Dropdown(options=(3, 4), description="classes")
+    label = widgets.Dropdown(options=(0, 1, 2), description="label")
+    weight = widgets.FloatSlider(0.3, min=0, max=1, step=0.05, description="weight α", continuous_update=False)
+    version = widgets.IntSlider(250, min=0, max=2000, step=50, description="version", continuous_update=False)
+    temperature = widgets.FloatSlider(3, min=0.5, max=10, step=0.5, description="T", continuous_update=False)
+    times_t2 = widgets.Checkbox(False, description="KL times T²")
+    reverse = widgets.Checkbox(False, description="KL reversed")
+    teacher = [_logit(f"teacher {c}", value) for c, value in enumerate((2.0, 0.0, -1.0, 0.0))]
+    student = [_logit(f"student {c}", value) for c, value in enumerate((0.0, 1.0, 0.0, 0.0))]
+
+    def draw() -> Figure:
+        count, chosen = classes.value, rule.value
+        teacher[3].disabled = student[3].disabled = count == 3
+        weight.disabled, version.disabled = chosen != "fixed", chosen != "fedadt"
+        for control in (label, temperature, times_t2, reverse):
+            control.disabled = chosen == "fedecho"
+        return distillation_figure(
+            [slider.value for slider in teacher[:count]], [slider.value for slider in student[:count]], label.value,
+            rule=chosen, weight=round(weight.value, 2), version=version.value, temperature=temperature.value,
+            direction="reverse" if reverse.value else "forward", times_t2=times_t2.value,
+        )  # fmt: skip
+
+    def offer_labels(change: dict) -> None:
+        chosen, label.options = label.value, tuple(range(change["new"]))
+        label.value = chosen if chosen in label.options else 0
+
+    classes.observe(offer_labels, names="value")
+    settings = [rule, classes, label, weight, version, temperature, times_t2, reverse]
+    return under_controls([*settings, *teacher, *student], draw)
+
+
+def _logit(name: str, value: float) -> widgets.FloatSlider:
+    return widgets.FloatSlider(value, min=-5, max=5, step=0.5, description=name, continuous_update=False)

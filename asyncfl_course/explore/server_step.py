@@ -1,0 +1,185 @@
+"""The server's step: one slider between an unsteady server and a slow one, on curves that were recorded.
+
+Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, clients' rate,
+server's rate, seed and test; who draws it says where it comes from (the lesson's is
+``asyncfl_course/results/04_servers_step.csv``, FedBuff's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import ipywidgets as widgets
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from asyncfl_course.explore.controls import under_controls
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, title, use_style
+
+COLUMNS = ("workload", "client_lr", "server_lr", "seed", "version", "accuracy")
+"""Of a table of curves; accuracy is a fraction."""
+LAST_SCORES, LAST_TESTS = 5, 20
+"""How many of the last tests a score is the mean of, and swing is measured over."""
+
+
+def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
+    """Return by how much a curve zigzags: the mean absolute difference of successive tests among the last ones.
+
+    Args:
+        accuracy: of each test in turn, in any unit.
+        last: how many tests at the end count.
+
+    Returns:
+        The mean difference in the unit of ``accuracy``.
+
+    Raises:
+        ConfigError: fewer than two tests are there.
+    """
+    tests = np.asarray(accuracy, dtype=float)[-last:]
+    if len(tests) < 2:
+        raise ConfigError(f"accuracy: swing needs two tests or more, got {len(tests)}")
+    return float(np.abs(np.diff(tests)).mean())
+
+
+def step_summary(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return each run's score and swing.
+
+    Args:
+        curves: one row per test, with :data:`COLUMNS`.
+
+    Returns:
+        One row per workload, clients' rate, server's rate and seed: ``score``, the mean of the last five tests, and
+        ``swing``, both in percent.
+
+    Raises:
+        ConfigError: a column is missing.
+    """
+    missing = [name for name in COLUMNS if name not in curves]
+    if missing:
+        raise ConfigError(f"curves: must have the columns {', '.join(COLUMNS)}; {', '.join(missing)} not there")
+    runs = curves.sort_values("version").groupby(list(COLUMNS[:4]))["accuracy"]
+    both = {"score": runs.apply(lambda tests: 100 * tests.iloc[-LAST_SCORES:].mean())}
+    both["swing"] = runs.apply(lambda tests: 100 * swing(tests))
+    return pd.DataFrame(both).reset_index()
+
+
+def server_step_figure(
+    curves: pd.DataFrame,
+    server_lr: float = 1.0,
+    client_lr: float | None = None,
+    *,
+    workload: str | None = None,
+    levels: Mapping[str, float] | None = None,
+    method: str = "fedbuff",
+) -> Figure:
+    """Draw a method's recorded curves at one server's rate, and what every rate comes to.
+
+    Args:
+        curves: one row per test, with :data:`COLUMNS`.
+        server_lr: the server's rate η that is looked at; one of those recorded.
+        client_lr: the clients' rate; by default the best of the recorded ones at that server's rate.
+        workload: which; by default the table's first.
+        levels: other methods, or variants such as ``fedecho-tuned``, -> their accuracy on this workload as a fraction;
+            drawn as lines.
+        method: whose curves they are.
+
+    Returns:
+        The figure; its axes are the curves of all seeds over versions, and the mean score over the server's rates.
+
+    Raises:
+        ConfigError: nothing is recorded at these rates or of this workload, or a column is missing.
+    """
+    summary = step_summary(curves)
+    workload = curves["workload"].iloc[0] if workload is None else workload
+    own = _chosen(summary, "workload", workload)
+    at_rate = _chosen(own, "server_lr", server_lr)
+    if client_lr is None:
+        client_lr = at_rate.groupby("client_lr")["score"].mean().idxmax()
+    here = _chosen(at_rate, "client_lr", client_lr)
+    same = (curves["workload"] == workload) & (curves["server_lr"] == server_lr) & (curves["client_lr"] == client_lr)
+    use_style()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=(3, 2))
+    _draw_curves(curves[same], colour(method), left)
+    score, zigzag = here["score"].mean(), here["swing"].mean()
+    left.set_title(f"server's rate {server_lr:g}, clients' {client_lr:g}: {score:.1f}%, swing {zigzag:.1f} points")
+    _draw_scores(own, server_lr, client_lr, colour(method), right)
+    _draw_levels(levels or {}, right)
+    right.set_title(f"{workload}, one line per clients' rate")
+    right.set_ylabel("last five tests (%)")
+    plt.close(figure)  # a notebook shows what the call returns, once
+    return figure
+
+
+def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFrame:
+    """Return a table's rows with a value, which must be there."""
+    found = table[table[column] == value]
+    if found.empty:
+        allowed = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in table[column].unique())
+        raise ConfigError(f"{column}: nothing is recorded at {value!r}; there are {allowed}")
+    return found
+
+
+def _draw_curves(curves: pd.DataFrame, shade: str, axes: Axes) -> None:
+    """Draw one thin line per seed, and the first seed's as the one to follow."""
+    for place, (_, one) in enumerate(curves.groupby("seed")):
+        look = {"linewidth": 2, "zorder": 3} if not place else {"linewidth": 1, "alpha": 0.4}
+        axes.plot(one["version"], 100 * one["accuracy"], color=shade, **look)
+    axes.set(xlabel="server version", ylabel="test accuracy (%)", ylim=(0, 100), xlim=(0, curves["version"].max()))
+
+
+def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: str, axes: Axes) -> None:
+    """Draw the mean score over the server's rates, one line per clients' rate, and mark where one is."""
+    means = own.pivot_table(index="server_lr", columns="client_lr", values="score")
+    for rate in means:
+        chosen = rate == client_lr
+        look = {"color": shade, "linewidth": 2, "zorder": 3} if chosen else {"color": NEUTRAL, "alpha": 0.5}
+        axes.plot(means.index, means[rate], "o-", markersize=4, **look)
+    axes.plot(server_lr, means.loc[server_lr, client_lr], "o", markersize=11, color=ACCENT, zorder=4)
+    axes.set(xscale="log", xlabel="server's rate η", ylim=(0, 100), xticks=means.index)
+    axes.set_xticks(means.index, [f"{rate:g}" for rate in means.index])
+    axes.minorticks_off()
+
+
+def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
+    """Draw other methods' levels, named below the axes, where no curve crosses the words; the first is dashed."""
+    for place, (name, level) in enumerate(levels.items()):
+        axes.axhline(100 * level, color=colour(name), linestyle="-" if place else "--", linewidth=1.5,
+                     label=f"{title(name)} {100 * level:.1f}%")  # fmt: skip
+    if levels:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16))
+
+
+def explore_server_step(
+    curves: pd.DataFrame, levels: Mapping[str, Mapping[str, float]] | None = None, method: str = "fedbuff"
+) -> widgets.VBox:
+    """Return :func:`server_step_figure` under controls: workload, the server's rate and the clients'.
+
+    Args:
+        curves: one row per test, with :data:`COLUMNS`.
+        levels: workload -> names of other methods -> their accuracy there as a fraction.
+        method: whose curves they are.
+    """
+    levels = levels or {}
+    workloads, rates = list(curves["workload"].unique()), sorted(curves["server_lr"].unique())
+    wide = {"description_width": "100px"}
+    workload = widgets.Dropdown(options=workloads, description="workload", style=wide)
+    server = widgets.SelectionSlider(options=[(f"{rate:g}", rate) for rate in rates], value=rates[-1],
+                                     description="server's rate", continuous_update=False, style=wide)  # fmt: skip
+    client = widgets.Dropdown(options=[("best", None)], description="clients' rate", style=wide)
+
+    def own_rates(change: object = None) -> None:
+        own = sorted(curves.loc[curves["workload"] == workload.value, "client_lr"].unique())
+        client.options = [("best", None), *((f"{rate:g}", rate) for rate in own)]
+
+    def draw() -> Figure:
+        name = workload.value
+        chosen = {"workload": name, "levels": levels.get(name), "method": method}
+        return server_step_figure(curves, server.value, client.value, **chosen)
+
+    workload.observe(own_rates, names="value")
+    own_rates()
+    return under_controls([workload, server, client], draw)

@@ -1,0 +1,219 @@
+"""The staleness laboratory: concurrency, buffer and delay law in, staleness out, measured and predicted.
+
+It needs no training: delays do not depend on weights, so the clock runs alone.
+
+The mean staleness of a long run is predicted for every policy: a version makes each job in flight one version older,
+so it is the mean number of jobs in flight when a version is made, over updates per version. That is Little's law (1961)
+on a clock of versions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.optimize import brentq
+
+from asyncfl_course.explore.controls import Explorer, under_controls
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.plots import ACCENT, NEUTRAL, plot_staleness, use_style
+from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.scheduling import SCHEDULING
+from asyncfl_lite.simulator.tables import Schedule, who_did_what
+
+READY_LAWS = tuple(
+    name
+    for name in DELAYS
+    if not any(field.is_required() or place == "folder" for place, field in DELAYS.get(name).model_fields.items())
+)
+"""Delay laws that need no settings and no files."""
+
+
+def run_clock(
+    law: str = "fedecho_large",
+    *,
+    clients: int = 50,
+    concurrency: int = 25,
+    buffer_size: int = 5,
+    redispatch: str = "before_agg",
+    versions: int | None = 500,
+    horizon: float | None = None,
+    seed: int = 0,
+    **settings: Any,
+) -> Schedule:
+    """Return which client trains when, if all clients have equally many samples; no data, no training.
+
+    Args:
+        law: name of the delay law.
+        clients: number of clients N.
+        concurrency: clients that train at the same time M_c.
+        buffer_size: updates that make a version M.
+        redispatch: name of the scheduling policy.
+        versions: stop at this version.
+        horizon: stop at this virtual time, in the law's unit; one of the two must be given.
+        seed: names the streams of delays and of client choices.
+        settings: the delay law's own.
+
+    Raises:
+        ConfigError: if there is no such law, setting or policy.
+        SimulationError: if fewer clients than ``concurrency`` are there, or nothing ends the run.
+    """
+    sizes = np.ones(clients, dtype=np.int64)
+    delays = DELAYS.get(law)(**settings).prepare(sizes, stream(seed, "delays setup"))
+    policy = SCHEDULING.get(redispatch)(concurrency, buffer_size)
+    clock = ClockOnly(
+        VersionCounter(buffer_size), policy, delays, range(clients), seed=seed, rounds=versions, horizon=horizon
+    )
+    clock.run_alone()
+    return who_did_what(clock, [np.zeros(1)] * clients)
+
+
+def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> float:
+    """Return the mean staleness of a long run: jobs that age with a version, over updates per version.
+
+    With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
+    ``before_agg``, A - 1 under ``after_agg``, A - M under ``burst``; under ``rounds`` only those that a version in
+    the middle of a round leaves behind, and under ``refill`` between A - 1 and A - 2 + ⌊A/2⌋, counted over one cycle.
+    Delays do not matter, unless a job takes no time at all.
+
+    Raises:
+        ConfigError: for another policy.
+    """
+    jobs, size = concurrency, buffer_size
+    if redispatch in ("before_agg", "after_agg"):
+        return (jobs - (redispatch == "after_agg")) / size
+    if redispatch == "burst":
+        return max(jobs - size, 0) / size
+    if redispatch == "rounds":
+        return sum(range(jobs - size, 0, -size)) / jobs
+    if redispatch == "refill":
+        batch = max(1, jobs // 2)  # arrival n leaves jobs - 1, plus what is left of the batch that came in last
+        left = [jobs - 1 + (1 - jobs - arrival) % batch for arrival in range(size, size * batch + 1, size)]
+        return sum(left) / batch / size
+    allowed = "before_agg, after_agg, burst, rounds, refill"
+    raise ConfigError(f"redispatch: no prediction for {redispatch!r}; allowed: {allowed}")
+
+
+def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
+    """Return how often each client reports where every arrival starts one job, for a client drawn evenly from the idle.
+
+    Each idle client is called at one rate ν. Client i then trains for d_i, is idle for 1 / ν, and so reports
+    ν / (1 + ν d_i) times per unit and holds the share ν d_i / (1 + ν d_i) of a slot. The shares add up to A, which
+    fixes ν. Clients are taken as independent, which fails where few of them are in flight.
+
+    Args:
+        durations: mean durations d, ``(N,)``, above 0.
+        in_flight: jobs in flight A, below N.
+
+    Returns:
+        Reports per unit of time, ``(N,)`` float64.
+
+    Raises:
+        ConfigError: unless A is above 0 and below N.
+
+    >>> report_rates(np.array([1.0, 1.0, 8.0]), 2).round(3).tolist()
+    [0.547, 0.547, 0.113]
+    """
+    if not 0 < in_flight < len(durations):
+        raise ConfigError(f"in_flight: must be above 0 and below the number of clients, {len(durations)}")
+
+    def too_many(rate: float) -> float:
+        return float((rate * durations / (1 + rate * durations)).sum() - in_flight)
+
+    rate = brentq(too_many, 1e-9, 1e9)
+    return rate / (1 + rate * durations)
+
+
+def jobs_that_age(planned: Schedule) -> np.ndarray:
+    """Return how many jobs each version made one version older, ``(T,)`` int64.
+
+    A job that started from version s and arrived with staleness τ lived through versions s + 1 to s + τ; one that is
+    in flight at the end has lived through all since. Jobs that were called off are left out.
+    """
+    updates, waiting = planned.updates, planned.in_flight
+    waiting = waiting[waiting["called_off_at"].isna()]
+    last = int(updates["version"].max()) if len(updates) else 0
+    began = np.concatenate([updates["start_version"], waiting["start_version"]]).astype(np.int64)
+    ended = np.concatenate([updates["start_version"] + updates["staleness"], np.full(len(waiting), last)])
+    change = np.bincount(began, minlength=last + 1) - np.bincount(ended.astype(np.int64), minlength=last + 1)
+    return np.cumsum(change)[:last]
+
+
+def staleness_figure(
+    law: str = "fedecho_large",
+    *,
+    clients: int = 50,
+    concurrency: int = 25,
+    buffer_size: int = 5,
+    redispatch: str = "before_agg",
+    versions: int = 500,
+    seed: int = 0,
+    **settings: Any,
+) -> Figure:
+    """Draw how stale updates arrive, and how their running mean approaches the prediction.
+
+    Args:
+        law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as :func:`run_clock` takes them.
+
+    Returns:
+        The figure; its axes are the histogram of staleness on arrival, by the clients' categories where the law has
+        such, and the running mean with and without the ages of the jobs still in flight.
+
+    Raises:
+        ConfigError: if there is no such law, setting or policy.
+        SimulationError: if fewer clients than ``concurrency`` are there, or no update arrives.
+    """
+    sizes = {"clients": clients, "concurrency": concurrency, "buffer_size": buffer_size}
+    planned = run_clock(law, **sizes, redispatch=redispatch, versions=versions, seed=seed, **settings)
+    updates, predicted = planned.updates, predicted_staleness(redispatch, concurrency, buffer_size)
+    if not len(updates) or not updates["version"].max():
+        raise ConfigError(f"buffer_size: a buffer of {buffer_size} never fills with {concurrency} in flight")
+    speed = updates["client"].map(planned.clients["category"])
+    use_style()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 4.2), layout="constrained")
+    plot_staleness(updates, expected=predicted, by=speed if speed.any() else None, axes=left)
+    left.set_ylim(top=4 * left.get_ylim()[1])  # room for the legend
+    left.set_title(f"{law}, {redispatch}:\nconcurrency {concurrency} of {clients}, M = {buffer_size}")
+    _draw_running_mean(planned, predicted, right)
+    plt.close(figure)  # a notebook shows what the call returns, once
+    return figure
+
+
+def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
+    """Draw the mean of what has arrived by each version, and of all ages that jobs have gained by then."""
+    updates = planned.updates
+    total, made = updates["staleness"].cumsum(), updates["version"].diff() != 0
+    made.iloc[0] = updates["version"].iloc[0] > 0
+    count, version = np.flatnonzero(made) + 1, updates["version"][made]
+    axes.plot(version, np.cumsum(jobs_that_age(planned)) / count, color=NEUTRAL, label="with those in flight")
+    axes.plot(version, total[made] / count, color=ACCENT, linewidth=2, label="updates that arrived")
+    axes.axhline(predicted, color="black", linestyle="--", label=f"predicted {predicted:.2f}")
+    mean = updates["staleness"].mean()
+    axes.set(xlabel="server version", ylabel="mean staleness so far", ylim=(0, max(1.3 * predicted, 1.1 * mean, 0.1)))
+    axes.set_title(f"mean {mean:.2f}, predicted {predicted:.2f};\n{len(planned.in_flight)} jobs in flight at the end")
+    axes.legend(loc="lower right")
+
+
+def explore_staleness() -> Explorer:
+    """Return :func:`staleness_figure` under controls: delay law, policy, clients, concurrency, buffer, versions."""
+    law = widgets.Dropdown(options=READY_LAWS, value="fedecho_large", description="delay law")
+    policy = widgets.Dropdown(options=tuple(SCHEDULING), value="before_agg", description="redispatch")
+    clients = widgets.IntSlider(50, min=2, max=500, description="clients", continuous_update=False)
+    busy = widgets.IntSlider(25, min=1, max=200, description="in flight", continuous_update=False)
+    buffer = widgets.IntSlider(5, min=1, max=50, description="buffer M", continuous_update=False)
+    versions = widgets.SelectionSlider(
+        options=(50, 100, 200, 500, 1000, 2000), value=500, description="versions", continuous_update=False
+    )
+    seed = widgets.IntSlider(0, min=0, max=9, description="seed", continuous_update=False)
+
+    def draw() -> Figure:
+        chosen = {"clients": clients.value, "concurrency": busy.value, "buffer_size": buffer.value, "seed": seed.value}
+        return staleness_figure(law.value, redispatch=policy.value, versions=versions.value, **chosen)
+
+    return under_controls([law, policy, clients, busy, buffer, versions, seed], draw)

@@ -1,0 +1,32 @@
+"""What lessons need beside the package: exercises that check an answer, and recorded evidence to quote.
+
+from asyncfl_course import lessons
+
+lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
+lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
+"""
+
+from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores
+from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
+from asyncfl_course.expectations import call, expect, expect_close, expect_equal
+
+__all__ = [
+    "Attempt",
+    "Checked",
+    "Exercise",
+    "Wrong",
+    "attempts",
+    "call",
+    "check",
+    "compare",
+    "differences",
+    "evidence",
+    "exercise",
+    "exercises",
+    "expect",
+    "expect_close",
+    "expect_equal",
+    "in_column",
+    "leads",
+    "scores",
+]

@@ -1,0 +1,50 @@
+"""What the course takes from the reproduction: its records, its rule for judging them, its words for verdicts.
+
+No other module of this package imports ``asyncfl_reproduction``; a contract in ``pyproject.toml`` holds that.
+"""
+
+from asyncfl_reproduction import statistics as rule
+from asyncfl_reproduction.claims.findings import Finding
+from asyncfl_reproduction.claims.measured import ACCURACY, PRINTED, TUNED, Measured
+from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
+from asyncfl_reproduction.grid.columns import FIXED, RATE_1, untuned
+from asyncfl_reproduction.grid.tidy import paper_of, read_table
+from asyncfl_reproduction.home import CELLS, RESULTS
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
+from asyncfl_reproduction.theory.pictures import bound_figure
+from asyncfl_reproduction.tuning.tuned import file_of
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, NOT_RUN, REVERSED
+
+__all__ = [
+    "ACCURACY",
+    "as_level",
+    "bound_figure",
+    "Cell",
+    "CELLS",
+    "contrast",
+    "EQUAL_POINTS",
+    "equivalence",
+    "ERROR_LEVEL",
+    "expand_grid",
+    "file_of",
+    "Finding",
+    "FIXED",
+    "HOLDS",
+    "interval",
+    "judge",
+    "LEVEL",
+    "Measured",
+    "NOT_RUN",
+    "paper_of",
+    "PRINTED",
+    "published",
+    "RATE_1",
+    "read_table",
+    "RESULTS",
+    "REVERSED",
+    "rule",
+    "TUNED",
+    "TWIN",
+    "untuned",
+]

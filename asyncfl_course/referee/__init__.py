@@ -1,0 +1,43 @@
+"""Referee a paper: a printed claim, a plan that is sealed before any result is seen, its verdict, its grade.
+
+from asyncfl_course import referee
+
+referee.case("lead")                     # the claim, what may be used, the digest of a sealed envelope
+sealed = referee.seal(plan)              # the plan's SHA-256
+verdict = referee.run(plan, sealed)      # refuses a plan that was changed since
+referee.grade(plan)                      # of its design, without a look at who is ahead
+referee.open_envelope(verdict)           # what was behind the claim
+"""
+
+from asyncfl_course.referee.cases import CASES, Case, case, pilots
+from asyncfl_course.referee.chance import chance
+from asyncfl_course.referee.envelope import Envelope, open_envelope
+from asyncfl_course.referee.plan import Control, Plan, Question, Runs, Sealed, canonical, digest_of, seal
+from asyncfl_course.referee.proofs import PROOFS
+from asyncfl_course.referee.rubric import Grade, Line, grade
+from asyncfl_course.referee.verdict import NO_VERDICT, Verdict, run
+
+__all__ = [
+    "CASES",
+    "NO_VERDICT",
+    "PROOFS",
+    "Case",
+    "Control",
+    "Envelope",
+    "Grade",
+    "Line",
+    "Plan",
+    "Question",
+    "Runs",
+    "Sealed",
+    "Verdict",
+    "canonical",
+    "case",
+    "chance",
+    "digest_of",
+    "grade",
+    "open_envelope",
+    "pilots",
+    "run",
+    "seal",
+]

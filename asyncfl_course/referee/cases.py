@@ -1,0 +1,191 @@
+"""Three claims as a referee gets them, each with the cells that may be used and the digest of a sealed envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_course.records import EQUAL_POINTS, RATE_1, TUNED, TWIN, published
+from asyncfl_course.referee import deaf
+from asyncfl_course.referee.lines import in_lines
+from asyncfl_course.referee.records import NUMBERS, laptop_cell, runs_of
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
+
+COLUMNS = (TUNED, RATE_1)
+PILOT = 5
+"""Seeds, from 0 on, of which a referee may see the differences' deviation, and nothing else."""
+PART = 5
+"""A lead of one part in so many of what is claimed is another claim."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One printed claim.
+
+    Attributes:
+        name: ``lead``, ``deaf`` or ``weight``.
+        says: the claim in words.
+        first, predicate, second: what it says of which cells.
+        claimed: the difference that it claims, in points.
+        denied: a difference that must not pass for it, in points.
+        cells: short name -> full, of the cells that a plan may name.
+        hidden: likewise, of those that only the envelope names.
+        acting: a cell that is known to differ from the first in what it shall.
+        commitment: SHA-256 of the envelope.
+    """
+
+    name: str
+    says: str
+    first: str
+    predicate: str
+    second: str
+    claimed: float
+    denied: float
+    cells: dict[str, str]
+    hidden: dict[str, str]
+    acting: str
+    commitment: str
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Case {self.name}. {self.says}",
+            f"cells:    {', '.join(self.cells)}",
+            f"recorded: {', '.join(f'{self.recorded(column)} seeds {column}' for column in COLUMNS)}",
+            f"envelope: {self.commitment}",
+        ]
+        return in_lines("\n".join(lines))
+
+    def recorded(self, column: str) -> int:
+        """Return how many seeds of the claim's two cells are recorded."""
+        return len(self.gap(self.first, self.second, NUMBERS[0], column))
+
+    def runs(self, cell: str, column: str) -> pd.DataFrame:
+        """Return a cell's recorded runs by seed, see :func:`.records.runs_of`.
+
+        Args:
+            cell: its short name.
+            column: ``tuned`` or ``rate 1``; the second case's cells are the same in both.
+
+        Raises:
+            ConfigError: the case has no such cell.
+        """
+        return runs_of(self._full(cell, column))
+
+    def gap(self, first: str, second: str, metric: str, column: str) -> pd.Series:
+        """Return one cell's numbers less another's in points, by seed, of the seeds that both have."""
+        return 100 * (self.runs(first, column)[metric] - self.runs(second, column)[metric]).dropna()
+
+    def settings(self, cell: str, column: str) -> dict[str, Any]:
+        """Return a cell's configuration, settings of groups named such as ``settings.distill_set``."""
+        full = self._full(cell, column)
+        whole = deaf.settings_of(cell) if self.name == "deaf" else laptop_cell(full).config.as_dict()
+        flat = {name: value for name, value in whole.items() if not isinstance(value, dict)}
+        groups = {group: value for group, value in whole.items() if isinstance(value, dict)}
+        return flat | {f"{group}.{name}": value for group, own in groups.items() for name, value in own.items()}
+
+    def differing(self, first: str, second: str, column: str) -> set[str]:
+        """Return the names of the settings in which two cells differ."""
+        one, two = self.settings(first, column), self.settings(second, column)
+        return {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
+
+    def pilot(self, first: str, second: str, metric: str, column: str) -> float:
+        """Return the deviation of the differences over the pilot's seeds, in points. Their mean stays unseen."""
+        return float(self.gap(first, second, metric, column).loc[: PILOT - 1].std())
+
+    def _full(self, cell: str, column: str) -> str:
+        if cell not in self.cells | self.hidden:
+            raise ConfigError(unknown_name("cell", cell, self.cells))
+        full = (self.cells | self.hidden)[cell]
+        return full + TWIN * (column == RATE_1 and self.name != "deaf")
+
+
+def case(name: str) -> Case:
+    """Return one of the cases.
+
+    Args:
+        name: ``lead``, ``deaf`` or ``weight``.
+
+    Raises:
+        AsyncFLError: there is no such case.
+    """
+    if name not in CASES:
+        raise AsyncFLError(unknown_name("case", name, CASES))
+    return CASES[name]()
+
+
+def pilots(name: str) -> pd.DataFrame:
+    """Return the pilot's deviations for a case's own question, in points: a row per number, a column per column."""
+    of = case(name)
+    return pd.DataFrame(
+        {column: [of.pilot(of.first, of.second, metric, column) for metric in NUMBERS] for column in COLUMNS}, NUMBERS
+    )
+
+
+def _printed(artefact: str, **where: str) -> float:
+    rows = published("FedEcho", artefact)
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return float(rows["value"].item())
+
+
+def _lead() -> Case:
+    ours = _printed("Table 2", delay="large", alpha="0.1", distill_set="STL10")
+    theirs = _printed("Table 2", delay="large", alpha="0.1", method="FedBuff")
+    large, control = "fedecho/table2/large-dir0.1/", "fedecho/control/large-dir0.1/"
+    return Case(
+        "lead",
+        f"FedEcho, Table 2, large delay, α = 0.1: FedEcho with natural images {ours}%, FedBuff {theirs}%: "
+        f"{ours - theirs:+.1f} points.",
+        "fedecho-natural",
+        "above",
+        "fedbuff",
+        ours - theirs,
+        (ours - theirs) / PART,
+        {name: large + name for name in ("fedecho-natural", "fedecho-synthetic", "fedbuff", "ca2fl", "fedac", "fadas")}
+        | {name: control + name for name in ("noise", "no-distillation")},
+        {},
+        "no-distillation",
+        "78809d950ce01239feeb6faf559735466371a0b3e3c61437161b3f0b25b3d7d7",
+    )
+
+
+def _deaf() -> Case:
+    return Case(
+        "deaf",
+        "A letter to the editor (made up; its control once stood in lesson 08): we made FedEcho's server deaf to "
+        "stragglers, and over ten seeds it lost nothing. What it remembers of them is worth nothing.",
+        "fedecho",
+        "level",
+        "deaf",
+        0.0,
+        2 * 100 * EQUAL_POINTS,
+        {name: f"deaf/{name}" for name in ("fedecho", "deaf")},
+        {"deaf-again": "deaf/deaf-again"},
+        "deaf-again",
+        "fa0532cf1dd8c7fcdaf8f3a74b1739f332c6e1bf4b789085fb21222eb20c1c9c",
+    )
+
+
+def _weight() -> Case:
+    ours, theirs = (_printed("Table 7", mix_alpha=name) for name in ("dynamic 0.2-0.8", "0.5 fixed"))
+    cells = {"dynamic": "fedecho/table2/large-dir0.1/fedecho-cross"}
+    return Case(
+        "weight",
+        f"FedEcho, Table 7, three seeds: with the dynamic weight {ours}%, with a fixed one of 0.5 {theirs}%: "
+        f"{ours - theirs:+.2f} points.",
+        "dynamic",
+        "above",
+        "fixed-0.5",
+        ours - theirs,
+        (ours - theirs) / PART,
+        cells | {name: f"fedecho/table7/{name}" for name in ("fixed-0.5", "ce-only", "kl-only")},
+        {},
+        "fixed-0.5",
+        "9f257163ac7e84e55ed2caf27564fad7ec123fcdfd2ab37a3c4b8bb84f49fd1e",
+    )
+
+
+CASES: dict[str, Callable[[], Case]] = {"lead": _lead, "deaf": _deaf, "weight": _weight}

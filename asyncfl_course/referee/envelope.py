@@ -1,0 +1,59 @@
+"""Sealed envelopes: what was behind each claim, committed to before a plan is run and opened after it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from asyncfl_course.records import NOT_RUN
+from asyncfl_course.referee.cases import case
+from asyncfl_course.referee.lines import in_lines
+from asyncfl_course.referee.plan import Plan, digest_of, seal
+from asyncfl_course.referee.verdict import Verdict, run
+from asyncfl_lite.base.errors import AsyncFLError
+
+FOLDER = Path(__file__).parent / "sealed"
+"""Away from the notebooks, so that the file browser does not show a student what is in the envelopes."""
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What was in an envelope.
+
+    Attributes:
+        digest: SHA-256 of the file, as the case's sheet has it.
+        says: what was behind the claim.
+        verdicts: of the plans that it holds, run on the records now: what each is about -> its verdict.
+    """
+
+    digest: str
+    says: str
+    verdicts: dict[str, Verdict]
+
+    def __repr__(self) -> str:
+        plans = [f"{about}\n    {found.detail}: {found.verdict}" for about, found in self.verdicts.items()]
+        return in_lines("\n".join([f"envelope {self.digest[:8]}, as committed", self.says, *plans]))
+
+
+def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
+    """Open the envelope of the case of a plan that was run.
+
+    Args:
+        verdict: of that plan.
+        folder: where envelopes are.
+
+    Raises:
+        AsyncFLError: the plan was not run, or the envelope is not what the case's sheet committed to.
+    """
+    of = case(verdict.plan.case)
+    if verdict.verdict == NOT_RUN:
+        raise AsyncFLError(f"{of.name}: the envelope stays sealed until a plan was run; {verdict.detail}")
+    content = (folder / f"{of.name}.json").read_bytes()
+    digest = digest_of(content)
+    if digest != of.commitment:
+        raise AsyncFLError(f"{of.name}: the envelope is another one than was committed to: {digest[:8]}, not "
+                           f"{of.commitment[:8]}")  # fmt: skip
+    told = json.loads(content)
+    plans = {about: Plan.from_mapping(plan) for about, plan in told["plans"].items()}
+    return Envelope(digest, told["says"], {about: run(plan, seal(plan)) for about, plan in plans.items()})

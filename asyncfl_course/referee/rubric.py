@@ -1,0 +1,176 @@
+"""The grade of a plan's design. No line looks at who is ahead: a plan has its grade before it is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from asyncfl_course.records import ERROR_LEVEL, PRINTED, TUNED, file_of
+from asyncfl_course.referee.cases import PILOT, Case, case
+from asyncfl_course.referee.chance import chance
+from asyncfl_course.referee.lines import in_lines
+from asyncfl_course.referee.plan import Plan
+from asyncfl_course.referee.proofs import failed
+from asyncfl_course.referee.records import NUMBERS
+
+POWER = 0.8
+"""The chance that a plan must have of seeing what is claimed, if it is true; and one less it, of what it denies."""
+STUDY = "fedecho-overlaid_mnist"
+"""The searches for rates of the laptop cells' methods."""
+RATES = ("client_lr", "server_lr")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a grade.
+
+    Attributes:
+        name: what is graded.
+        won: whether the plan has the point.
+        says: why, with the numbers that decide.
+    """
+
+    name: str
+    won: bool
+    says: str
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The grade of a plan's design, a point a line."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def points(self) -> int:
+        """How many lines are won."""
+        return sum(line.won for line in self.lines)
+
+    @property
+    def lost(self) -> tuple[Line, ...]:
+        """The lines that are lost."""
+        return tuple(line for line in self.lines if not line.won)
+
+    def __repr__(self) -> str:
+        lines = [f"{'+' if line.won else '-'} {line.name:12} {line.says}" for line in self.lines]
+        return in_lines("\n".join([*lines, f"{self.points} of {len(self.lines)} points"]))
+
+
+def grade(plan: Plan) -> Grade:
+    """Grade a plan: its question, number, power, margin, level, budget, control, and the control's proofs.
+
+    Raises:
+        ConfigError: the plan names a cell or a proof that there is not.
+    """
+    of = case(plan.case)
+    return Grade(tuple(Line(name, *judged(plan, of)) for name, judged in LINES.items()))
+
+
+def _question(plan: Plan, of: Case) -> tuple[bool, str]:
+    asks = plan.asks
+    asked, claimed = ((one.first, one.predicate, one.second) for one in (asks, of))
+    return asked == claimed, f"The plan asks {' '.join(asked)}, the claim says {' '.join(claimed)}."
+
+
+def _number(plan: Plan, of: Case) -> tuple[bool, str]:
+    """Whether a cell's number is the luckiest of its tests, on the pilot's seeds."""
+    cells, mean = (plan.asks.first, plan.asks.second), NUMBERS[0]
+    tables = [of.runs(cell, plan.runs.column).loc[: PILOT - 1] for cell in cells]
+    luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)
+    luck = [100 * (table[plan.runs.metric] - table[mean]).mean() for table in tables]
+    shown = ", ".join(f"{one:+.1f} points for {cell}" for one, cell in zip(luck, cells, strict=True))
+    which = "is the luckiest test of each run" if luckiest else "is no choice among tests"
+    return not luckiest, f"{plan.runs.metric} {which}; it lies off the mean of the last five by {shown}."
+
+
+def _power(plan: Plan, of: Case) -> tuple[bool, str]:
+    found, spread = _chance(plan, of, of.claimed), _spread(plan, of)
+    told = f"With a deviation of {spread:.2f} points, {plan.runs.seeds} seeds see the claimed {of.claimed:.2f}"
+    return found >= POWER, f"{told}, if it is true, in {found:.0%} of cases."
+
+
+def _margin(plan: Plan, of: Case) -> tuple[bool, str]:
+    found = _chance(plan, of, of.denied)
+    told = f"A true difference of {of.denied:.2f} points, which the claim is not about, would pass for it"
+    return found <= 1 - POWER, f"{told} in {found:.0%} of cases."
+
+
+def _level(plan: Plan, of: Case) -> tuple[bool, str]:
+    alarms = 1 - plan.runs.level
+    return alarms <= ERROR_LEVEL + 1e-9, f"The interval misses the true difference in {alarms:.1%} of cases."
+
+
+def _budget(plan: Plan, of: Case) -> tuple[bool, str]:
+    """Whether both sides have the same rates, or were searched equally, over more than one value of every rate."""
+    column, sides = plan.runs.column, (plan.asks.first, plan.asks.second)
+    settings = [of.settings(cell, column) for cell in sides]
+    if not {"algorithm", *RATES} & of.differing(*sides, column):
+        return True, "Both sides are one method with the same rates."
+    tried = [_tried(str(own["algorithm"]), column) for own in settings]
+    alone = {f"{rate} of {cell}" for cell, values in zip(sides, tried, strict=True) for rate in RATES
+             if len(values[rate]) < 2}  # fmt: skip
+    counts = [values["in all"] for values in tried]
+    shown = " and ".join(f"{len(count)} settings of {cell}" for count, cell in zip(counts, sides, strict=True))
+    told = f"The search tried {shown}" + (f", but a single {', a single '.join(sorted(alone))}" if alone else "")
+    return len(counts[0]) == len(counts[1]) and not alone, f"{told}."
+
+
+def _control(plan: Plan, of: Case) -> tuple[bool, str]:
+    first, control = plan.asks.first, plan.control
+    differs = of.differing(first, control.cell, plan.runs.column)
+    rates = sorted(differs & {"algorithm", *RATES})
+    if rates:
+        return (
+            False,
+            f"{control.cell} is not {first} with one thing changed: it has another {', another '.join(rates)}.",
+        )
+    said, found = (", ".join(sorted(names)) or "nothing" for names in (control.changes, differs))
+    right = bool(differs) and differs == set(control.changes)
+    return right, f"{control.cell} differs from {first} in {found}; the plan says {said}."
+
+
+def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
+    """Whether the proofs refuse a control that does nothing or too much, and accept one that acts at any cost."""
+    column, shows = plan.runs.column, plan.control.shows
+    treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
+    if not failed(shows, treated, treated):
+        return False, f"A control that is {of.first} itself, weight for weight, would show all that the plan demands."
+    if not failed(shows, treated, acting.assign(schedule_sha256="another")):
+        return False, "A control in which other clients arrive, so that more than one thing changed, would show it all."
+    for_nothing = acting.assign(**{name: treated[name] for name in NUMBERS})
+    if refused := failed(shows, treated, for_nothing):
+        return False, f"{', '.join(refused)} would refuse a control that acts and costs nothing, which is a result."
+    if refused := failed(shows, treated, acting) | failed(shows, acting, treated):
+        return False, f"{', '.join(refused)} would refuse a control that acts, and gains or loses by it."
+    return True, f"{', '.join(shows)}: refuses a control that does nothing or too much, and accepts one that acts."
+
+
+LINES: dict[str, Callable[[Plan, Case], tuple[bool, str]]] = {
+    "question": _question,
+    "number": _number,
+    "power": _power,
+    "margin": _margin,
+    "level": _level,
+    "budget": _budget,
+    "control": _control,
+    "proof": _proof,
+}
+"""Name -> whether a plan wins the line, and why."""
+
+
+def _spread(plan: Plan, of: Case) -> float:
+    return of.pilot(plan.asks.first, plan.asks.second, plan.runs.metric, plan.runs.column)
+
+
+def _chance(plan: Plan, of: Case, truth: float) -> float:
+    asks, runs = plan.asks, plan.runs
+    return chance(asks.predicate, asks.margin, truth, _spread(plan, of), runs.seeds, runs.level)
+
+
+def _tried(method: str, column: str) -> dict[str, set]:
+    """Return each rate -> its values that the search for a method tried, and ``in all`` the settings as they are."""
+    points = set(pd.read_csv(file_of(STUDY, method, TUNED if column == TUNED else PRINTED))["point"])
+    return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}

@@ -1,0 +1,88 @@
+"""Carrying out a sealed plan on recorded runs: the control's proofs first, then the difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from asyncfl_course.records import EQUAL_POINTS, NOT_RUN, as_level, equivalence, interval, judge
+from asyncfl_course.referee.cases import case
+from asyncfl_course.referee.lines import in_lines
+from asyncfl_course.referee.plan import Plan, Sealed, unchanged
+from asyncfl_course.referee.proofs import failed
+
+NO_VERDICT = "no verdict"
+"""The control did not show what it had to."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a sealed plan.
+
+    Attributes:
+        plan: the plan.
+        digest: of its seal.
+        verdict: one of :data:`asyncfl_reproduction.verdicts.VERDICTS`, or ``no verdict``.
+        detail: what it rests on.
+        mean, low, high: of the difference, in points; NaN where nothing was compared.
+    """
+
+    plan: Plan
+    digest: str
+    verdict: str
+    detail: str
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    def __repr__(self) -> str:
+        return in_lines(f"seal {self.digest[:8]}: {self.detail}: {self.verdict}")
+
+
+def run(plan: Plan, sealed: Sealed) -> Verdict:
+    """Carry out a plan, if it is still what was sealed.
+
+    Args:
+        plan: as it stands now.
+        sealed: its seal.
+
+    Returns:
+        ``no verdict`` where the control does not show what the plan demands, whatever the accuracies; ``not run``
+        where fewer seeds are recorded than the plan asks for; else the package's rule on the plan's interval.
+
+    Raises:
+        AsyncFLError: the plan was changed after it was sealed, or names a cell or a proof that there is not.
+    """
+    unchanged(plan, sealed)
+    of, asks, runs, control = case(plan.case), plan.asks, plan.runs, plan.control
+    seeds = runs.seeds
+    sides = (of.runs(cell, runs.column).loc[: seeds - 1] for cell in (asks.first, control.cell))
+    missing = failed(control.shows, *sides)
+    gap = of.gap(asks.first, asks.second, runs.metric, runs.column).loc[: seeds - 1]
+    said = f"{asks.first} less {asks.second}, {runs.metric}, {runs.column}"
+    if len(gap) < seeds:
+        return Verdict(plan, sealed.digest, NOT_RUN, f"{said}, {len(gap)} of {seeds} seeds are recorded")
+    if missing:
+        told = ", ".join(f"{name} fails on {count} of {seeds} seeds" for name, count in missing.items())
+        return Verdict(plan, sealed.digest, NO_VERDICT, f"the control {control.cell} did not act: {told}")
+    low, high = interval(gap.to_numpy(), runs.level)
+    mean, verdict = float(gap.mean()), judged(plan, low, high, gap.to_numpy())
+    asked = f"asked: above {asks.margin:g}" if asks.predicate == "above" else f"asked: within {asks.margin:g}"
+    place = "inside" if low <= of.claimed <= high else "outside"
+    shown = f"{mean:+.2f} [{low:.2f}, {high:.2f}] ({asked}; the claimed {of.claimed:.2f} lies {place})"
+    return Verdict(plan, sealed.digest, verdict, f"{said}, {seeds} seeds: {shown}", mean, low, high)
+
+
+def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
+    """Return the verdict on what a plan asks: the package's, but for a difference that is sure and within a point.
+
+    A plan chooses its own margin. Where all of its interval lies above that, the claim holds, however small it is.
+    """
+    level = plan.asks.predicate == "level"
+    bound = plan.asks.margin if level else 100 * EQUAL_POINTS
+    equal = equivalence(gap, bound) <= 1 - plan.runs.level
+    if level:
+        return as_level(low, high, equal, bound)
+    return judge(low, high, equal and low <= plan.asks.margin and high >= 0, plan.asks.margin)

@@ -1,0 +1,19 @@
+"""The bug zoo of lesson 17: twelve servers that learn, each with one bug, and a bench to question them on.
+
+from asyncfl_course import zoo
+
+zoo.exhibit("A").ask(drive)    # what an experiment finds on the healthy and on the ill server
+zoo.grade("A", invariant)      # whether an invariant holds for the one and fails for the other
+"""
+
+from asyncfl_course.zoo.bench import CLIENTS, fill, send, started
+from asyncfl_course.zoo.cards import Cards, score
+from asyncfl_course.zoo.exhibit import Exhibit
+from asyncfl_course.zoo.exhibits import EXHIBITS, SHELVES, exhibit
+from asyncfl_course.zoo.invariants import grade
+from asyncfl_course.zoo.training import caught, trained
+
+__all__ = [
+    "CLIENTS", "EXHIBITS", "SHELVES", "Cards", "Exhibit", "caught", "exhibit", "fill", "grade", "score", "send",
+    "started", "trained",
+]  # fmt: skip

@@ -1,0 +1,95 @@
+"""One exhibit: a method of the package, and a copy of it with one bug."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_course.zoo.bench import started
+from asyncfl_course.zoo.mutants import Mutation
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A server that is well, and one that is ill.
+
+    Attributes:
+        letter: what it is called.
+        method: the registered name of the method.
+        mutation: the bug.
+        description: what the method is meant to do.
+        suspects: name of a place -> what might be wrong there.
+        place: the suspect that it is.
+        look: an experiment that tells.
+        minutes: par for finding the place.
+        settings: what the bench makes servers with; the first is the usual one, the bug shows in all.
+        asleep: settings in which the bug does nothing.
+        config: what a run of it changes of the package's defaults on digits.
+        resumed: whether its runs are stopped half-way and resumed.
+        known: where the bug is known from; empty where we know of no published case.
+    """
+
+    letter: str
+    method: str
+    mutation: Mutation
+    description: str
+    suspects: dict[str, str]
+    place: str
+    look: str
+    minutes: int
+    settings: tuple[dict[str, Any], ...]
+    asleep: tuple[dict[str, Any], ...] = ()
+    config: dict[str, Any] = field(default_factory=dict)
+    resumed: bool = False
+    known: str = ""
+
+    @property
+    def cls(self) -> type[Algorithm]:
+        """The healthy method's class."""
+        return ALGORITHMS.get(self.method)
+
+    @cached_property
+    def ill_cls(self) -> type[Algorithm]:
+        """The ill method's class."""
+        return self.mutation.applied(self.cls)
+
+    def healthy(self, **settings: Any) -> Algorithm:
+        """Return the package's server, started on the bench.
+
+        Args:
+            settings: ``buffer_size``, ``server_lr`` and the method's switches, in place of the exhibit's usual ones.
+        """
+        return started(self.cls(**(settings or self.settings[0])))
+
+    def ill(self, **settings: Any) -> Algorithm:
+        """Return the server with the bug, started on the bench; ``settings`` as for :meth:`healthy`."""
+        return started(self.ill_cls(**(settings or self.settings[0])))
+
+    def ask(self, drive: Callable[[Algorithm], Mapping[str, Any]], **settings: Any) -> pd.DataFrame:
+        """Return what an experiment finds on the healthy and on the ill server, a row each.
+
+        Args:
+            drive: is given a server that has just been started, and returns what it has seen, by name.
+            settings: as for :meth:`healthy`.
+        """
+        return pd.DataFrame([drive(self.healthy(**settings)), drive(self.ill(**settings))], index=["healthy", "ill"])
+
+    def reveal(self) -> str:
+        """Return the bug as a diff of the healthy source and the ill one."""
+        return self.mutation.diff()
+
+    @contextmanager
+    def registered(self) -> Iterator[str]:
+        """Give the ill method a name that ``Config.algorithm`` takes, as long as the context lasts, and yield it."""
+        name = f"{self.method} (exhibit {self.letter})"
+        ALGORITHMS.register(name)(self.ill_cls)
+        try:
+            yield name
+        finally:
+            ALGORITHMS.remove(name)

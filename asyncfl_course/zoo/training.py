@@ -1,0 +1,70 @@
+"""Runs of an exhibit on digits, the healthy server's and the ill one's, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_course.zoo.exhibits import exhibit
+from asyncfl_lite.runs.callbacks import StopRun
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import run_many
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
+
+DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}
+"""What all runs have in common; an exhibit's ``config`` changes it, the package's defaults are the rest."""
+
+
+def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
+    """Train one of an exhibit's two servers.
+
+    Args:
+        letter: A to L.
+        seeds: a run each; the same seed gives both servers the same data, clients, delays and first weights.
+        ill: which of the two.
+
+    Returns:
+        Accuracy by version (rows) and seed (columns).
+    """
+    one = exhibit(letter)
+    with one.registered() as name:
+        config = Config(**{**DIGITS, **one.config, "algorithm": one.method})
+        if ill:  # its name alone is changed: by that name it would get other defaults
+            config = Config(**{**config.as_dict(), "algorithm": name})
+        configs = [config.with_seed(seed) for seed in seeds]
+        found = [resumed(each) for each in configs] if one.resumed else [each.curve for each in run_many(configs)]
+    curves = [curve.drop_duplicates("version").set_index("version")["accuracy"] for curve in found]
+    return pd.concat(curves, axis=1, keys=[f"seed {seed}" for seed in seeds])
+
+
+def resumed(config: Config) -> pd.DataFrame:
+    """Return the curve of a run that is stopped half-way, and taken up by another one from what it would save."""
+    saved: list[dict[str, Any]] = []
+
+    def stop(run: Run) -> None:
+        if run.algorithm.version == config.rounds // 2:
+            saved.append(run.state())
+            raise StopRun("half-way")
+
+    Run(config, on_version=stop).finish()
+    again = Run(config)
+    again.restore(saved[0])
+    return again.finish().curve
+
+
+def caught(letter: str, **settings: Any) -> list[str]:
+    """Return the rules of :func:`~asyncfl_lite.testing.check_algorithm` that an exhibit's ill server breaks.
+
+    Args:
+        letter: A to L.
+        settings: what the server is made with, in place of the exhibit's usual settings.
+    """
+    one = exhibit(letter)
+    try:
+        check_algorithm(one.ill_cls(**(settings or one.settings[0])))
+    except AlgorithmCheckError as error:
+        return list(error.failures)
+    return []

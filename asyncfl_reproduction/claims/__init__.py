@@ -1,0 +1,66 @@
+"""The papers' claims as predicates over recorded results, one file for each paper."""
+
+from asyncfl_reproduction.claims.base import (
+    KINDS,
+    Claim,
+    check_all,
+    check_claims,
+    table_of_claims,
+    table_of_contrasts,
+    table_of_discoveries,
+)
+from asyncfl_reproduction.claims.fedadt import FEDADT
+from asyncfl_reproduction.claims.fedecho import FEDECHO
+from asyncfl_reproduction.claims.fedrevive import FEDREVIVE
+from asyncfl_reproduction.claims.findings import Finding
+from asyncfl_reproduction.claims.kuiper import KUIPER
+from asyncfl_reproduction.claims.measured import Measured
+from asyncfl_reproduction.statistics import Contrast, simulated_error_rates
+from asyncfl_reproduction.verdicts import (
+    BORROWED,
+    DID_NOT_TRAIN,
+    FAILS,
+    HOLDS,
+    LEVEL,
+    NOT_RUN,
+    PARTLY,
+    REVERSED,
+    SMALLER,
+    UNDECIDED,
+    VERDICTS,
+    WHERE_RUN,
+)
+
+CLAIMS: dict[str, list[Claim]] = {
+    "fedecho": FEDECHO,
+    "fedrevive": FEDREVIVE,
+    "kuiper": KUIPER,
+    "fedadt": FEDADT,
+}
+
+__all__ = [
+    "BORROWED",
+    "CLAIMS",
+    "DID_NOT_TRAIN",
+    "FAILS",
+    "HOLDS",
+    "KINDS",
+    "NOT_RUN",
+    "PARTLY",
+    "LEVEL",
+    "REVERSED",
+    "SMALLER",
+    "UNDECIDED",
+    "VERDICTS",
+    "WHERE_RUN",
+    "Claim",
+    "Contrast",
+    "Finding",
+    "Measured",
+    "check_all",
+    "check_claims",
+    "simulated_error_rates",
+    "table_of_claims",
+    "table_of_contrasts",
+    "table_of_discoveries",
+]

@@ -1,0 +1,186 @@
+"""The papers' claims as predicates over recorded results, and how they are checked.
+
+The rule is that of :mod:`.statistics`, the names of verdicts are in :mod:`.verdicts`. What the paper's own printed
+numbers say of a claim stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pandas as pd
+
+from asyncfl_reproduction.claims.findings import Finding, short
+from asyncfl_reproduction.claims.measured import ACCURACY, CONSTANT, PRINTED, TUNED, Measured
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, benjamini_hochberg
+from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, LEVEL, NOT_RUN, PARTLY, REFUTED
+
+TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
+    *("trained", "clock", "arithmetic", "by construction", "not checkable here"),
+)
+"""Kinds of claims: about trained models, about delays and staleness, about printed numbers, those that hold by how they
+are set up, and the rest. Only claims of the first kind are counted as evidence: they could have failed by training."""
+TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
+"""Columns of the table of claims; the last only where the column "printed" was checked."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper that can be checked.
+
+    Attributes:
+        id: paper, artefact and a letter, ``FE-T2-a``.
+        artefact: the table or figure.
+        text: what is claimed.
+        printed: what the paper's own numbers say of it.
+        check: from recorded results to a finding.
+        kind: one of :data:`KINDS`.
+        of_constant_answers: whether the claim itself is that runs answer one class or do not train, so that such runs
+            do not keep it from being decided.
+        because: why it cannot but hold, of a claim that holds by construction.
+    """
+
+    id: str
+    artefact: str
+    text: str
+    printed: str
+    check: Callable[[Measured], Finding]
+    kind: str = TRAINED
+    of_constant_answers: bool = False
+    because: str = ""
+
+
+def not_run(why: str) -> Callable[[Measured], Finding]:
+    """Return the check of a claim for which nothing can be run here."""
+    return lambda measured: Finding(NOT_RUN, why)
+
+
+@dataclass(frozen=True)
+class _Watched(Measured):
+    """What was recorded, and of which cells accuracies, losses or times to a target were asked for."""
+
+    asked: set[str] = field(default_factory=set)
+
+    def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
+        if any(word in number for word in ("accuracy", "loss", "perplexity")):  # other numbers are the clock's
+            self.asked.add(cell)
+        return super().by_seed(cell, number)
+
+    def of_curves(self, cell: str, number: Callable[[pd.DataFrame], float]) -> pd.Series | None:
+        self.asked.add(cell)
+        return super().of_curves(cell, number)
+
+    def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
+        self.asked.add(cell)
+        return super().times_to(cell, target, window)
+
+
+class Checked(NamedTuple):
+    """A claim with what was found in one column.
+
+    Attributes:
+        claim: which.
+        column: one of :data:`COLUMNS`.
+        finding: its verdict.
+        cells: the cells whose accuracies or times it asked for.
+    """
+
+    claim: Claim
+    column: str
+    finding: Finding
+    cells: frozenset[str]
+
+
+def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
+    """Check a claim in one column; it decides nothing if it rests on a cell that did not train or has borrowed rates.
+
+    It rests on the cells whose accuracies or times it asks for, one such cell being enough: ``borrowed`` if its rates
+    were searched elsewhere, else ``did not train`` if it answers one class for all (:meth:`Measured.is_constant`).
+    It is still refuted if it is without them: one comparison of other cells is enough to refute a claim, and where all
+    the others are level it is partly so.
+    """
+    chosen = measured.column(column)
+    given = chosen.unmarked() if claim.of_constant_answers else chosen
+    watched = _Watched(given.summaries, given.curves, given.planned, given.borrowed)
+    finding = claim.check(watched)
+    asked = frozenset(watched.asked)
+    constant = sorted(cell for cell in asked if chosen.is_constant(cell))
+    lent = chosen.borrowed if claim.kind == TRAINED else ()
+    borrowed = sorted(cell for cell in asked if cell in lent and cell in chosen.summaries)
+    if not constant and not borrowed or finding.verdict == NOT_RUN:
+        return Checked(claim, column, finding, asked)
+    unfit = [*borrowed, *(() if claim.of_constant_answers else constant)]
+    if unfit:
+        rest = claim.check((given if claim.of_constant_answers else chosen).without(unfit))
+        refuted = rest._replace(verdict=PARTLY) if rest.verdict == LEVEL else rest
+        decides_nothing = finding._replace(verdict=BORROWED if borrowed else DID_NOT_TRAIN)
+        finding = refuted if refuted.verdict in REFUTED else decides_nothing
+    said = [finding.detail]
+    said += [f"{CONSTANT}: {', '.join(map(short, constant))}"] if constant else []
+    said += [f"{BORROWED}: {', '.join(map(short, borrowed))}"] if borrowed else []
+    return Checked(claim, column, finding._replace(detail="; ".join(said)), asked)
+
+
+def check_all(measured: Measured, claims: Iterable[Claim]) -> list[Checked]:
+    """Check claims on the column "tuned", and those that rest on a cell with a twin on "printed" as well."""
+    checked, twins = [], measured.twins
+    for claim in claims:
+        checked.append(check_claim(measured, claim))
+        if claim.kind == TRAINED and not twins.isdisjoint(checked[-1].cells):
+            checked.append(check_claim(measured, claim, PRINTED))
+    return checked
+
+
+def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
+    """Return one row per claim; see :func:`table_of_claims`."""
+    return table_of_claims(check_all(measured, claims))
+
+
+def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
+    """Return one row per claim: id, artefact, kind, claim, paper (what its numbers say), ours, detail.
+
+    Where some claim was checked in the column "printed", also ``fixed server rate`` and its detail; claims that
+    rest on no cell with a twin have the same verdict in both.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for claim, column, (verdict, detail, *_), _ in checked:
+        rows.setdefault(claim.id, {"id": claim.id, "artefact": claim.artefact, "kind": claim.kind, "claim": claim.text,
+                                   "paper": claim.printed})  # fmt: skip
+        found = ("ours", "detail") if column == TUNED else (FIXED, f"{FIXED}, detail")
+        detail += f"; by construction: {claim.because}" * bool(claim.because)
+        rows[claim.id] |= dict(zip(found, (verdict, detail), strict=True))
+    table = pd.DataFrame(list(rows.values()), columns=[*TABLE, FIXED, f"{FIXED}, detail"])
+    if table[FIXED].isna().all():
+        return table[TABLE]
+    table[FIXED] = table[FIXED].fillna(table["ours"])
+    return table.fillna("")
+
+
+def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
+    """Return one row per comparison that trained claims rest on: claim, column, and the fields of :class:`Contrast`."""
+    rows = [
+        {"claim": claim.id, "column": column, **found._asdict()}
+        for claim, column, finding, _ in checked
+        if claim.kind == TRAINED
+        for found in finding.contrasts
+    ]
+    return pd.DataFrame(rows, columns=["claim", "column", *Contrast._fields])
+
+
+def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
+    """Return one row per trained claim and column that was tested: claim, column, verdict, p, q, survives.
+
+    ``p`` is scaled such that 5 % is the bar at every look; ``q`` is adjusted by Benjamini and Hochberg over the trained
+    claims of its column, and ``survives`` says whether it is at most 5 %.
+    """
+    rows = [
+        (claim.id, column, finding.verdict, finding.weight)
+        for claim, column, finding, _ in checked
+        if claim.kind == TRAINED and finding.verdict not in (NOT_RUN, BORROWED)
+    ]
+    table = pd.DataFrame(rows, columns=["claim", "column", "verdict", "p"]).astype({"p": float})
+    q = table.groupby("column")["p"].transform(benjamini_hochberg)
+    return table.assign(q=q, survives=q <= ERROR_LEVEL)

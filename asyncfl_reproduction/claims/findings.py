@@ -1,0 +1,202 @@
+"""A finding: a verdict with the numbers behind it, from one comparison by seed or joined from several.
+
+Accuracies are fractions; texts print percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_reproduction import statistics
+from asyncfl_reproduction.statistics import EQUAL_POINTS, Contrast, contrast, within_a_claim
+from asyncfl_reproduction.verdicts import (
+    HOLDS,
+    LEVEL,
+    NOT_RUN,
+    PARTLY,
+    REVERSED,
+    SMALLER,
+    VERDICTS,
+    WHERE_RUN,
+    joined,
+)
+
+REFUTING = {REVERSED: REVERSED, PARTLY: LEVEL, SMALLER: SMALLER}
+"""Verdict of a claim -> that of the parts that refute it."""
+MOST_LISTED = 6
+"""Parts of a claim that a finding lists one by one."""
+Seeds = pd.Series | np.ndarray
+"""Numbers of a cell's runs: a series by seed, or ``(seeds,)`` numbers of seeds 0, 1, …"""
+
+
+class Finding(NamedTuple):
+    """A verdict and the numbers behind it.
+
+    Attributes:
+        verdict: one of :data:`VERDICTS`.
+        detail: the numbers in words.
+        contrast: the comparison that it is, if it is one.
+        parts: the findings that it joins; empty for one that joins none.
+        p: of a decision that is no contrast, such that 5 % is the bar; NaN where there is none.
+    """
+
+    verdict: str
+    detail: str
+    contrast: Contrast | None = None
+    parts: tuple[Finding, ...] = ()
+    p: float = math.nan
+
+    @property
+    def leaves(self) -> tuple[Finding, ...]:
+        """Its parts that join nothing, or itself."""
+        return self.parts or (self,)
+
+    @property
+    def contrasts(self) -> list[Contrast]:
+        """The comparisons that it rests on."""
+        return [leaf.contrast for leaf in self.leaves if leaf.contrast is not None]
+
+    @property
+    def weight(self) -> float:
+        """The p that its verdict rests on, such that 5 % is the bar, whatever the look; NaN where nothing was tested.
+
+        A claim that some of its parts refute has the smallest p of these, by Holm; any other has the largest of all
+        parts. A part that is level, or of which is claimed that nothing differs, has the p of equivalence.
+        """
+        tested = [(leaf.verdict, leaf.p) for leaf in self.leaves if leaf.contrast is None and not math.isnan(leaf.p)]
+        tested += within_a_claim(self.contrasts)
+        if not tested:
+            return math.nan
+        refuting = [p for verdict, p in tested if verdict == REFUTING.get(self.verdict)]
+        return min(refuting) if refuting else max(p for _, p in tested)
+
+
+def by_seed(values: Seeds) -> pd.Series:
+    """Return numbers by seed; those of an array belong to seeds 0, 1, …"""
+    return values if isinstance(values, pd.Series) else pd.Series(np.asarray(values, float))
+
+
+def compare(
+    left: Seeds | None,
+    right: Seeds | None,
+    label: str,
+    margin: float = 0.0,
+    *,
+    unit: str = "points",
+    scale: float = 100.0,
+    marks: tuple[str, str] = ("", ""),
+) -> Finding:
+    """Whether ``left`` lies above ``right`` by more than ``margin``, over the seeds that both have.
+
+    Args:
+        left: numbers by seed; None where nothing was run.
+        right: likewise.
+        label: what is compared, such as ``fedecho against fedbuff``.
+        margin: in the unit of the numbers.
+        unit: "points" for accuracies, which are level within a point; others have no such bounds.
+        scale: what numbers are multiplied by where they are printed: accuracies are fractions here, percent in texts.
+        marks: what is printed behind each side's numbers.
+
+    Returns:
+        One of the verdicts of a contrast, or ``not run`` without numbers.
+    """
+    if left is None or right is None:
+        return Finding(NOT_RUN, f"{label}: not run")
+    both = pd.concat({"left": by_seed(left), "right": by_seed(right)}, axis=1).dropna()
+    equal = EQUAL_POINTS if unit == "points" else None
+    found = contrast((both["left"] - both["right"]).to_numpy(), label, margin, unit=unit, equal=equal)
+    shown = (f"{mean_text(scale * both[side])}{mark}" for side, mark in zip(both, marks, strict=True))
+    asked = f" (asked: above {scale * margin:g})" if margin else ""
+    return Finding(found.verdict, f"{label}: {', '.join(shown)}, {interval_text(found, scale)}{asked}", found)
+
+
+def as_equality(finding: Finding) -> Finding:
+    """Turn the finding of a difference into that of the claim that there is none."""
+    if finding.contrast is None:
+        return finding
+    found = statistics.as_equality(finding.contrast, EQUAL_POINTS)
+    return Finding(found.verdict, f"{finding.detail} (asked: within {100 * EQUAL_POINTS:g})", found)
+
+
+def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
+    """Join findings of which every one must hold.
+
+    Args:
+        findings: themselves joined from others or not; refutations are corrected over all parts, see
+            :func:`.within_a_claim`.
+        nothing: what to say when none was run.
+
+    Returns:
+        The verdict of :func:`.joined`. Up to six parts are listed one by one, else those that decide.
+    """
+    leaves = tuple(leaf for finding in findings for leaf in finding.leaves)
+    ran = [leaf for leaf in leaves if leaf.verdict != NOT_RUN]
+    if not ran:
+        return Finding(NOT_RUN, nothing or "; ".join(leaf.detail for leaf in leaves[:MOST_LISTED]), parts=leaves)
+    usable = iter(within_a_claim([leaf.contrast for leaf in ran if leaf.contrast is not None]))
+    verdicts = [leaf.verdict if leaf.contrast is None else next(usable)[0] for leaf in ran]
+    verdict = joined([*verdicts, *[NOT_RUN] * (len(leaves) - len(ran))])
+    return Finding(verdict, _in_words(leaves, ran, verdict), parts=leaves)
+
+
+def _in_words(leaves: Sequence[Finding], ran: Sequence[Finding], verdict: str) -> str:
+    """Say how many parts came out how, and list them, or the first few that decide."""
+    if len(leaves) == 1:
+        return ran[0].detail
+    counts = ", ".join(f"{count} {name}" for name in VERDICTS if (count := sum(x.verdict == name for x in ran)))
+    decides = {WHERE_RUN: HOLDS, **REFUTING}.get(verdict, verdict)
+    deciding = [leaf for leaf in ran if leaf.verdict == decides]
+    listed = list(ran) if len(ran) <= MOST_LISTED or not deciding else deciding
+    more = [f"{len(listed) - MOST_LISTED} more"] if len(listed) > MOST_LISTED else []
+    summary = f"{len(ran)} of {len(leaves)} comparisons run: {counts}"
+    return "; ".join([summary, *(leaf.detail for leaf in listed[:MOST_LISTED]), *more])
+
+
+def mean_text(values: Seeds, digits: int = 1) -> str:
+    """Return mean and standard deviation of numbers over seeds: ``93.1 ± 0.5``."""
+    return f"{np.mean(values):.{digits}f} ± {deviation(np.asarray(values)):.{digits}f}"
+
+
+def time_text(times: Seeds) -> str:
+    """Return ``31.2 ± 4.0``, or how many seeds did not reach the target."""
+    never = int(np.isinf(times).sum())
+    if never:
+        return "not reached" + (f" with {never} of {len(times)} seeds" if never < len(times) else "")
+    return mean_text(times)
+
+
+def interval_text(found: Contrast, scale: float = 100.0) -> str:
+    """Return ``+17.1 [13.4, 20.8], 10 seeds`` of a difference, ``× 2.1 [1.4, 3.2], 10 seeds`` of times."""
+    ratio = found.unit == "log ratio"
+    mean, low, high = (math.exp(x) if ratio else scale * x for x in (found.mean, found.low, found.high))
+    known = not (math.isinf(found.low) and math.isinf(found.high))
+    digits = 2 if ratio else 1
+    ends = f" [{low:.{digits}f}, {high:.{digits}f}]".replace("inf", "∞") if known else ""
+    return f"{f'× {mean:.2f}' if ratio else f'{mean:+.1f}'}{ends}, {found.seeds} seed{'s' * (found.seeds != 1)}"
+
+
+def deviation(values: np.ndarray) -> float:
+    """Return the sample standard deviation, 0 for a single value."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def pooled_deviation(left: np.ndarray, right: np.ndarray) -> float:
+    """Return the pooled standard deviation of two samples."""
+    freedom = max(1, len(left) + len(right) - 2)
+    squares = ((left - left.mean()) ** 2).sum() + ((right - right.mean()) ** 2).sum()
+    return float(np.sqrt(squares / freedom))
+
+
+def short(cell: str) -> str:
+    """Return a cell's name without its paper, as findings print it."""
+    return cell.split("/", 1)[-1].removeprefix("table2/")
+
+
+def against(left: str, right: str) -> str:
+    """Return the label of a comparison of two cells."""
+    return f"{short(left)} against {short(right)}"

@@ -1,0 +1,130 @@
+"""The papers' central results as twelve comparisons, three a paper, that were fixed before they were run.
+
+Each is one difference or ratio, so that it has an interval; together they are corrected by Holm, which counts all
+twelve whether run or not. Where a method is compared with the best of several, that one is chosen by its mean among the
+cells recorded here, which makes the comparison harder than with any one named beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_reproduction.claims import fedadt, fedecho, fedrevive, kuiper
+from asyncfl_reproduction.claims.base import Claim, check_all
+from asyncfl_reproduction.claims.findings import Finding
+from asyncfl_reproduction.claims.measured import Measured
+from asyncfl_reproduction.statistics import ERROR_LEVEL, holm
+from asyncfl_reproduction.verdicts import BORROWED, NOT_RUN
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One central result of a paper.
+
+    Attributes:
+        id: ``FE-1`` to ``FA-3``.
+        claim: the claim that it is of, ``FE-T2-a``.
+        sentence: what is compared, in plain words.
+        printed: what the paper has for it.
+        check: from recorded results to the finding of one comparison.
+    """
+
+    id: str
+    claim: str
+    sentence: str
+    printed: str
+    check: Callable[[Measured], Finding]
+
+
+def _best(m: Measured, cells: Sequence[str]) -> str | None:
+    """Return the cell with the highest mean; None unless all were run."""
+    means = {cell: values.mean() for cell in cells if (values := m.by_seed(cell)) is not None}
+    return max(means, key=means.get) if len(means) == len(cells) else None
+
+
+def _above_best(m: Measured, ours: str, others: list[str]) -> Finding:
+    best = _best(m, others)
+    return Finding(NOT_RUN, "not all of the others were run") if best is None else m.above(ours, best)
+
+
+def _sooner_than_best(m: Measured, column: str) -> Finding:
+    """Compare FedADT's time to target with that of the other method that is soonest in the mean of log times."""
+    target, mean = fedadt.targets(m, column), {}
+    for method in fedadt.BASELINES:
+        times = m.times_to(f"{column}/{method}", target)
+        if times is None:
+            return Finding(NOT_RUN, "not all of the others were run")
+        mean[method] = np.log(times).mean()
+    return m.sooner(f"{column}/fedadt", f"{column}/{min(mean, key=mean.get)}", target)
+
+
+SETS, COLUMN = fedecho.SETS, fedadt.COLUMNS[0][1]
+REVIVE, BUFF, DOWN = (fedrevive.cell("cifar10", method) for method in ("fedrevive", "fedbuff", "afl_dw"))
+BIAS_1 = {method: kuiper.cell("fig3b", "bias1", method) for method in kuiper.METHODS}
+
+HEADLINES = [
+    Headline("FE-1", "FE-T2-a", "FedEcho with natural images ends above the best baseline at large delay, α = 0.1",
+             "+15.8 points", lambda m: _above_best(
+                 m, f"{fedecho.LARGE}/{SETS[1]}", [f"{fedecho.LARGE}/{method}" for method in fedecho.BASELINES])),
+    Headline("FE-2", "FE-T2-a", "FedEcho with natural images ends above FedBuff there", "+25.0 points",
+             lambda m: m.above(f"{fedecho.LARGE}/{SETS[1]}", f"{fedecho.LARGE}/fedbuff")),
+    Headline("FE-3", "FE-T6-a", "FedEcho gains from ten times as many unlabelled samples to distil on", "+15.2 points",
+             lambda m: m.above(fedecho.samples(m)[-1], fedecho.samples(m)[0])),
+    Headline("FR-1", "FR-T1-a", "FedRevive ends above FedBuff on images", "+16.5 points",
+             lambda m: m.above(REVIVE, BUFF)),
+    Headline("FR-2", "FR-T1-b", "FedRevive is sooner at 85% of FedBuff's best accuracy", "× 1.47",
+             lambda m: fedrevive.sooner(m, REVIVE, BUFF, BUFF)),
+    Headline("FR-3", "FR-T1-d", "FedRevive ends above AFL-DW, which only weighs stale updates less", "+34.7 points",
+             lambda m: m.above(REVIVE, DOWN)),
+    Headline("KU-1", "KU-F3-a", "KUIPER ends above FedBuff on 12 devices at bias 1", "+12 points",
+             lambda m: m.above(BIAS_1["kuiper"], BIAS_1["fedbuff"])),
+    Headline("KU-2", "KU-F3-a", "KUIPER ends above Oort there", "+9 points",
+             lambda m: m.above(BIAS_1["kuiper"], BIAS_1["oort"])),
+    Headline("KU-3", "KU-F9-a", "KUIPER's error reward raises its accuracy at bias 0.8", "not printed",
+             lambda m: m.above(kuiper.cell("fig3b", "bias0.8", "kuiper"), kuiper.cell("fig9a", "bias0.8", "no-error"))),
+    Headline("FA-1", "FA-T1-a", "FedADT is sooner at the target than the soonest other method, MNIST, α = 0.1",
+             "× 1.42", lambda m: _sooner_than_best(m, COLUMN)),
+    Headline("FA-2", "FA-T2-a", "FedADT ends above the better of FedAsync and FedFa there", "+5.2 points",
+             lambda m: _above_best(m, f"{COLUMN}/fedadt", [f"{COLUMN}/{method}" for method in fedadt.ASYNCHRONOUS])),
+    Headline("FA-3", "X-3", "FedADT's distillation adds to what the server's labels alone are worth", "not printed",
+             lambda m: m.above(f"{COLUMN}/fedadt", fedadt.LABELS_ONLY)),
+]  # fmt: skip
+"""Chosen from the claims and from the numbers that the papers print first; their number is not to change."""
+
+
+def check_headlines(measured: Measured) -> pd.DataFrame:
+    """Return the headlines with their intervals, in each column of verdicts.
+
+    Returns:
+        One row per headline and column ("tuned"; "printed" for those that rest on a cell with a twin): id, claim,
+        sentence, paper (what it prints), column, verdict, the fields of a :class:`.Contrast` that a forest plot needs
+        (unit, mean, low, high, level, seeds, p, wilcoxon), holm (p adjusted over the twelve of a column, where 5 % is
+        the bar at every look; NaN where rates are borrowed) and survives (whether it is at most 5 %). Numbers are NaN
+        where nothing was run.
+    """
+    claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
+    named = {one.id: one for one in HEADLINES}
+    rows = []
+    for claim, column, finding, _ in check_all(measured, claims):
+        (found,) = finding.contrasts or [None]
+        numbers = {name: np.nan if found is None else getattr(found, name) for name in SHOWN}
+        first = {"id": claim.id, "claim": named[claim.id].claim, "sentence": claim.text, "paper": claim.printed}
+        weight = np.nan if finding.verdict == BORROWED else finding.weight
+        rows.append(first | {"column": column, "verdict": finding.verdict, **numbers, "scaled": weight})
+    table = pd.DataFrame(rows)
+    table["holm"] = table.groupby("column")["scaled"].transform(_over_all)
+    return table.drop(columns="scaled").assign(survives=table["holm"] <= ERROR_LEVEL)
+
+
+SHOWN = ("unit", "mean", "low", "high", "level", "seeds", "p", "wilcoxon")
+
+
+def _over_all(p: pd.Series) -> np.ndarray:
+    """Adjust by Holm as if all twelve had been run."""
+    rest = len(HEADLINES) - len(p)
+    adjusted = holm([*p.fillna(1.0), *[1.0] * rest])[: len(p)]
+    return np.where(p.isna(), np.nan, adjusted)

@@ -1,0 +1,295 @@
+"""What was recorded, by cell, and how two cells are compared: seed by seed, on the mean of a run's last five tests.
+
+Accuracies and targets are fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_lite.runs.summary import is_constant_answer
+from asyncfl_reproduction.claims.findings import (
+    Finding,
+    against,
+    as_equality,
+    compare,
+    interval_text,
+    time_text,
+)
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
+from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, NOT_RUN
+
+ACCURACY = "last5_accuracy"
+"""What is compared where nothing else is said: the mean of the last five tests."""
+CONSTANT = "constant answer"
+"""Mark beside a number of runs that answer one class for everything."""
+TUNED, PRINTED = COLUMNS = ("tuned", "printed")
+"""Columns in which trained claims are checked."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was recorded, by cell.
+
+    Attributes:
+        summaries: cell -> its runs' summaries, one row per seed, with their ``seed`` (without: 0, 1, …); cells that
+            were not run are absent.
+        curves: cell -> its runs' curves (version, time, updates, accuracy, …), one per seed, in the same order.
+        planned: the cells of the tier, recorded or not; by default those that are recorded.
+        borrowed: the cells whose rates were searched elsewhere; see :mod:`asyncfl_reproduction.grid.borrowed`.
+    """
+
+    summaries: Mapping[str, pd.DataFrame]
+    curves: Mapping[str, Sequence[pd.DataFrame]] = field(default_factory=dict)
+    planned: Collection[str] = ()
+    borrowed: Collection[str] = ()
+
+    def column(self, name: str) -> Measured:
+        """Return what one column of verdicts is checked on.
+
+        Args:
+            name: "tuned", the cells as they are named, or "printed", where a cell's twin of :data:`TWIN`, run with the
+                paper's own server settings, takes its place. One whose twin was not recorded counts as not run there.
+        """
+        borrowed = {cell for cell in self.borrowed if not cell.endswith(TWIN)}
+        if name == TUNED:
+            chosen = [
+                {cell: of[cell] for cell in of if not cell.endswith(TWIN)} for of in (self.summaries, self.curves)
+            ]
+        else:
+            twins = self.twins
+            chosen = [
+                {cell: of[cell] for cell in of if not cell.endswith(TWIN) and cell not in twins}
+                | {cell.removesuffix(TWIN): of[cell] for cell in of if cell.endswith(TWIN)}
+                for of in (self.summaries, self.curves)
+            ]
+            borrowed = borrowed - twins | {cell.removesuffix(TWIN) for cell in self.borrowed if cell.endswith(TWIN)}
+        return replace(self, summaries=chosen[0], curves=chosen[1], borrowed=borrowed)
+
+    @property
+    def twins(self) -> set[str]:
+        """The cells of which there is a twin with the paper's own server settings."""
+        return {cell.removesuffix(TWIN) for cell in self.planned or self.summaries if cell.endswith(TWIN)}
+
+    def plans(self, cell: str) -> bool:
+        """Return whether the tier has this cell, recorded or not."""
+        return cell in (self.planned or self.summaries)
+
+    def constant_runs(self, cell: str) -> int:
+        """Return how many of a cell's runs answer one class for everything; see :func:`is_constant_answer`."""
+        runs = self.summaries[cell].to_dict("records") if cell in self.summaries else []
+        return sum(map(is_constant_answer, runs))
+
+    def is_constant(self, cell: str) -> bool:
+        """Return whether most of a cell's runs, more than half, answer one class for everything.
+
+        Their accuracy is that class's share of the test set, so a difference from it speaks for no method and against
+        none, however large it is. A comparison with such a cell on either side is therefore neither decided nor
+        undecided: the cell did not train. With fewer such runs the cell has trained, if unsteadily, and they belong to
+        its spread.
+        """
+        return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
+
+    def mark(self, *cells: str) -> str:
+        """Return the mark behind a number of these cells: " (constant answer)", with how many seeds; or nothing.
+
+        Or " (borrowed)", if a cell's rates are.
+        """
+        runs = sum(len(self.summaries[cell]) for cell in cells if cell in self.summaries)
+        constant = sum(map(self.constant_runs, cells))
+        borrowed = f" ({BORROWED})" * any(cell in self.borrowed for cell in cells)
+        return (
+            f" ({CONSTANT}{f' with {constant} of {runs} seeds' * (constant < runs)})" if constant else ""
+        ) + borrowed
+
+    def without(self, cells: Collection[str]) -> Measured:
+        """Return the same as if these cells had not been run."""
+        rest = [{name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves)]
+        return replace(self, summaries=rest[0], curves=rest[1])
+
+    def unmarked(self) -> Measured:
+        """Return the same without the number that shows which runs answer one class for everything."""
+        frames = {cell: runs.drop(columns="largest_prediction_share", errors="ignore") for cell, runs in
+                  self.summaries.items()}  # fmt: skip
+        return replace(self, summaries=frames)
+
+    def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
+        """Return one number of a cell's summaries by seed; accuracies are fractions. None when it was not run."""
+        if cell not in self.summaries or number not in self.summaries[cell]:  # some numbers came later than others
+            return None
+        return pd.Series(self.summaries[cell][number].to_numpy(), self._seeds(cell))
+
+    def values(self, cell: str, number: str = "final_accuracy") -> np.ndarray | None:
+        """Return one number of a cell's summaries, ``(seeds,)``; accuracies are fractions. None when it was not run."""
+        found = self.by_seed(cell, number)
+        return None if found is None else found.to_numpy()
+
+    def gap(self, better: str, worse: str, number: str = ACCURACY) -> pd.Series | None:
+        """Return one cell's number less another's by seed; None where the cells have no seed in common."""
+        left, right = self.by_seed(better, number), self.by_seed(worse, number)
+        if left is None or right is None or not len(left.index.intersection(right.index)):
+            return None
+        return (left - right).dropna()
+
+    def gap_in_time(self, better: str, worse: str) -> pd.Series | None:
+        """Return one cell's accuracy less another's by seed when the first of the two runs ends; None without seeds.
+
+        The other's is that of its last test until then.
+        """
+        left, right = (
+            None if cell not in self.curves else pd.Series(list(self.curves[cell]), self._seeds(cell), dtype=object)
+            for cell in (better, worse)
+        )
+        if left is None or right is None or not len(left.index.intersection(right.index)):
+            return None
+        found = {}
+        for seed in left.index.intersection(right.index):
+            end = min(_last_test(left[seed]), _last_test(right[seed]))
+            found[seed] = accuracy_at(left[seed], end) - accuracy_at(right[seed], end)
+        return pd.Series(found)
+
+    def of_curves(self, cell: str, number: Callable[[pd.DataFrame], float]) -> pd.Series | None:
+        """Return a number of each of a cell's curves by seed; None when it was not run."""
+        if not self.curves.get(cell):
+            return None
+        return pd.Series([number(curve) for curve in self.curves[cell]], self._seeds(cell))
+
+    def _seeds(self, cell: str) -> list[int]:
+        runs = self.summaries.get(cell)
+        if runs is None or "seed" not in runs:
+            return list(range(len(self.curves.get(cell, ()) if runs is None else runs)))
+        return runs["seed"].tolist()
+
+    def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
+        """Return a cell's virtual times to an accuracy of ``target`` by seed; None where the cell was not run.
+
+        Args:
+            cell: whose.
+            target: a fraction, or one by seed; a seed that has none is left out.
+            window: see :func:`time_to`.
+        """
+        if cell not in self.curves:
+            return None
+        curves = dict(zip(self._seeds(cell), self.curves[cell], strict=True))
+        goals = target.dropna().to_dict() if isinstance(target, pd.Series) else dict.fromkeys(curves, target)
+        times = {seed: time_to(curve, goals[seed], window) for seed, curve in curves.items() if seed in goals}
+        return pd.Series(times, dtype=float)
+
+    def sooner(
+        self,
+        faster: str,
+        slower: str,
+        target: float | pd.Series,
+        windows: tuple[int, int] = (1, 1),
+        factor: float = 1.0,
+    ) -> Finding:
+        """Whether one cell reaches ``target`` sooner than another, by the ratio of their times seed by seed.
+
+        Args:
+            faster: the cell that shall be sooner.
+            slower: the other.
+            target: a fraction, or one for each seed.
+            windows: of the running averages of the two, see :func:`time_to`.
+            factor: how many times as long the slower must take.
+
+        Returns:
+            A verdict on the mean log ratio. A run that never gets there is censored, see :func:`.log_ratios`.
+        """
+        if isinstance(target, pd.Series) and target.empty:
+            return Finding(NOT_RUN, f"{against(faster, slower)}: no target")
+        label = f"{against(faster, slower)}, time to {100 * np.mean(target):.3g}%"
+        times = [self.times_to(cell, target, window) for cell, window in zip((faster, slower), windows, strict=True)]
+        if any(one is None for one in times):
+            return Finding(NOT_RUN, f"{label}: not run")
+        both = pd.concat(times, axis=1, join="inner")
+        if both.empty:
+            return Finding(NOT_RUN, f"{label}: no seed with a target in common")
+        ratios, bounds, reached = self.time_ratios(faster, slower, target, windows)
+        equal = EQUAL_RATIO if reached else None
+        found = contrast(ratios, label, math.log(factor), unit="log ratio", equal=equal, bounds=bounds)
+        shown = (f"{time_text(both[side])}{self.mark(cell)}" for side, cell in zip(both, (faster, slower), strict=True))
+        asked = f" (asked: above {factor:g})" if factor != 1 else ""
+        text = f"{label}: {', '.join(shown)}, {interval_text(found)}{asked}"
+        if self.is_constant(faster) or self.is_constant(slower):
+            return Finding(DID_NOT_TRAIN, text)
+        return Finding(found.verdict, text, found)
+
+    def time_ratios(
+        self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
+    ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
+        """Return what :func:`.log_ratios` makes of two cells that were run, and whether all their runs got there.
+
+        A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
+
+        Args:
+            faster: the cell whose being sooner is positive.
+            slower, target, windows: as for :meth:`sooner`.
+        """
+        columns = []
+        for cell, window in zip((faster, slower), windows, strict=True):
+            first, end = (self.of_curves(cell, of) for of in (_first_test, _last_test))
+            times = self.times_to(cell, target, window)
+            columns += [times.clip(lower=first.reindex(times.index)), end]
+        a, end_a, b, end_b = pd.concat(columns, axis=1, join="inner", keys=range(4)).to_numpy().T
+        return *log_ratios(a, b, (end_a, end_b)), bool(np.isfinite([a, b]).all())
+
+    def above(self, better: str, worse: str, margin: float = 0.0, number: str = ACCURACY) -> Finding:
+        """Whether one cell lies above another by more than ``margin``, a fraction for accuracies, over common seeds."""
+        label = against(better, worse) + ("" if number == ACCURACY else f", {number.replace('_', ' ')}")
+        sides = self.by_seed(better, number), self.by_seed(worse, number)
+        unit, scale = ("points", 100.0) if "accuracy" in number else ("", 1.0)
+        marks = self.mark(better), self.mark(worse)
+        finding = compare(*sides, label, margin, unit=unit, scale=scale, marks=marks)
+        if finding.verdict != NOT_RUN and (self.is_constant(better) or self.is_constant(worse)):
+            return Finding(DID_NOT_TRAIN, finding.detail)
+        return finding
+
+    def at_least(self, better: str, worse: str, number: str = ACCURACY) -> Finding:
+        """Whether one cell is not more than a point below another."""
+        return self.above(better, worse, -EQUAL_POINTS, number)
+
+    def level(self, left: str, right: str, number: str = ACCURACY) -> Finding:
+        """Whether two cells are within a point of each other; ``reversed`` if they differ, surely and by more."""
+        return as_equality(self.above(left, right, number=number))
+
+
+def _first_test(curve: pd.DataFrame) -> float:
+    """Return when a run was first tested after its start: before that, no time is known."""
+    later = curve["time"][curve["time"] > 0]
+    return float(later.iloc[0]) if len(later) else 1.0
+
+
+def _last_test(curve: pd.DataFrame) -> float:
+    return float(curve["time"].iloc[-1])
+
+
+def accuracy_at(curve: pd.DataFrame, time: float) -> float:
+    """Return the accuracy of a curve's last test until a virtual time, a fraction; NaN before the first."""
+    until = curve["accuracy"][curve["time"] <= time]
+    return float(until.iloc[-1]) if len(until) else math.nan
+
+
+def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
+    """Return the virtual time of the first evaluation at which accuracy is at least ``target``.
+
+    Args:
+        curve: a run's evaluations in order, with ``time`` and ``accuracy`` (a fraction).
+        target: a fraction.
+        window: average over so many last evaluations (fewer at the start), as FedRevive's running average.
+
+    Returns:
+        The time, or infinity when it is not reached.
+    """
+    reached = curve["accuracy"].rolling(window, min_periods=1).mean() >= target
+    return float(curve["time"][reached].iloc[0]) if reached.any() else math.inf
+
+
+def best_average(curve: pd.DataFrame, window: int) -> float:
+    """Return a curve's best running average of so many evaluations, a fraction."""
+    return float(curve["accuracy"].rolling(window, min_periods=1).mean().max())

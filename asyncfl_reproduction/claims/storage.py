@@ -1,0 +1,41 @@
+"""What a method's server stores at most in the runs of a cell, at 4 bytes a number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from asyncfl_lite.algorithms import Algorithm
+from asyncfl_lite.algorithms.table import claimed
+from asyncfl_reproduction.claims.measured import Measured
+
+
+class Storage(NamedTuple):
+    """What a server stores; generators, pools and labelled sets are not counted.
+
+    Attributes:
+        models: held at one time, the global one included.
+        in_flight: how many of them are versions that clients hold.
+        kilobytes: of all models.
+        logits_kilobytes: of stored logits, for each unlabelled sample.
+    """
+
+    models: int
+    in_flight: int
+    kilobytes: float
+    logits_kilobytes: float
+
+
+def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes: int) -> Storage:
+    """Return what a server stores at most, by what its class says and how many versions were in flight in a cell.
+
+    Args:
+        m: with the cell's runs.
+        cell: of the method.
+        server: with the cell's settings.
+        clients: N.
+        classes: of the task.
+    """
+    models, logits = claimed(server, clients=clients, unlabelled=1)[:2]
+    held = int(m.values(cell, "most_versions_in_flight").max()) if server.keeps_versions else 0
+    kilobytes = (models + held) * float(m.values(cell, "parameters").max()) * 4 / 1000
+    return Storage(models + held, held, kilobytes, logits * classes * 4 / 1000)

@@ -1,0 +1,294 @@
+"""The commands ``grid``, ``tune``, ``report``, ``record`` and ``league`` of ``asyncfl-lite``.
+
+They join the library's command line by the entry point group ``asyncfl_lite.commands`` (``pyproject.toml``), which is
+how any package can add a command: :func:`add_commands` declares them, and each names what carries it out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from asyncfl_lite.arguments import WithDefaults, folder, takes_own
+from asyncfl_lite.base.errors import ConfigError, SimulationError, shown, unknown_name
+from asyncfl_lite.base.libraries import needs
+from asyncfl_reproduction.grid.interrupts import MESSAGE, ends_when_interrupted
+from asyncfl_reproduction.home import CELLS, kept_in
+
+if TYPE_CHECKING:
+    from asyncfl_reproduction.grid.cost import Estimate
+    from asyncfl_reproduction.grid.run import Report
+
+TIER_OR_FILE = "a tier, such as smoke, laptop or core; or a file of cells"
+BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
+MOST_WORKERS = 1024
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the library's parser.
+
+    Args:
+        commands: what ``argparse`` returns for subcommands.
+    """
+    grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=WithDefaults)
+    file = grid.add_argument(
+        "file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …"
+    )
+    file.completer = _tiers
+    grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
+    grid.add_argument("--only", default="*", help="run only cells whose name matches, such as 'fedecho/table2/*'")
+    grid.add_argument(
+        "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
+    )
+    grid.add_argument("--runs", type=folder, default="runs", help="folder of results")
+    grid.add_argument(
+        "--record", type=folder, metavar="FOLDER", help="keep each cell as soon as it is done, as `record` does"
+    )
+    grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
+    grid.add_argument(
+        "--backend",
+        metavar="|".join(BACKENDS),
+        default="loky",
+        help=f"where cells run: {' or '.join(BACKENDS.values())}",
+    )
+    grid.add_argument(
+        "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
+    )
+    takes_own(grid)
+    grid.set_defaults(command="grid", carry_out=_grid, interrupted=MESSAGE)
+
+    tune = commands.add_parser(
+        "tune", help="search for methods' settings, each with as many runs", formatter_class=WithDefaults
+    )
+    tune.add_argument(
+        "file",
+        nargs="?",
+        help="a file of studies; by default the package's own, cells/tuning.yaml",
+    )
+    tune.add_argument("--cells", metavar="TIER", help="search for the cells of a tier that have searches of their own")
+    tune.add_argument(
+        "--only", default="*", help="make only searches, or cells', whose name matches, such as '*/fedecho-*'"
+    )
+    tune.add_argument("--defaults", action="store_true", help="write what studies chose as the package's defaults")
+    tune.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
+    tune.add_argument(
+        "--results",
+        type=folder,
+        metavar="FOLDER",
+        help="folder that outcomes are written in; by default the one that cells read",
+    )
+    takes_own(tune)
+    tune.set_defaults(command="tune", carry_out=_tune)
+
+    report = commands.add_parser("report", help="make the report from recorded results", formatter_class=WithDefaults)
+    tier = report.add_argument("--tier", default="smoke", help=TIER_OR_FILE)
+    tier.completer = _tiers
+    report.add_argument("--runs", type=folder, default="runs", help="folder of results")
+    report.add_argument(
+        "--results", type=folder, default=kept_in(), help="folder of recorded tables, for cells that are not in --runs"
+    )
+    report.set_defaults(command="report", carry_out=_report)
+
+    record = commands.add_parser(
+        "record", help="keep a tier's results as two small tables, for the repository", formatter_class=WithDefaults
+    )
+    tier = record.add_argument("--tier", default="laptop", help="a tier, such as smoke or laptop; or a file of cells")
+    tier.completer = _tiers
+    record.add_argument("--runs", type=folder, default="runs", help="folder of results")
+    record.add_argument("--results", type=folder, default=kept_in(), help="folder that the tables are written in")
+    takes_own(record)
+    record.set_defaults(command="record", carry_out=_record)
+
+    league = commands.add_parser(
+        "league",
+        help="run your method, a file, against all others, and write a page on where it stands",
+        description="Checks the method's rules, tunes it with as many tries as all others had, runs its seeds, and "
+        "compares them with the recorded field. What is finished is not run again.",
+        formatter_class=WithDefaults,
+    )
+    league.add_argument("method", nargs="?", help="a Python file with one method; GRID in it says what it tries")
+    league.add_argument("--quick", action="store_true", help="run one workload only, tuned: minutes on two cores")
+    league.add_argument(
+        "--field", action="store_true", help="record the field, which methods are compared with: hours, resumable"
+    )
+    league.add_argument(
+        "--only", default="*", help="with --field, record only cells whose name matches, such as '*/fedecho*'"
+    )
+    league.add_argument(
+        "--tier", default="league", help="tier whose cells are the field, with tuning.yaml beside its file"
+    )
+    league.add_argument("--workers", type=_workers, default=2, help=f"processes: 1 to {MOST_WORKERS}")
+    league.add_argument("--runs", type=folder, default="runs", help="folder of results, in which the page is written")
+    league.add_argument(
+        "--results", type=folder, default=kept_in(), help="folder of recorded tables, in which the field is looked for"
+    )
+    league.add_argument("--yes", action="store_true", help="start though it may take more than two hours")
+    league.set_defaults(command="league", carry_out=_league, interrupted=MESSAGE)
+
+
+def _grid(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.grid.cells import Cell, expand_grid
+    from asyncfl_reproduction.grid.cost import estimate
+    from asyncfl_reproduction.grid.run import run_grid
+    from asyncfl_reproduction.grid.tidy import write_tidy
+    from asyncfl_reproduction.grid.workers import count_workers
+    from asyncfl_reproduction.places import tier_file
+
+    if options.backend not in BACKENDS:
+        raise ConfigError(unknown_name("backend", options.backend, BACKENDS))
+    if (options.backend == "dask") != (options.scheduler is not None):
+        raise ConfigError("scheduler: must be given with backend 'dask', and with no other")
+    own = getattr(options, "import")
+    cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
+    if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
+        print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; asyncfl-lite tune")
+    workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
+    cost = estimate(cells, options.runs, kept=kept_in(), workers=workers)
+    _allow(cost, options)
+
+    def keep(cell: Cell) -> None:
+        write_tidy([cell], options.runs, Path(options.record) / cell.tier)
+
+    finished = None if options.record is None else keep
+    with ends_when_interrupted():
+        report = run_grid(cells, options.runs, workers=options.workers, scheduler=options.scheduler, finished=finished)
+    return _said(report)
+
+
+def _allow(cost: Estimate, options: argparse.Namespace) -> None:
+    """Say what cells cost; refuse what takes long unless it was asked for."""
+    from asyncfl_reproduction.grid.cost import HOURS_UNASKED
+
+    print(cost, flush=True)
+    if cost.asks and not options.yes:
+        raise ConfigError(
+            f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
+        )
+
+
+def _said(report: Report) -> int:
+    """Say how a grid ended, and return the exit code."""
+    counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
+    print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
+    for name, where in sorted(report.elsewhere.items()):
+        print(f"  elsewhere: {name}: {where}")
+    for name, error in sorted(report.failed.items()):
+        print(f"  failed: {name}: {error}")
+    return 1 if report.failed else 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.tuning.defaults import write_defaults
+    from asyncfl_reproduction.tuning.search import tune
+    from asyncfl_reproduction.tuning.studies import read_searches
+
+    folder = None if options.results is None else Path(options.results)
+    if options.defaults:
+        write_defaults()
+        return 0
+    if options.cells is not None:
+        return _tune_cells(options, folder)
+    searches = read_searches(options.file or CELLS / "tuning.yaml", options.only)
+    with ends_when_interrupted():
+        for search in searches:
+            tune(search, folder, say=_line)
+    return 0
+
+
+def _tune_cells(options: argparse.Namespace, folder: Path | None) -> int:
+    from asyncfl_reproduction.grid.cells import expand_grid
+    from asyncfl_reproduction.grid.cost import estimate
+    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.tuning.halving import carry_out, left_of
+
+    if options.file is not None:
+        raise ConfigError("file: must be left out with --cells, which names a tier")
+    cells = expand_grid(tier_file(options.cells), only=options.only, imports=getattr(options, "import"))
+    waiting = [(left, cell.search) for cell in cells if (left := left_of(cell, folder)) is not None]
+    _allow(estimate([left for left, _ in waiting], Path("runs"), kept=kept_in()), options)
+    with ends_when_interrupted():
+        for left, search in waiting:
+            carry_out(left.tier, search, folder, say=_line)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    import pandas as pd
+
+    with needs("grid", "the report"):
+        from papermill.exceptions import PapermillExecutionError
+
+    from asyncfl_reproduction.grid.cells import expand_grid
+    from asyncfl_reproduction.places import tier_file
+    from asyncfl_reproduction.report.notebook import make_report
+
+    file = tier_file(options.tier)
+    expand_grid(file)  # says what is wrong with it in one line
+    try:
+        page = make_report(file, options.runs, kept=options.results)
+    except PapermillExecutionError as error:
+        raise SimulationError(f"report: its notebook failed with {error.ename}: {error.evalue}") from None
+    columns = ["cell", "accuracy %", "seeds", "virtual time", "mean staleness", "max staleness"]
+    for name, chosen in (("cells", columns), ("summary", None)):
+        kept = page.parent / "tables" / f"{name}.csv"
+        if not kept.exists():  # cells of one's own have no claims to sum up
+            continue
+        table = pd.read_csv(kept, dtype=str, keep_default_na=False)
+        print(table.reindex(columns=chosen, fill_value="").to_string(index=False), end="\n\n")
+    print(f"report: {page}")
+    return 0
+
+
+def _record(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.grid.cells import expand_grid
+    from asyncfl_reproduction.grid.tidy import write_tidy
+    from asyncfl_reproduction.places import tier_file
+
+    cells = expand_grid(tier_file(options.tier))
+    folder = Path(options.results) / cells[0].tier
+    count = write_tidy(cells, options.runs, folder)
+    if not count:
+        raise ConfigError(f"runs: nothing of tier {options.tier!r} is recorded in {options.runs}")
+    print(f"{count} runs written to {folder}")
+    return 0
+
+
+def _league(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.places import tier_file
+
+    if (options.method is None) == (not options.field):
+        raise ConfigError("league: must be given a Python file with a method, such as my_method.py, or --field")
+    places = tier_file(options.tier), Path(options.runs), Path(options.results)
+    with ends_when_interrupted():
+        if options.field:
+            from asyncfl_reproduction.league.recording import record_field
+
+            return _said(record_field(*places, only=options.only, workers=options.workers,
+                                      allowed=lambda cost: _allow(cost, options), say=_line))  # fmt: skip
+        from asyncfl_reproduction.league.enter import enter
+
+        enter(options.method, *places, quick=options.quick, workers=options.workers, yes=options.yes, say=_line)
+    return 0
+
+
+def _line(text: str) -> None:
+    print(text, flush=True)
+
+
+def _workers(text: str) -> int:
+    """Return how many processes are meant."""
+    number = int(text) if text.lstrip("-").isdecimal() else None
+    if number is not None and 1 <= number <= MOST_WORKERS:
+        return number
+    allowed = (
+        "a whole number of at least 1" if number is None else "at least 1" if number < 1 else f"at most {MOST_WORKERS}"
+    )
+    raise argparse.ArgumentTypeError(f"must be {allowed}, got {shown(text) if number is None else number}")
+
+
+def _tiers(**_: object) -> set[str]:
+    """Return what a shell may complete a tier with."""
+    from asyncfl_reproduction.places import tiers
+
+    return tiers()

@@ -1,0 +1,65 @@
+"""Which cells have rates that were searched elsewhere. They are *borrowed*, and decide no claim.
+
+A cell that takes a study's choice (``tuned: fedecho-overlaid_mnist``) is borrowed where the study ran another
+configuration than the cell's: other data, clients, delays, versions, anything but what was searched. Whether it is so
+is found by comparing the two, not declared. A cell with a search of its own is never borrowed; one that takes the rates
+of another cell (``rates_of``) always is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asyncfl_lite.runs.config import NOT_IN_HASH
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.home import CELLS
+from asyncfl_reproduction.tuning.studies import Search, points_of, read_searches
+
+HOW = NOT_IN_HASH | {"seed", "eval_every", "cohort"}
+"""Settings that say how a run is carried out and when it is tested, not what it is."""
+
+
+def borrowed_from(cell: Cell) -> tuple[str, ...]:
+    """Return the settings in which the search for a cell's rates differs from the cell: none if it is not borrowed.
+
+    Returns:
+        Such as ``("alpha", "delay")``; the other cell's name where its rates are taken on purpose; ``("study",)`` where
+        the study is not in ``cells/tuning.yaml``.
+    """
+    if cell.rates_of is not None:
+        return (cell.rates_of,)
+    if cell.tuned is None:
+        return ()
+    searches = _searches(CELLS / "tuning.yaml")
+    if cell.tuned not in searches:
+        return ("study",)
+    search, there = searches[cell.tuned]
+    here = _flat(cell.config.as_dict())
+    left_out = HOW | set(search.grid)
+    names = sorted((here.keys() | there.keys()) - left_out)
+    return tuple(name for name in names if here.get(name) != there.get(name))
+
+
+def borrowed(cells: Iterable[Cell]) -> frozenset[str]:
+    """Return the names of those cells whose rates are borrowed."""
+    return frozenset(cell.name for cell in cells if borrowed_from(cell))
+
+
+@cache
+def _searches(path: Path) -> dict[tuple[str, str, str], tuple[Search, dict[str, Any]]]:
+    """Study, method and column -> its search, and the settings of its first combination."""
+    return {
+        (one.study, one.method, one.column): (one, _flat(one.config(points_of(one.grid)[0], one.seeds[0]).as_dict()))
+        for one in read_searches(path)
+    }
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return settings of groups as ``settings.distill_lr``, as grids name them."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return found

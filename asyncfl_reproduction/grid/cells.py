@@ -1,0 +1,360 @@
+"""The cells of a grid: cells/*.yaml read, merged and checked before anything runs.
+
+A tier's file (``cells/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
+configuration with several seeds. Cells that differ in few things are written as one family
+(:mod:`asyncfl_reproduction.grid.families`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from asyncfl_lite.base.errors import ConfigError, ResultError, nearest, shown, unknown_name
+from asyncfl_lite.base.plugins import import_own, located
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Result, Standing, load_complete, read_record, standing
+from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged
+from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.tuning import tuned
+from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
+from asyncfl_reproduction.tuning.outcomes import chosen_for
+
+FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
+"""What a tier, and each part of a cell's name, may be: they name folders."""
+TWIN = "@printed"
+"""What the name of a cell ends with that has fixed settings of the server, and clients' best rate beside these (see
+:mod:`.columns`). It stands beside the cell without the ending, whose method was tuned as all others were."""
+ALL_PRINTED = "@all-printed"
+"""What the name of a cell ends with all of whose rates are those that its paper's table prints for its method."""
+ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
+"""Column -> what its cells' names end with."""
+TUNED = "tuned"
+"""Among a cell's settings: the study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method it
+takes, as ``study`` or, where the study calls the method otherwise, ``study/method``."""
+SEARCH = "search"
+"""Among a cell's settings: the grids (``cells/grids.yaml``) of the search that it has of its own."""
+RATES_OF = "rates_of"
+"""Among a cell's settings: another cell, whose search's choice it takes, as an ablation may take its parent's."""
+FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
+
+
+def _folders_name(name: str) -> str:
+    if not FOLDER.fullmatch(name):
+        raise ValueError(f"must be {FOLDERS}")
+    return name
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
+"""Modules or files of one's own that register what cells name; a file's path begins where the YAML file is."""
+
+
+Columns = Annotated[list[Literal["tuned", "printed", "all_printed"]], Field(min_length=1)]
+"""In which columns cells are run; see :data:`TWIN` and :data:`ALL_PRINTED`."""
+
+
+class TierFile(Settings):
+    """``cells/<tier>.yaml``, or a part of a tier with a file of its own."""
+
+    tier: Annotated[str, AfterValidator(_folders_name)]
+    papers: list[str] = Field(min_length=1)
+    only: list[str] = ["*"]
+    """Patterns of names: the tier has the cells that match one of them, and each must match a cell."""
+    imports: Imports = []
+    columns: Columns = ["tuned"]
+
+
+class PaperTier(Settings):
+    """What a paper's cells have in common at one tier."""
+
+    about: str = ""
+    seeds: Seeds
+    settings: dict[str, Any] = {}
+    ours: dict[str, str] = {}
+    """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
+    columns: Columns | None = None
+    """In the place of the tier file's, where these cells have fewer."""
+    looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
+    """Number of seeds, 0, 1, …, in the place of ``seeds`` -> patterns of the names of cells that have so many, since
+    with fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several
+    numbers the first counts; each pattern must match a cell."""
+
+    def seeds_of(self, name: str) -> list[int]:
+        """Return the seeds of a cell."""
+        for count, patterns in self.looks.items():
+            if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+                return list(range(count))
+        return self.seeds
+
+
+class PaperFile(Settings):
+    """``cells/<paper>.yaml``."""
+
+    paper: str
+    tiers: dict[str, PaperTier]
+    cells: dict[str, PaperCell] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+    """A place for YAML anchors; not read."""
+    imports: Imports = []
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a grid, with its seeds.
+
+    Attributes:
+        name: stable and readable, ``fedecho/table2/large-dir0.1/fedbuff``; its folder.
+        tier: ``smoke``, ``laptop`` or ``paper``.
+        config: with the first seed.
+        seeds: all of them.
+        published: the rows of printed numbers that it is compared with, each as column -> value.
+        about: the data and model that the tier's own stand for.
+        ours: setting -> what was taken, and why, where the paper prints nothing.
+        imports: modules and files of one's own, which are imported before the configuration is made, in any process.
+        waits_for: the search whose choice it takes, where that was not made yet; such a cell is not run.
+        search: its own, if it has one.
+        tuned: study, method and column of the search that its rates are from, if it is a study's.
+        rates_of: the cell whose rates it takes on purpose.
+    """
+
+    name: str
+    tier: str
+    config: Config
+    seeds: tuple[int, ...]
+    published: tuple[dict[str, str], ...] = ()
+    about: str = ""
+    ours: Mapping[str, str] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    waits_for: str | None = None
+    search: OwnSearch | None = None
+    tuned: tuple[str, str, str] | None = None
+    rates_of: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "config": self.config.as_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the configuration anew: its classes may be in modules that this process has not imported yet."""
+        for place in state["imports"]:
+            import_own(place)
+        self.__dict__.update(state, config=Config(**state["config"]))
+
+    @property
+    def column(self) -> Literal["tuned", "printed", "all_printed"]:
+        """See :data:`ENDINGS`."""
+        return next((column for column, ending in ENDINGS.items() if ending and self.name.endswith(ending)), "tuned")
+
+    @property
+    def artefacts(self) -> list[str]:
+        """Tables and figures that it serves."""
+        return [row["artefact"] for row in self.published]
+
+    @cached_property
+    def configs(self) -> tuple[Config, ...]:
+        """One configuration for each seed."""
+        return tuple(self.config.with_seed(seed) for seed in self.seeds)
+
+    def folder(self, runs: Path) -> Path:
+        """Return the folder of its results."""
+        return runs / self.tier / self.name
+
+    def is_complete(self, runs: Path) -> bool:
+        """Whether every seed has a finished result of just this configuration, of today's meaning."""
+        return self.state(runs) == "complete"
+
+    def state(self, runs: Path) -> Standing:
+        """Return how what is recorded stands: ``stale`` or ``changed`` if a seed's result is, else ``missing``."""
+        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
+        seeds = {standing(folder, config) for folder, config in zip(folders, self.configs, strict=True)}
+        if seeds == {"complete"} and self._is_summarised(runs):
+            return "complete"
+        return next((state for state in ("stale", "changed") if state in seeds), "missing")
+
+    def _is_summarised(self, runs: Path) -> bool:
+        try:
+            return read_record(self.folder(runs) / "result.json")["status"] == "complete"
+        except (ResultError, KeyError):
+            return False
+
+    def load(self, runs: Path) -> list[Result]:
+        """Return the finished results of just this configuration, in the order of seeds.
+
+        A seed that was not run, or whose result is cut off or stale, is left out.
+        """
+        folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
+        found = [load_complete(folder, config) for folder, config in zip(folders, self.configs, strict=True)]
+        return [result for result in found if result is not None]
+
+
+def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", imports: Iterable[str] = ()) -> list[Cell]:
+    """Read a tier's file and return its cells, every name and setting in them checked.
+
+    Args:
+        path: ``cells/<tier>.yaml``.
+        paper: only the cells of this paper.
+        only: only cells whose name matches this pattern.
+        imports: modules or files of one's own that register what cells name, besides those that the files import.
+
+    Raises:
+        ConfigError: one line that names file, cell, field and what is allowed.
+    """
+    path = Path(path)
+    own = _imported(imports, Path.cwd())
+    tier = read_yaml(path, TierFile)
+    own += _imported(tier.imports, path)
+    cells = _cells_of_papers(path, tier, paper, own)
+    for pattern in tier.only if paper == "all" else ():
+        _matching(path, cells, pattern)
+    meant = [cell for cell in cells if any(fnmatch.fnmatch(cell.name, pattern) for pattern in tier.only)]
+    return _matching(path, meant, only)
+
+
+def _imported(places: Iterable[str], whose: Path) -> list[str]:
+    """Import what a file, or somebody in a folder, names; return where other processes find it."""
+    found = [located(place, whose if whose.is_dir() else whose.parent) for place in places]
+    for place in found:
+        try:
+            import_own(place)
+        except ConfigError as error:
+            raise ConfigError(str(error) if whose.is_dir() else f"{whose}: {error}") from None
+    return found
+
+
+def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str]) -> list[Cell]:
+    """Return the cells of one paper's file, or of all that a tier names."""
+    files = [(path.parent / name, read_yaml(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
+    papers = {file.paper for _, file in files}
+    if paper not in ("all", *papers):
+        raise ConfigError(unknown_name(f"{path}: paper", paper, [*papers, "all"]))
+    chosen = [one for one in files if paper in ("all", one[1].paper)]
+    cells = [cell for place, file in chosen for cell in _cells(place, file, tier, own)]
+    if twice := [name for name, count in Counter(cell.name for cell in cells).items() if count > 1]:
+        raise ConfigError(f"{path}: cell {twice[0]}: there are two of this name")
+    return cells
+
+
+def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
+    """Return the cells whose name matches a pattern, of which there must be one."""
+    found = [cell for cell in cells if fnmatch.fnmatch(cell.name, pattern)]
+    if not found:
+        such = f", such as {cells[0].name!r}" if cells else ""
+        raise ConfigError(f"{path}: only: no cell of {len(cells)} matches {shown(pattern)}{such}")
+    return found
+
+
+def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Iterator[Cell]:
+    """Merge a paper's settings for one tier."""
+    tier = of.tier
+    if tier not in file.tiers:
+        raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
+    names, own = set[str](), tuple(dict.fromkeys([*own, *_imported(file.imports, path)]))
+    for family in file.cells.items():
+        _check_tiers(path, *family, file)
+        for name, cell in members(path, *family):
+            if name in names:
+                raise ConfigError(f"{path}: cell {name}: there are two of this name")
+            if not all(map(FOLDER.fullmatch, name.split("/"))):
+                raise ConfigError(f"{path}: cell {shown(name)}: each part of its name must be {FOLDERS}")
+            names.add(name)
+            if cell.tiers is None or tier in cell.tiers:
+                for column in file.tiers[tier].columns or of.columns:
+                    if (made := _cell(path, name, cell, tier, file.tiers[tier], column)) is not None:
+                        yield replace(made, imports=own)
+    for pattern in itertools.chain(*file.tiers[tier].looks.values()):
+        if not fnmatch.filter(names, pattern):
+            raise ConfigError(f"{path}: tiers.{tier}.looks: {unknown_name('cell', pattern, names)}")
+
+
+def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
+    """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
+    seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
+    layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
+    if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
+        return _searched_cell(path, name, cell, tier, common, layers, column)
+    if column == "all_printed":
+        return None
+    ours, published, search = {**common.ours, **cell.ours}, tuple(cell.published), _search(merged(*layers), column)
+    found = search is not None and tuned.has_outcomes(*search)
+    if column == "printed" and not found:
+        return None
+    try:
+        if found:
+            layers.insert(1, tuned.chosen(*search))
+        settings = {key: value for key, value in merged(*layers).items() if key != TUNED}
+        config = Config.from_mapping({**settings, "seed": seeds[0]})
+    except ConfigError as error:
+        raise ConfigError(f"{path}: cell {name}: {error}") from None
+    if column == "printed":
+        name, published = name + TWIN, ()
+    waits_for = None if search is None or found else "{}/{}-{}".format(*search)
+    return Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, tuned=search)
+
+
+def _searched_cell(
+    path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]], column: str
+) -> Cell | None:
+    """Return a cell that has a search of its own, or takes the rates that another cell's search chose, in one column.
+
+    None for one that has nothing of its own in a column.
+    """
+    given = merged(*layers)
+    settings = {key: value for key, value in given.items() if key not in (SEARCH, RATES_OF, TUNED)}
+    parent, search, waits_for = given.get(RATES_OF), None, None
+    if parent is not None and column != "tuned":
+        return None
+    name += ENDINGS[column]
+    try:
+        if column == "all_printed":
+            choice = all_printed(given[SEARCH], settings)
+            if choice is None:
+                return None
+        else:
+            search = own_search(name, given[SEARCH], settings, column) if parent is None else None
+            if parent is None and search is None:
+                return None
+            choice = chosen_for(tier, parent or name, column)
+            waits_for = f"that of {parent or name}" if choice is None else None
+        chosen = tuned.nested(choice or {})
+        layers = [settings, chosen] if parent is None else [chosen, settings]  # an ablation's own options are stronger
+        seeds = cell.seeds.get(tier) or common.seeds_of(name)
+        config = Config.from_mapping({**merged(*layers), "seed": seeds[0]})
+    except ConfigError as error:
+        raise ConfigError(f"{path}: cell {name}: {error}") from None
+    ours, published = {**common.ours, **cell.ours}, tuple(cell.published) if column == "tuned" else ()
+    made = Cell(name, tier, config, tuple(seeds), published, common.about, ours, waits_for=waits_for, search=search)
+    return replace(made, rates_of=parent)
+
+
+def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
+    """Return study, method and column of the search whose choice a cell takes; None for one that takes none.
+
+    A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
+    """
+    study, _, method = (settings.get(TUNED) or "").partition("/")
+    return (study, method or method_of(dict(settings)), column) if study else None
+
+
+def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
+    """Refuse misspelt tiers, whose settings would silently go unused.
+
+    A cell may have tiers that the file does not have, but none that is nearly one which it has.
+    """
+    values = [value for axis in family.over.values() for value in axis.values()]
+    tiers = [tier for part in (family, *values) for tier in part.tiers or {} if nearest(tier, file.tiers) is not None]
+    for setting, named in (("seeds", family.seeds), ("tiers", tiers)):
+        if unknown := [tier for tier in named if tier not in file.tiers]:
+            raise ConfigError(f"{path}: cell {name}: {unknown_name(setting, unknown[0], file.tiers)}")

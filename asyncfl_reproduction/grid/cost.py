@@ -1,0 +1,280 @@
+"""What a grid will cost before it starts: cells, runs, client updates, hours on this device.
+
+The time of a run is taken to grow linearly with its client updates. How fast is recorded, where there are finished runs
+of the same task, model, method and device: in the folder of runs, or in the tables of ``results/``. Otherwise shortened
+versions of the first such run are timed here, of 1, 2, 4, … server versions, and the line through the last two is
+followed. Runs that are uneven, such as a server that distils only after its first versions, take longer than that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import pandas as pd
+
+from asyncfl_lite.base.devices import actual
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError
+from asyncfl_lite.runs.assembly import make_simulation
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Standing, read_record
+from asyncfl_lite.runs.run import run
+from asyncfl_lite.simulator.clock_only import NOTHING, ClockOnly, VersionCounter
+from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.update import Outcome
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.tidy import RUNS, read_table
+
+HOURS_UNASKED = 2.0
+"""A grid that takes longer asks first."""
+STARTING = 3.0
+"""Seconds of a cell's kernel and notebook beside its runs."""
+LONG_ENOUGH = 1.0
+"""Seconds of a shortened run beyond which no longer one is timed."""
+LIMIT = 15.0
+"""Seconds that timing one kind of run may take."""
+WINDOW = 1000
+"""Client updates for which the clock runs alone; it is then taken to go on as before."""
+
+Kind = tuple[str, str, str, str]
+"""Task, model, method, device: runs of one kind share a speed."""
+
+
+class Speed(NamedTuple):
+    """How long runs of a kind take: ``fixed + updates * an_update`` seconds; ``recorded`` or timed now."""
+
+    fixed: float
+    an_update: float
+    recorded: bool = False
+
+
+@dataclass
+class Estimate:
+    """What a grid will cost.
+
+    Attributes:
+        states: cell -> how what is recorded of it stands.
+        rows: one row per cell that is to run: cell, paper, runs, updates, seconds, recorded (whether its speed was).
+        unknown: cell -> why it cannot be estimated.
+        workers: how many cells run at a time.
+    """
+
+    states: dict[str, Standing]
+    rows: pd.DataFrame
+    unknown: dict[str, str] = field(default_factory=dict)
+    workers: int = 1
+
+    @property
+    def hours(self) -> float:
+        """Estimated hours with all workers; NaN where a cell's are not known."""
+        if self.unknown:
+            return math.nan
+        return float(self.rows["seconds"].sum()) / 3600 / self.workers
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is long enough, or uncertain enough, to ask first."""
+        return not self.hours <= HOURS_UNASKED
+
+    def __str__(self) -> str:
+        """A few lines: cells by state, then one line per paper, then all."""
+        counts = pd.Series(list(self.states.values())).value_counts()
+        waiting = len(self.states) - counts.get("complete", 0)
+        again = ", ".join(f"{counts[state]} {state}" for state in ("stale", "changed") if state in counts)
+        lines = [
+            f"{len(self.states)} cells: {counts.get('complete', 0)} complete, "
+            f"{waiting} to run{f' ({again})' if again else ''}"
+        ]
+        papers = list(self.rows.groupby("paper", sort=False))
+        if len(papers) > 1:
+            lines += [f"  {paper:13} {self._amount(rows)}" for paper, rows in papers]
+        if len(self.rows):
+            lines.append(f"estimated cost: {self._amount(self.rows)}, {self._speed()}")
+        if self.unknown:
+            name, reason = next(iter(self.unknown.items()))
+            lines.append(f"not estimated: {len(self.unknown)} cells, such as {name}: {reason}")
+        return "\n".join(lines)
+
+    def _amount(self, rows: pd.DataFrame) -> str:
+        took = duration(rows["seconds"].sum() / self.workers)
+        return f"{rows['runs'].sum()} runs, {rows['updates'].sum():,.0f} client updates, about {took}"
+
+    def _speed(self) -> str:
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        return f"with {workers} (speed of {self.rows['recorded'].sum()} cells as recorded, else measured now)"
+
+
+def duration(seconds: float) -> str:
+    """Return it in seconds, minutes, hours or years."""
+    for size, unit in ((365.25 * 86400, "years"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}" if seconds >= 20 * size else f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None = None, workers: int = 1) -> Estimate:
+    """Return what it will cost to run those of ``cells`` that are not complete.
+
+    Args:
+        cells: of a grid.
+        runs: folder of results, whose finished runs show how fast this device is; they may come from another one.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, where ``runs`` has none of a kind.
+        workers: how many cells run at a time.
+    """
+    states = {cell.name: cell.state(Path(runs)) for cell in cells}
+    waiting = [cell for cell in cells if states[cell.name] != "complete"]
+    speeds = {} if kept is None else kept_speeds(cells, Path(kept))
+    speeds |= recorded_speeds(Path(runs), {kind_of(cell.config) for cell in waiting})
+    rows, unknown, failed = [], {}, {}
+    for cell in waiting:
+        kind, paper = kind_of(cell.config), cell.name.split("/")[0]
+        try:
+            if kind in failed:
+                raise failed[kind]
+            if kind not in speeds:
+                speeds[kind] = timed_speed(cell.config)
+            updates, speed = client_updates(cell.config), speeds[kind]
+        except AsyncFLError as error:
+            unknown[cell.name] = str(failed.setdefault(kind, error))
+            continue
+        seconds = STARTING + len(cell.seeds) * (speed.fixed + updates * speed.an_update)
+        rows.append([cell.name, paper, len(cell.seeds), len(cell.seeds) * updates, seconds, speed.recorded])
+    columns = ["cell", "paper", "runs", "updates", "seconds", "recorded"]
+    return Estimate(states, pd.DataFrame(rows, columns=columns), unknown, workers)
+
+
+def kind_of(config: Config) -> Kind:
+    """Return the kind of a run."""
+    return config.task, config.model, config.algorithm, actual(config.device)
+
+
+def recorded_speeds(runs: Path, kinds: set[Kind]) -> dict[Kind, Speed]:
+    """Return the speed of those kinds of which ``runs`` holds a finished run, by one seed of each cell."""
+    rows = []
+    for folder in sorted({path.parent.parent for path in runs.glob("*/**/seed-*/result.json")}) if kinds else ():
+        record = _first_record(folder)
+        config = record.get("config", {})
+        kind = tuple(config.get(name) for name in ("task", "model", "algorithm", "device"))
+        if kind in kinds and record.get("own_task") is None:
+            with suppress(KeyError, TypeError):  # a result of earlier code may have been edited
+                seconds = record["timing"]["cpu_seconds" if config["device"] == "cpu" else "seconds"]
+                updates = record["summary"]["client_updates"]
+                if math.isfinite(seconds) and math.isfinite(updates):
+                    rows.append((kind, seconds, updates))
+    return _mean_speeds(rows)
+
+
+def _first_record(cell: Path) -> dict:
+    for path in sorted(cell.glob("seed-*/result.json")):
+        with suppress(ResultError):
+            return read_record(path)
+    return {}
+
+
+def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
+    """Return the speed of kinds of which the tables in ``kept`` hold cells of this grid; of processors alone."""
+    rows = []
+    kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if actual(cell.config.device) == "cpu"}
+    for tier in {tier for tier, _ in kinds}:
+        for path in sorted((kept / tier).glob(f"*/{RUNS}")):
+            table = read_table(path).reindex(columns=["cell", "cpu_seconds", "client_updates"]).dropna()
+            rows += [(kinds[tier, name], *numbers) for name, *numbers in table.to_numpy() if (tier, name) in kinds]
+    return _mean_speeds(rows)
+
+
+def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
+    """Return speeds of ``kind, seconds, client updates``: all seconds of a kind over all its updates."""
+    sums: dict[Kind, tuple[float, float]] = {}
+    for kind, seconds, updates in rows:
+        before = sums.get(kind, (0.0, 0.0))
+        sums[kind] = before[0] + seconds, before[1] + updates
+    return {kind: Speed(0.0, seconds / updates, True) for kind, (seconds, updates) in sums.items() if updates}
+
+
+def timed_speed(config: Config) -> Speed:
+    """Return the speed of runs like ``config`` by shortened versions of it, each twice as long as the one before.
+
+    Raises:
+        ConfigError: when two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.
+        AsyncFLError: when the configuration cannot run here.
+    """
+    if getattr(config.task_settings, "download", False):
+        raise ConfigError("its data may have to be fetched first (download=true)")
+    clock = time.process_time if actual(config.device) == "cpu" else time.perf_counter
+    points: list[tuple[int, float]] = []
+    with suppress(TimeoutError), _time_limit(LIMIT):
+        _shortened(config, 1)  # reads data and warms up
+        for versions in (2**power for power in itertools.count()):
+            began = clock()
+            points.append((_shortened(config, versions), clock() - began))
+            ends = versions >= (config.rounds or math.inf) or [points[-1][0]] == [more for more, _ in points[-2:-1]]
+            if ends or (len(points) > 1 and points[-1][1] >= LONG_ENOUGH):
+                break
+    if not points:
+        raise ConfigError(f"two server versions take longer than {LIMIT:g} seconds here")
+    more, long = points[-1]
+    fewer, short = next((point for point in reversed(points) if point[0] < more), (0, 0.0))
+    an_update = max(0.0, (long - short) / (more - fewer))
+    return Speed(max(0.0, long - more * an_update), an_update)
+
+
+def _shortened(config: Config, versions: int) -> int:
+    """Run so many versions of a configuration at most; return how many client updates that were."""
+    changed = {"rounds": versions, "checkpoint_every": None, "checkpoint_seconds": None}
+    return run(config.model_copy(update=changed)).summary["client_updates"]
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError inside after so long, where the system and the thread can."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def over(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again, should a library swallow the first
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def client_updates(config: Config) -> float:
+    """Return how many jobs clients train in a run, those in flight at its end counted.
+
+    They are versions times buffer. Where a virtual time ends the run, or jobs are called off, the run's own clock
+    counts them for the first :data:`WINDOW`, with clients of one size.
+    """
+    calls_off = config.redispatch in ("rounds", "burst") and config.buffer_size < config.concurrency
+    if config.horizon is None and not calls_off:
+        in_flight = 0 if config.redispatch == "rounds" else config.concurrency
+        return float(config.rounds * config.buffer_size + in_flight)
+    trained, rounds = 0, math.inf if config.rounds is None else config.rounds
+    begun = config.model_copy(update={"rounds": int(min(math.ceil(WINDOW / config.buffer_size), rounds))})
+    parts = [range(100)] * config.clients
+
+    def count(jobs: list[Job]) -> list[Outcome]:
+        nonlocal trained
+        trained += len(jobs)
+        return [NOTHING] * len(jobs)
+
+    simulation = make_simulation(begun, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
+    simulation.run(count)
+    versions = simulation.algorithm.version
+    if versions < begun.rounds or begun.rounds == rounds:
+        return float(trained)
+    horizon = math.inf if config.horizon is None else config.horizon / simulation.clock
+    return trained * min(rounds / versions, horizon)

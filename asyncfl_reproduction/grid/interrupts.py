@@ -1,0 +1,103 @@
+"""Ctrl-C ends a grid, whatever it is doing at that moment; and a grid that is killed takes its workers with it.
+
+Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
+there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also
+starts a clock: what has not ended by itself when it strikes is ended. SIGTERM, which a cluster sends before it kills,
+is an interrupt like Ctrl-C. The kernels in which cells run come first: they are waited for while they save their runs,
+as joblib, once interrupted, kills its workers and all that these have started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import psutil
+
+from asyncfl_lite.cli import INTERRUPTED
+
+MESSAGE = "asyncfl-lite: interrupted; what is finished or saved is kept, the same command goes on"
+GRACE = 8.0
+"""Seconds that workers get to end by themselves, and kernels to save their runs."""
+
+
+@contextmanager
+def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
+    """See to it that this process, and all that it started, are gone soon after an interrupt inside."""
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
+        yield
+        return
+    clock = threading.Timer(patience, _end)
+    clock.daemon = True
+    interrupts = 0
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts == 1:  # another one ends this wait
+            try:
+                wait_for(ask_kernels())
+            finally:
+                clock.start()
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        # the clock goes on: what is still to end after this line are the libraries' own threads and processes
+
+
+def end_with(parent: int) -> None:
+    """Let this process, and all that it started, end soon after its parent has ended or was killed.
+
+    Args:
+        parent: the parent's number; nothing happens where it is this process.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        wait_for(ask_kernels())
+        _end_descendants()
+        os._exit(INTERRUPTED)
+
+    if os.getpid() != parent:
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def ask_kernels() -> list[psutil.Process]:
+    """Ask the kernels that this process or its workers have started to end; runs in them save themselves first."""
+    asked = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getsid(process.pid) == process.pid and not process.children():  # each has a session of its own
+                process.terminate()
+                asked.append(process)
+    return asked
+
+
+def wait_for(processes: Iterable[psutil.Process]) -> None:
+    """Give processes that were asked to end :data:`GRACE` seconds for it."""
+    psutil.wait_procs(list(processes), timeout=GRACE)
+
+
+def _end() -> None:
+    """End the processes that this one started, and this one, at once."""
+    _end_descendants()
+    print(f"\n{MESSAGE}", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
+
+
+def _end_descendants() -> None:
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            process.kill()

@@ -1,0 +1,219 @@
+"""Jupyter kernels that a grid, a report or a test starts: quiet ones, and ones that start warm.
+
+A grid runs one notebook per cell, and most of a small cell's time would go into importing torch and the plotting
+libraries. Inside :func:`warm_kernels` a process has therefore imported them and does nothing else; each kernel is a
+fork of it, as fresh as one that was started, and ready in a tenth of a second. Nothing is computed before the fork, so
+no thread or random stream is shared. Where processes cannot fork, kernels are started as usual.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import importlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, ClassVar
+
+import psutil
+
+from asyncfl_lite.base.libraries import needs
+from asyncfl_reproduction.grid.interrupts import ask_kernels, wait_for
+
+with needs("grid", "a grid"):
+    from jupyter_client.connect import KernelConnectionInfo
+    from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+
+WARM = "asyncfl-lite-warm"
+"""The provisioner's name among Jupyter's."""
+
+
+def quiet_kernels() -> None:
+    """Keep kernels that this process starts from printing a warning each, and from the user's profile.
+
+    Does nothing where ``IPYTHONDIR`` is set already.
+    """
+    if "IPYTHONDIR" in os.environ:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="asyncfl-lite-ipython-"))
+    (folder / "profile_default").mkdir()
+    (folder / "profile_default" / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 50\n")
+    os.environ["IPYTHONDIR"] = str(folder)
+    atexit.register(_remove, folder, os.getpid())
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Remove a folder at the end of the process that made it, not of its forks."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
+    """Let kernels that this process starts inside be forks of a process that has imported ``modules``."""
+    factory = KernelProvisionerFactory.instance()
+    before, WarmProvisioner.modules = factory.default_provisioner_name, tuple(modules)
+    if hasattr(os, "fork"):
+        group = KernelProvisionerFactory.GROUP_NAME
+        factory.provisioners[WARM] = EntryPoint(WARM, f"{__name__}:{WarmProvisioner.__name__}", group)
+        factory.default_provisioner_name = WARM
+    try:
+        yield
+    finally:
+        factory.default_provisioner_name = before
+
+
+class WarmProvisioner(LocalProvisioner):
+    """Starts a kernel as a fork of this process's :class:`Preloaded`; such a kernel is no child of this process."""
+
+    modules: ClassVar[tuple[str, ...]] = ()
+
+    async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
+        """Fork a kernel in place of running ``cmd``."""
+        # papermill names no folder: it changes this process's own, which a kernel that is started would inherit
+        cwd, env = str(Path(options.get("cwd") or "").resolve()), {**options.get("env", os.environ)}
+        self.pid = self.pgid = preloaded(os.getpid(), self.modules).fork(self.parent.connection_file, cwd, env)
+        return self.connection_info
+
+    @property
+    def has_process(self) -> bool:
+        """Whether a kernel was started and has not been waited for."""
+        return self.pid is not None
+
+    async def poll(self) -> int | None:
+        """Return None while the kernel runs, 0 afterwards; how it ended is not known."""
+        if self.pid is None:
+            return 0
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return 0
+        return None
+
+    async def wait(self) -> int:
+        """Return 0 when the kernel has ended."""
+        while await self.poll() is None:
+            await asyncio.sleep(0.05)
+        self.pid = None
+        return 0
+
+    async def send_signal(self, signum: int) -> None:
+        """Send a signal to the kernel and what it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pgid, signum)
+
+    async def terminate(self, restart: bool = False) -> None:
+        """Ask the kernel to end."""
+        await self.send_signal(signal.SIGTERM)
+
+    async def kill(self, restart: bool = False) -> None:
+        """End the kernel."""
+        await self.send_signal(signal.SIGKILL)
+
+
+class Preloaded:
+    """The process that kernels are forked from; it ends with the one that made it.
+
+    Args:
+        modules: what it imports.
+    """
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        # What matplotlib and torch read when they are imported, which here is before a kernel could set it.
+        env = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline", "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", __name__, *modules]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, start_new_session=True
+        )
+        atexit.register(self.close)
+
+    def fork(self, connection_file: str, cwd: str, env: dict[str, str]) -> int:
+        """Start a kernel and return its process' number.
+
+        Args:
+            connection_file: where the kernel reads its ports and key.
+            cwd: the kernel's folder, whatever this process has.
+            env: all environment variables of the kernel.
+
+        Raises:
+            RuntimeError: when the process has died.
+        """
+        try:
+            print(json.dumps([connection_file, cwd, env]), file=self.process.stdin, flush=True)
+            pid = self.process.stdout.readline()
+        except OSError:
+            pid = ""
+        if not pid:
+            preloaded.cache_clear()
+            raise RuntimeError("the process that kernels are forked from has died")
+        return int(pid)
+
+    def close(self) -> None:
+        """End the process, and with it its kernels."""
+        with suppress(BrokenPipeError):  # it has died before
+            self.process.stdin.close()
+        self.process.terminate()
+
+
+@cache
+def preloaded(owner: int, modules: tuple[str, ...]) -> Preloaded:
+    """Return the process that kernels of process ``owner`` are forked from."""
+    return Preloaded(modules)
+
+
+def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
+    """Import ``modules``, then fork a kernel for every line of ``requests`` and answer with its number."""
+    import ipykernel.kernelapp
+
+    for module in modules:
+        importlib.import_module(module)
+    sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended kernels leave no zombies
+    signal.signal(signal.SIGTERM, _end_if_idle)
+    for line in requests:
+        connection_file, cwd, env = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _become_kernel(connection_file, cwd, env)
+            parent = f"--IPKernelApp.parent_handle={os.getppid()}"  # a kernel ends when its parent has
+            ipykernel.kernelapp.IPKernelApp.launch_instance(argv=["-f", connection_file, parent])
+            os._exit(0)
+        print(pid, file=answers, flush=True)
+    wait_for(ask_kernels())
+
+
+def _end_if_idle(number: int, frame: FrameType | None) -> None:
+    """End this process unless it has kernels: then it ends with its owner, and they before it."""
+    if not psutil.Process().children():
+        os._exit(0)
+
+
+def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
+    """Give a forked process a session, standard streams, folder and environment of its own."""
+    os.setsid()
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # the pipe of answers is not the kernel's
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    sys.argv = ["ipykernel_launcher", "-f", connection_file]
+    if pandas := sys.modules.get("pandas"):
+        pandas.set_option("display.max_columns", 20)  # as in a kernel: it was imported outside one
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1:], sys.stdin, sys.stdout)

@@ -1,0 +1,55 @@
+"""What ``notebooks/experiment.ipynb`` takes from papermill, checked: a name that it does not use is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.plugins import import_own, located
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.fields import Fields
+from asyncfl_reproduction.grid.families import Seeds
+
+
+class Parameters(Settings):
+    """The notebook's parameters."""
+
+    cell: str
+    about: str
+    configuration: dict[str, Any]
+    seeds: Seeds
+    folder: Path | None
+    imports: list[str]
+
+
+def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
+    """Check a notebook's parameters, import what they name, and return the configuration, with the first seed.
+
+    Args:
+        names: all that the notebook has: its ``globals()``.
+        before: names that were there before the parameters.
+
+    Raises:
+        ConfigError: one line, when one is of the wrong type or not known. papermill itself lets unknown ones pass.
+    """
+    known = {*before, *Parameters.model_fields, check_parameters.__name__}
+    unknown = {name: value for name, value in names.items() if name not in known and not name.startswith("_")}
+    settings = {name: value for name, value in unknown.items() if name in Fields.model_fields}
+    for name in unknown.keys() - settings.keys():
+        raise ConfigError(unknown_name("parameter", name, Parameters.model_fields))
+    parameters = Parameters(**{name: names[name] for name in Parameters.model_fields})
+    if settings:
+        meant = {"configuration": {**parameters.configuration, **settings}}
+        line = yaml.safe_dump(meant, default_flow_style=True, sort_keys=False, width=10_000).strip()
+        raise ConfigError(f"parameter: {next(iter(settings))!r} is a setting of the run; write -y '{line}'")
+    for place in parameters.imports:
+        import_own(located(place, Path.cwd()))
+    try:
+        return Config.from_mapping({**parameters.configuration, "seed": parameters.seeds[0]})
+    except ConfigError as error:
+        raise ConfigError(f"configuration: {error}") from None

@@ -1,0 +1,218 @@
+"""Grids of experiments: papermill runs their cells, and what is finished is never run again.
+
+A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
+
+    runs/<tier>/<cell>/result.json        status, configuration, summary over seeds
+    runs/<tier>/<cell>/experiment.ipynb   the executed notebook
+    runs/<tier>/<cell>/seed-<k>/          one run's result (asyncfl_lite.runs.results)
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import AsyncFLError
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.lockstep import finish_in_turn
+from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions, write_record
+from asyncfl_lite.runs.run import Run, run_at
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.kernels import quiet_kernels, warm_kernels
+from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere
+from asyncfl_reproduction.grid.workers import count_workers, outcomes
+from asyncfl_reproduction.home import NOTEBOOKS
+
+EXPERIMENT = "experiment.ipynb"
+FAILED = "failed.ipynb"
+PRELOADED = (
+    *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
+    "torch.fx.experimental.symbolic_shapes",  # which torch imports, for half a second, at a process's first gradient
+)
+"""What the kernels of cells have imported when they start."""
+
+
+@dataclass
+class Report:
+    """How a grid ended.
+
+    Attributes:
+        done: cells that were run now.
+        skipped: cells that were complete before, or that another grid has completed meanwhile.
+        failed: cell name -> the error's last line.
+        elsewhere: cell name -> where another grid runs it, which shares the folder of results.
+    """
+
+    done: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+
+
+def run_grid(
+    cells: Sequence[Cell],
+    runs: str | Path = "runs",
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+    notebook: str | Path | None = None,
+    finished: Callable[[Cell], None] | None = None,
+) -> Report:
+    """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
+
+    A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again. Several
+    grids in one folder share its cells, whichever machines they are on: what another one runs is left to it.
+
+    Args:
+        cells: what to run, but for those that wait for a search; results that are stale or of another configuration are
+            replaced.
+        runs: folder of results.
+        workers: processes, each with one torch thread.
+        scheduler: address of a Dask scheduler whose workers run the cells instead, as many at a time as they have
+            threads; they see ``runs`` and ``notebook`` under the same paths.
+        notebook: the papermill template; the package's own if None.
+        finished: called with each cell as soon as it is done.
+    """
+    runs, report = Path(runs), Report()
+    check_writable(runs)
+    cells = [cell for cell in cells if cell.waits_for is None]
+    waiting = [cell for cell in cells if not cell.is_complete(runs)]
+    by_name = {cell.name: cell for cell in waiting}
+    names = set(by_name)
+    report.skipped = [cell.name for cell in cells if cell.name not in names]
+    if not waiting:
+        return report
+    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
+    notebook = NOTEBOOKS / EXPERIMENT if notebook is None else notebook
+    work = partial(run_cell, notebook=Path(notebook).resolve())
+    workers = workers if scheduler is None else count_workers(scheduler)
+    with tqdm(total=len(waiting), unit="cell", desc="grid", smoothing=0) as bar:
+        bar.set_postfix_str(_running(len(waiting), workers, 0))
+        for name, error in outcomes(work, waiting, runs.resolve(), workers=workers, scheduler=scheduler):
+            if error is None:
+                report.done.append(name)
+                if finished is not None:
+                    finished(by_name[name])
+            elif error == FINISHED:
+                report.skipped.append(name)
+            elif isinstance(error, Elsewhere):
+                report.elsewhere[name] = error
+            else:
+                report.failed[name] = error
+            names.remove(name)
+            bar.set_postfix_str(_running(len(names), workers, len(report.failed)), refresh=False)
+            bar.update()
+    return report
+
+
+def _running(left: int, workers: int, failed: int) -> str:
+    return f"{min(left, workers)} running, {failed} failed"
+
+
+def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
+    """Run one cell's notebook; return its name, and the error's last line if it failed."""
+    folder = cell.folder(runs)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        error = _execute(cell, folder.resolve(), notebook)
+        if error is not None:
+            return cell.name, error
+        summarise_cell(cell, runs)
+        (folder / FAILED).unlink(missing_ok=True)
+    except (OSError, AsyncFLError) as trouble:
+        return cell.name, f"{type(trouble).__name__}: {trouble}"
+    except Exception:  # whatever papermill or a kernel throws: the other cells go on
+        return cell.name, traceback.format_exc().strip().splitlines()[-1]
+    return cell.name, None
+
+
+def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
+    """Execute the template for a cell; a kernel that did not start is tried once more."""
+    with needs("grid", "a grid"):
+        import papermill
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    quiet_kernels()
+    part, parameters = folder / f".{EXPERIMENT}.{os.getpid()}.part.ipynb", cell_parameters(cell, folder)
+    execute = partial(
+        papermill.execute_notebook, notebook, part, parameters,
+        kernel_name="python3", progress_bar=False, cwd=str(folder),
+    )  # fmt: skip
+    try:
+        with warm_kernels(PRELOADED):
+            try:
+                execute()
+            except RuntimeError:  # the kernel died or did not start, say for a port taken in a race
+                execute()
+        part.replace(folder / EXPERIMENT)
+    except papermill.PapermillExecutionError as error:
+        part.replace(folder / FAILED)
+        return f"{error.ename}: {error.evalue} (see {FAILED})"
+    finally:
+        part.unlink(missing_ok=True)
+    return None
+
+
+def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Return what papermill injects into the notebook."""
+    return {
+        "cell": cell.name,
+        "about": cell.about,
+        "configuration": cell.config.as_dict(),
+        "seeds": list(cell.seeds),
+        "folder": str(folder),
+        "imports": list(cell.imports),
+    }
+
+
+def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
+    """Run one configuration with several seeds, those that are complete read from ``folder``.
+
+    What the experiment notebook calls. Small models' seeds run in lockstep, large ones' one after another. Each saves
+    itself on the way, and its result as soon as it ends; another configuration's that is there is replaced.
+    """
+    configs = {seed: Config(**configuration).with_seed(seed) for seed in seeds}
+    folders = {seed: None if folder is None else Path(folder) / f"seed-{seed}" for seed in configs}
+    found = {seed: folders[seed] and load_complete(folders[seed], config) for seed, config in configs.items()}
+    waiting = [seed for seed, result in found.items() if result is None]
+
+    def begun(seed: int) -> Run:
+        if folders[seed] is None:
+            return Run(configs[seed])
+        return run_at(folders[seed], configs[seed], force=True)
+
+    begin = [partial(begun, seed) for seed in waiting]
+    results = finish_in_turn(begin, lambda run, result: run.keep(result, force=True, weights=False))
+    found.update(zip(waiting, results, strict=True))
+    return list(found.values())
+
+
+def summarise_cell(cell: Cell, runs: Path) -> None:
+    """Write the cell's own ``result.json``: mean and standard deviation of every number over seeds."""
+    table = pd.DataFrame([result.summary for result in cell.load(runs)]).select_dtypes("number")
+    record = {
+        "format": FORMAT,
+        "status": "complete",
+        "cell": cell.name,
+        "tier": cell.tier,
+        "about": cell.about,
+        "ours": dict(cell.ours),
+        "artefacts": cell.artefacts,
+        "config": cell.config.as_dict(),
+        "config_hash": cell.config.hash,
+        "seeds": list(cell.seeds),
+        "summary": {"mean": table.mean().to_dict(), "std": table.std(ddof=1).fillna(0.0).to_dict()},
+        "meaning": meaning(cell.config),
+        "versions": versions(),
+    }
+    write_record(cell.folder(runs) / "result.json", record)

@@ -1,0 +1,178 @@
+"""Recorded results as tables that are small enough to be kept in the repository: ``results/<tier>/<paper>/``.
+
+``runs.csv`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of the
+libraries, the processor's instructions, its seconds, and the run's summary. ``curves.csv`` has one row per evaluation.
+The tables of updates are not kept here; ``runs/`` has them, on the machine that ran them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_lite.base.errors import ResultError, reason, shown
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.runs.results import Result, Standing, meaning, revised
+from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
+from asyncfl_reproduction.grid.cells import Cell
+
+RUNS, CURVES = "runs.csv", "curves.csv"
+TEXTS = (
+    "cell",
+    "config_hash",
+    "meaning",
+    "torch",
+    "numpy",
+    "instructions",
+    "training",
+    "weights_sha256",
+    "schedule_sha256",
+)
+"""Columns that hold no numbers."""
+DIGITS = 6
+"""Significant digits of a curve's numbers; the summary's are kept whole."""
+
+
+def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
+    """Write what is recorded in ``runs`` of ``cells`` into a folder's tables; return how many runs.
+
+    What the tables hold already of other cells and seeds stays.
+    """
+    found: dict[str, list[tuple[str, Result]]] = {}
+    for cell in cells:
+        found.setdefault(paper_of(cell.name), []).extend((cell.name, result) for result in cell.load(Path(runs)))
+    for paper, results in found.items():
+        _add(Path(folder) / paper, results)
+    return sum(map(len, found.values()))
+
+
+def paper_of(cell: str) -> str:
+    """Return the folder of a cell's tables: the first part of its name."""
+    return cell.split("/", 1)[0]
+
+
+def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
+    """Write runs, each with its cell's name, into the two tables of a folder.
+
+    Curves are written first, as runs are read first: who reads in between finds the curves of all runs.
+    """
+    new = {(name, result.config.seed) for name, result in found}
+    rows = pd.DataFrame([_row(name, result) for name, result in found])
+    curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
+    for file, table in ((CURVES, pd.concat(curves) if curves else pd.DataFrame()), (RUNS, rows)):
+        old = read_table(folder / file) if (folder / file).exists() else pd.DataFrame()
+        first = ["cell", "seed"]
+        if len(old):
+            stays = [run not in new for run in zip(old["cell"], old["seed"], strict=True)]
+            table = pd.concat([old[stays], table], ignore_index=True)
+        if len(table):
+            table = table[[*first, *(name for name in table.columns if name not in first)]]
+            table = table.sort_values([*first, "version"] if "version" in table else first, kind="stable")
+            digits = f"%.{DIGITS}g" if file == CURVES else None
+            write_atomically(folder / file, table.to_csv(index=False, float_format=digits))
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Return one of a folder's tables, all of whose columns but :data:`TEXTS` hold numbers.
+
+    Raises:
+        ResultError: naming the file, or the column, the line and what stands there in a number's place.
+    """
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ResultError(f"{path}: cannot be read ({reason(error)}); record it again") from None
+    for name in table.columns.difference(TEXTS):
+        odd = pd.to_numeric(table[name], errors="coerce").isna() & table[name].notna()
+        if odd.any():
+            place = int(odd.to_numpy().argmax())
+            found = shown(table[name].iloc[place])
+            raise ResultError(f"{path}: {name}: must be a number in line {place + 2}, got {found}; record it again")
+    return table
+
+
+def _row(name: str, result: Result) -> dict[str, Any]:
+    libraries = {name: value for name, value in result.versions.items() if name in ("torch", "numpy", "instructions")}
+    return {
+        "cell": name,
+        "seed": result.config.seed,
+        "config_hash": result.config.hash,
+        "meaning": json.dumps(result.meaning),
+        **libraries,
+        "cpu_seconds": round(result.timing["cpu_seconds"], 2),
+        **result.summary,
+    }
+
+
+def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Result]]:
+    """Return cell -> its runs in a folder's tables, those of another configuration or meaning left out.
+
+    Their tables of updates, jobs in flight and clients are empty.
+
+    Raises:
+        ResultError: when the tables are not what :func:`write_tidy` writes.
+    """
+    found: dict[str, list[Result]] = {}
+    for part, own in _by_paper(cells, folder):
+        try:
+            rows, curves = (read_table(part / file) for file in (RUNS, CURVES))
+            recorded, by_run = dict(iter(rows.groupby("cell"))), dict(iter(curves.groupby(["cell", "seed"])))
+            found |= {cell.name: _results(cell, recorded[cell.name], by_run) for cell in own if cell.name in recorded}
+        except ResultError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise ResultError(f"{part}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
+    return {name: results for name, results in found.items() if results}
+
+
+def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path, list[Cell]]]:
+    """Yield the folders in which something is recorded, each with its cells."""
+    papers: dict[str, list[Cell]] = {}
+    for cell in cells:
+        papers.setdefault(paper_of(cell.name), []).append(cell)
+    for paper, own in papers.items():
+        if (part := Path(folder) / paper / RUNS).exists():
+            yield part.parent, own
+
+
+def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
+    """Return those cells of which a folder's tables hold runs that :func:`read_tidy` leaves out, and why.
+
+    Returns:
+        cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).
+    """
+    found: dict[str, Standing] = {}
+    for part, own in _by_paper(cells, folder):
+        recorded = dict(iter(read_table(part / RUNS).groupby("cell")))
+        for cell in (cell for cell in own if cell.name in recorded):
+            configs = {config.seed: config for config in cell.configs}
+            for row in recorded[cell.name].itertuples():
+                config = configs.get(row.seed)
+                if config is None or config.hash != row.config_hash:
+                    found[cell.name] = "changed"
+                elif revised(json.loads(row.meaning), meaning(config)):
+                    found[cell.name] = "stale"
+    return found
+
+
+def _results(cell: Cell, rows: pd.DataFrame, curves: dict[tuple[str, int], pd.DataFrame]) -> list[Result]:
+    configs = {config.seed: config for config in cell.configs}
+    kept = list(rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :])
+    results = []
+    for row in rows.to_dict("records"):
+        config = configs.get(row["seed"])
+        if config is None or config.hash != row["config_hash"]:
+            continue
+        curve = curves[cell.name, row["seed"]].drop(columns=["cell", "seed"]).dropna(axis="columns", how="all")
+        summary = {name: row[name] for name in kept if not pd.isna(row[name])}
+        nothing = (pd.DataFrame(columns=names) for names in (Arrival._fields, IN_FLIGHT, CLIENTS))
+        result = Result(config, summary, curve.reset_index(drop=True), *nothing, {"cpu_seconds": row["cpu_seconds"]})
+        result.meaning = json.loads(row["meaning"])
+        if not result.outdated:
+            results.append(result)
+    return results

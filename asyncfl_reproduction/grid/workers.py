@@ -1,0 +1,274 @@
+"""The workers that run a grid's cells: processes of this machine, or those of a Dask cluster.
+
+A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
+this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
+in its folder; after :data:`RETRIES` more times it has failed.
+
+Another grid may run cells of the same folder at the same time, here or elsewhere (an array of jobs on a cluster): a
+cell that it has claimed (:mod:`asyncfl_reproduction.grid.sharing`) is left to it.
+
+Dask is used by its own client. joblib's Dask backend (1.6) waits for ever for a task whose workers died, and runs the
+tasks itself where there is one worker with one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, SimulationError, reason
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.interrupts import end_with
+from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere, claim, held, is_claimed, is_left_behind
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+RETRIES = 2
+"""How often a cell whose worker was lost is begun again."""
+BEGUN = ".begun"
+"""File in a cell's folder while it runs: how often it was begun."""
+TLS_FILES = "DASK_DISTRIBUTED__COMM__TLS__" + " and …".join(("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
+SCHEDULER_SECONDS = 30
+"""Seconds to wait for a scheduler's answer, and for its first worker."""
+
+Outcome = tuple[str, str | None]
+"""A cell's name, and the error's last line if it failed, or :class:`.Elsewhere` if another grid has it."""
+Work = Callable[[Cell, Path], Outcome]
+"""Runs one cell, its folder below the given one."""
+
+
+def outcomes(
+    work: Work, cells: Sequence[Cell], runs: Path, *, workers: int = 1, scheduler: str | None = None
+) -> Iterator[Outcome]:
+    """Run the cells and yield how each ended, as they end; last those that other grids run.
+
+    Args:
+        work: can be pickled by reference, such as a module's function.
+        cells: what to run.
+        runs: folder of results; with a scheduler, one that all its workers share, under the same path.
+        workers: processes of this machine; with 1, it is this process.
+        scheduler: address of a Dask scheduler whose workers run the cells instead.
+
+    Raises:
+        ConfigError: when the scheduler, or none of its workers, answers.
+        MissingLibraryError: without the library that speaks to it.
+        SimulationError: when this machine's processes die before they begin anything, or the scheduler does.
+    """
+    grid = secrets.token_hex(8)
+    for cell in cells:
+        _tidy_up_after_others(cell.folder(runs), grid)
+    job = partial(_attempt, work, runs=runs, grid=grid)
+    if scheduler is None:
+        return _in_rounds(lambda left: _on_this_machine(job, left, runs, workers, grid), cells)
+    return _in_rounds(lambda left: _on_dask(job, left, runs, scheduler), cells)
+
+
+def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequence[Cell]) -> Iterator[Outcome]:
+    """Run cells; look again at those that others had, whose claims may be void by then, until all are theirs."""
+    left = {cell.name: cell for cell in cells}
+    while left:
+        others: dict[str, str] = {}
+        for name, error in run(list(left.values())):
+            if isinstance(error, Elsewhere) and error != FINISHED:
+                others[name] = error
+            else:
+                yield name, error
+        if len(others) == len(left):
+            yield from others.items()
+            return
+        left = {name: left[name] for name in others}
+
+
+def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
+    """Claim and run a cell, and note that it was begun; not if it is complete, another's, or was begun too often."""
+    if cell.is_complete(runs):
+        return cell.name, FINISHED
+    try:
+        claimed = claim(cell.folder(runs), grid)
+    except OSError as trouble:  # in that cell's place: the others go on
+        return cell.name, f"{ResultError.__name__}: {cell.folder(runs)}: cannot be written ({reason(trouble)})"
+    if isinstance(claimed, Elsewhere):
+        return cell.name, claimed
+    with held(claimed):
+        return (cell.name, FINISHED) if cell.is_complete(runs) else _begin(work, cell, runs)
+
+
+def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
+    """Run a cell that this process has claimed, unless it was begun too often."""
+    begun = _times_begun(cell, runs)
+    _tidy(cell.folder(runs))
+    if begun > RETRIES:
+        return cell.name, f"its worker was lost {begun} times, killed or out of memory"
+    try:
+        write_atomically(cell.folder(runs) / BEGUN, str(begun + 1))
+    except (OSError, ValueError) as trouble:
+        return cell.name, f"{type(trouble).__name__}: {trouble}"
+    try:
+        return work(cell, runs)
+    finally:
+        _tidy(cell.folder(runs))
+
+
+def _tidy_up_after_others(folder: Path, grid: str) -> None:
+    """Remove what a grid left that was killed itself; what a running one has there stays."""
+    with suppress(OSError):  # whoever writes there next says what is wrong with it
+        if is_claimed(folder) or any(_unfinished(folder)):
+            claimed = claim(folder, grid)
+            if isinstance(claimed, Path):
+                with held(claimed):
+                    _tidy(folder)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove from a cell's folder what only a running cell needs, or one that was killed could not remove."""
+    with suppress(OSError):
+        for path in _unfinished(folder):
+            path.unlink(missing_ok=True)
+
+
+def _unfinished(folder: Path) -> Iterator[Path]:
+    yield from folder.glob(BEGUN)
+    yield from folder.rglob(".*.part*")
+
+
+def _times_begun(cell: Cell, runs: Path) -> int:
+    try:
+        return int((cell.folder(runs) / BEGUN).read_text())
+    except OSError:
+        return 0
+
+
+def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
+    """Return how often a cell was begun whose process of this grid was lost; 0 where none was."""
+    return _times_begun(cell, runs) if is_left_behind(cell.folder(runs), grid) else 0
+
+
+def _on_this_machine(
+    job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, workers: int, grid: str
+) -> Iterator[Outcome]:
+    """Run cells in processes; one that is killed takes the others with it, so those go into new ones."""
+    with needs("grid", "several workers"):
+        from joblib import Parallel, delayed
+
+    left, in_vain = {cell.name: cell for cell in cells}, 0
+    while left:
+        begun = {cell.name: _times_lost(cell, runs, grid) for cell in left.values()}
+        fresh = [cell for cell in left.values() if not begun[cell.name]]
+        # those that were running when a process died: one at a time, to find out whose fault it was
+        size = {"n_jobs": workers} if fresh else {"n_jobs": 2, "pre_dispatch": 1}
+        ends = {"initializer": end_with, "initargs": (os.getpid(),)}
+        parallel = Parallel(batch_size=1, return_as="generator_unordered", **ends, **size)
+        try:
+            for name, error in parallel(delayed(job)(cell) for cell in fresh or list(left.values())):
+                del left[name]
+                yield name, error
+        except BrokenProcessPool:
+            if begun != {cell.name: _times_lost(cell, runs, grid) for cell in left.values()}:
+                in_vain = 0
+            elif (in_vain := in_vain + 1) > RETRIES:
+                raise SimulationError(f"workers: the processes died {in_vain} times before they began a cell") from None
+
+
+def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
+    """Run cells on a cluster; workers may come and go."""
+    with needs("dask", "backend 'dask'"):
+        from distributed import as_completed
+
+    with connected(scheduler) as client:
+        futures = {client.submit(job, cell, pure=False): cell for cell in cells}
+        ended = as_completed(list(futures), loop=client.loop)
+        try:
+            for future in ended:
+                cell = futures.pop(future)
+                if future.status == "finished":
+                    yield future.result()
+                elif future.cancelled():  # which nobody here did
+                    raise SimulationError(f"scheduler: {scheduler} is gone; the same command goes on with another")
+                elif isinstance(future.exception(), AsyncFLError | ImportError):  # its code is not on that machine
+                    yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
+                elif _times_begun(cell, runs) <= RETRIES:  # lost with workers on which it only waited, or moved on
+                    again = client.submit(job, cell, pure=False)
+                    futures[again] = cell
+                    ended.add(again)
+                else:
+                    yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
+        finally:
+            client.cancel(list(futures))
+
+
+@contextmanager
+def connected(scheduler: str) -> Iterator[Client]:
+    """Speak to a Dask scheduler that has at least one worker.
+
+    Raises:
+        ConfigError: when the scheduler, or none of its workers, answers.
+        MissingLibraryError: without the library.
+    """
+    with needs("dask", "backend 'dask'"):
+        from distributed import Client
+    _check_answers(scheduler)
+    _check_certificates(scheduler)
+    try:
+        client = Client(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
+    except OSError as trouble:  # the library's own errors of connections are such
+        why = f"what answers at {scheduler!r} is no Dask scheduler of that kind ({reason(trouble)})"
+        raise ConfigError(f"scheduler: {why}; one with TLS is spoken to as tls://HOST:PORT") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=SCHEDULER_SECONDS)
+        except TimeoutError:
+            raise ConfigError(
+                f"scheduler: {scheduler} has no worker after {SCHEDULER_SECONDS} s; start some first"
+            ) from None
+        yield client
+
+
+def _check_answers(scheduler: str) -> None:
+    """Refuse an address at which nothing answers; Dask's client would take a minute and print a traceback."""
+    try:
+        parts = urlsplit(scheduler)
+        if parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.port is None:
+            raise ValueError
+    except ValueError:
+        raise ConfigError(f"scheduler: must be tcp://HOST:PORT, got {scheduler!r}") from None
+    try:
+        socket.create_connection((parts.hostname, parts.port), timeout=SCHEDULER_SECONDS).close()
+    except OSError as trouble:
+        raise ConfigError(f"scheduler: nothing answers at {scheduler!r} ({reason(trouble)})") from None
+
+
+def _check_certificates(scheduler: str) -> None:
+    """Refuse TLS without certificates, of which Dask's client would not say what is missing."""
+    with needs("dask", "backend 'dask'"):
+        from distributed import Security
+
+    if not scheduler.startswith("tls:"):
+        return
+    try:
+        context = Security().get_connection_args("client").get("ssl_context")
+    except OSError as trouble:
+        raise ConfigError(f"scheduler: the files of {TLS_FILES} cannot be read ({reason(trouble)})") from None
+    if context is None:
+        raise ConfigError(f"scheduler: tls:// needs certificates, whose files are named by {TLS_FILES}")
+
+
+def count_workers(scheduler: str) -> int:
+    """Return how many cells a scheduler's workers run at a time.
+
+    Raises:
+        ConfigError, MissingLibraryError: as :func:`connected`.
+    """
+    with connected(scheduler) as client:
+        threads: dict[str, Any] = client.nthreads()
+        return sum(threads.values())

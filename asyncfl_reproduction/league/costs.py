@@ -1,0 +1,57 @@
+"""What a method costs beside its accuracy: what its server stores, what it asks of clients, which data it looks at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.algorithms.table import storage_claim
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.groups import class_of_group
+from asyncfl_reproduction.claims.measured import Measured
+from asyncfl_reproduction.claims.storage import storage
+
+
+class Costs(NamedTuple):
+    """What a method costs in a place.
+
+    Attributes:
+        method: its name.
+        stores: in words, by N, M and M_c.
+        kilobytes: of the models that the server holds at most.
+        logits_kilobytes: of logits, for each unlabelled sample.
+        asks: what clients do beyond training and sending their update.
+        data: what the server looks at beside updates.
+    """
+
+    method: str
+    stores: str
+    kilobytes: float
+    logits_kilobytes: float
+    asks: str
+    data: str
+
+
+def costs(method: str, config: Config, measured: Measured, *, classes: int, unlabelled: bool | None = None) -> Costs:
+    """Return what a method costs.
+
+    Args:
+        method: its name, also of its cell.
+        config: of one of its runs.
+        measured: with its runs.
+        classes: of the task.
+        unlabelled: whether its server was seen to look at unlabelled inputs; None: whether it has a setting for that.
+    """
+    kind, server = ALGORITHMS.get(config.algorithm), config.make_algorithm()
+    held = storage(measured, method, server, clients=config.clients, classes=classes)
+    if unlabelled is None:
+        unlabelled = "distill_set" in class_of_group("settings", config.algorithm).model_fields
+    data = [f"labels of {config.held_out:.2%} of the training samples"] * (config.held_out > 0)
+    data += ["unlabelled inputs"] * unlabelled
+    asks = [] if kind.client_work == "none" else [kind.client_work]
+    asks += ["reports of " + ", ".join(sorted(server.client_reports))] * bool(server.client_reports and not asks)
+    asks += [f"clients chosen by {config.selection}, from their losses and times"] * (config.selection != "uniform")
+    return Costs(
+        method, storage_claim(kind), held.kilobytes, held.logits_kilobytes, "; ".join(asks) or "nothing",
+        " and ".join(data) or "none",
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Entering the league: the file read, the rules checked, the newcomer run, its page written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.results import Result
+from asyncfl_reproduction.grid.cost import HOURS_UNASKED, duration
+from asyncfl_reproduction.league.entry import Entry, check_rules, read_entry
+from asyncfl_reproduction.league.field import TIER, Place, read_places
+from asyncfl_reproduction.league.page import Outcome, write_page
+from asyncfl_reproduction.league.run import TRIAL, Newcomer, Trial
+from asyncfl_reproduction.league.standings import standings
+from asyncfl_reproduction.places import field_in
+from asyncfl_reproduction.report.recorded import Recorded
+
+
+def enter(
+    file: str | Path,
+    tier_file: Path,
+    runs: Path,
+    kept: Path,
+    *,
+    quick: bool = False,
+    workers: int = 1,
+    yes: bool = False,
+    say: Callable[[str], None] = print,
+) -> Path:
+    """Run one file's method against the recorded field and return the page that says where it stands.
+
+    Args:
+        file: Python, with one method.
+        tier_file: ``cells/league.yaml``.
+        runs: folder of results: the newcomer's go there, and the field's may be there.
+        kept: folder of the tables in which the field is recorded.
+        quick: only the first workload's places, tuned, and no grid that grows.
+        workers: processes.
+        yes: start though it may take more than two hours.
+        say: called with a line on each step.
+
+    Raises:
+        ConfigError: in one line, for a file that is no entry, a method that breaks a rule, a grid too large, no field.
+        SimulationError: when a run fails, or takes other than the field's number of client updates.
+    """
+    places = read_places(tier_file, quick=quick)
+    entry = read_entry(file, {method for place in places for method in place.searches})
+    newcomer = Newcomer(entry, places, runs / TIER / entry.folder, 0 if quick else None)
+    count = newcomer.count  # which makes all its searches: what is wrong with its grid is said first
+    if not (newcomer.folder / TRIAL).exists():
+        say(f"{entry.name}: checking that it keeps the rules of every method")
+        check_rules(entry)
+    if newcomer.untried:
+        say(f"{entry.name}: {newcomer.untried}")
+    field = _recorded(places, tier_file, runs, kept)
+    trial = newcomer.trial()
+    _say_cost(newcomer, trial, count, workers, yes, say)
+    own = newcomer.run(workers, say)
+    found = [standings(place, entry.name, _in_place(place, entry.name, field, own)) for place in places]
+    page = runs / TIER / f"{entry.folder}.html"
+    write_page(page, Outcome(newcomer, trial, found, quick, earlier_looks(page, entry)))
+    for one in found:
+        said = ", ".join(f"{verdict} {number}" for verdict, number in one.counts().items())
+        say(f"{one.place.name}, {one.place.column}: of {len(one.rows) - 1} methods {said or 'none'}")
+    say(f"page: {page}")
+    return page
+
+
+def earlier_looks(page: Path, entry: Entry) -> list[str]:
+    """Return the names of the pages beside this one that other code of the same name has, oldest first."""
+    of_name = re.compile(rf"{re.escape(entry.name)}-[0-9a-f]{{8}}\.html")
+    found = [path for path in page.parent.glob("*.html") if of_name.fullmatch(path.name) and path != page]
+    return [path.name for path in sorted(found, key=lambda path: path.stat().st_mtime_ns)]
+
+
+def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) -> Mapping[str, list[Result]]:
+    """Return cell -> the runs of the field that are recorded.
+
+    Raises:
+        ConfigError: when there is none of a place's methods.
+    """
+    field = Recorded(tier_file, runs, field_in(kept)).results
+    wanted = {place.cell(method) for place in places for method in place.searches}
+    if not wanted.intersection(field):
+        raise ConfigError(
+            f"league: nothing of the field is recorded in {kept / TIER} or {runs / TIER}; "
+            "`asyncfl-lite league --field` records it, and says first what that costs"
+        )
+    return field
+
+
+def _in_place(
+    place: Place, name: str, field: Mapping[str, list[Result]], own: Mapping[str, list[Result]]
+) -> dict[str, list[Result]]:
+    found = {method: field.get(place.cell(method), []) for method in place.searches}
+    return {**found, name: own[place.cell(name)]}
+
+
+def _say_cost(
+    newcomer: Newcomer, trial: Trial, count: int, workers: int, yes: bool, say: Callable[[str], None]
+) -> None:
+    """Say how many runs there are and how long they take at most; refuse what is too long to begin unasked."""
+    seconds = count * trial.seconds / workers
+    say(
+        f"{newcomer.entry.name}: {count} runs of {trial.updates} client updates; alone one takes {trial.seconds:.1f} "
+        f"seconds, so all take at most about {duration(seconds)} with {workers} at a time, less in lockstep"
+    )
+    if seconds > 3600 * HOURS_UNASKED and not yes:
+        raise ConfigError(f"yes: needed above {HOURS_UNASKED:g} hours; YES=1 with make, else --yes")

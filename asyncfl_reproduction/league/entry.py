@@ -1,0 +1,107 @@
+"""An entry: a user's file with one method in it, and whether that keeps the rules."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.base.errors import ConfigError, shown, unknown_name
+from asyncfl_lite.base.files import text_of
+from asyncfl_lite.base.plugins import import_own
+from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
+from asyncfl_reproduction.tuning.studies import Grid
+
+GRID = "GRID"
+"""Attribute of a method's class, or name in its file: the values that it tries for its knobs."""
+NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method that enters.
+
+    Attributes:
+        file: where it is.
+        name: under which it is registered.
+        method: its class.
+        grid: knob, as searches write it -> the values that it tries; None where it says nothing.
+        digest: eight hexadecimal digits of the file's code, comments and layout left out: what was recorded of other
+            code is another entry's.
+    """
+
+    file: str
+    name: str
+    method: type[Algorithm]
+    grid: Grid | None
+    digest: str
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder of what is recorded of it."""
+        return f"{self.name}-{self.digest}"
+
+
+def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
+    """Import a file and return the method in it.
+
+    Args:
+        file: Python, one file; what it imports besides the package is not part of its digest.
+        taken: names that the field has.
+
+    Raises:
+        ConfigError: in one line, when the file cannot be imported, holds no method or several, the method's name is
+            taken, or its grid names what it does not have.
+    """
+    path = Path(file).resolve()
+    if path.suffix != ".py":
+        raise ConfigError(f"{file}: must be a Python file, such as my_method.py")
+    module = import_own(str(path))
+    names = [name for name in ALGORITHMS if ALGORITHMS.get(name).__module__ == module.__name__]
+    if not names:
+        raise ConfigError(f"{file}: holds no method; a class needs a line such as @ALGORITHMS.register('name')")
+    if len(names) > 1:
+        raise ConfigError(f"{file}: holds {len(names)} methods, {' and '.join(names)}; must be one")
+    name, method = names[0], ALGORITHMS.get(names[0])
+    if name in taken:
+        raise ConfigError(f"{file}: the name {name!r} is taken by a method of the field; register it under another")
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{file}: a name in the league must be of up to 40 letters, digits and _, got {shown(name)}")
+    digest = hashlib.sha256(ast.dump(ast.parse(text_of(path))).encode()).hexdigest()[:8]
+    return Entry(str(path), name, method, _grid(file, method, getattr(module, GRID, None)), digest)
+
+
+def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | None:
+    """Return what a method tries, its knobs named as searches name them."""
+    given = getattr(method, GRID, of_module)
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not given:
+        raise ConfigError(f"{file}: {GRID} must be a mapping of knobs to their values, got {shown(given)}")
+    own, grid = method.Settings.model_fields, {}
+    for knob, values in given.items():
+        if knob not in (*own, "client_lr", "server_lr"):
+            raise ConfigError(f"{file}: {unknown_name(GRID, knob, [*own, 'client_lr', 'server_lr'])}")
+        if not isinstance(values, list | tuple) or not values or len(set(values)) < len(values):
+            raise ConfigError(f"{file}: {GRID}: {knob} must be a list of different values, got {shown(values)}")
+        grid[f"settings.{knob}" if knob in own else knob] = list(values)
+    return grid
+
+
+def check_rules(entry: Entry) -> None:
+    """Refuse a method that breaks a rule of :func:`.check_algorithm`.
+
+    Raises:
+        ConfigError: in one line, with the first rule and how many more are broken.
+    """
+    try:
+        check_algorithm(entry.method)
+    except AlgorithmCheckError as error:
+        (rule, said), *more = error.failures.items()
+        others = f"; it breaks {len(more)} more: {', '.join(name for name, _ in more)}" if more else ""
+        raise ConfigError(f"{entry.file}: {entry.method.__name__} breaks the rule {rule!r}: {said}{others}") from None

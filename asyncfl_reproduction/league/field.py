@@ -1,0 +1,145 @@
+"""The field: the places of the league, and what every method there is given and has tried.
+
+A place is one workload under one delay law in one column ("tuned", "printed"). Its cells,
+``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``; beside it lies
+``tuning.yaml`` with the studies ``league-<workload>-<law>``, whose searches say what methods have tried there. A
+newcomer's settings and budget come from the same searches.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction.grid.cells import TWIN, expand_grid
+from asyncfl_reproduction.tuning.studies import Column, Grid, Search, points_of, read_searches
+
+TIER = "league"
+"""First part of the names of cells and, before a dash, of studies."""
+REFERENCE = "fedbuff"
+"""The method that sets the target of times and, by its searches, the rates that a newcomer tries."""
+OWN = ("algorithm", "settings", "selection", "selection_settings")
+"""What of a search's settings is its method's and not the place's."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One workload under one delay law in one column.
+
+    Attributes:
+        workload, law, column: ``overlaid_mnist``, ``large``, ``tuned``.
+        searches: method -> what it tries there; every method of the place has one.
+        seeds: of the runs that are compared.
+    """
+
+    workload: str
+    law: str
+    column: Column
+    searches: Mapping[str, Search]
+    seeds: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``overlaid_mnist, large``."""
+        return f"{self.workload}, {self.law}"
+
+    @property
+    def study(self) -> str:
+        """The name of its searches' study."""
+        return f"{TIER}-{self.workload}-{self.law}"
+
+    @property
+    def tries(self) -> int:
+        """How many combinations each method may try before its grid grows."""
+        return len(points_of(self.searches[REFERENCE].grid))
+
+    @property
+    def updates(self) -> int:
+        """How many client updates every run gets."""
+        config = self.config_of(REFERENCE)
+        return config.rounds * config.buffer_size
+
+    def cell(self, method: str) -> str:
+        """Return the name of a method's cell."""
+        return f"{TIER}/{self.workload}/{self.law}/{method}{TWIN if self.column == 'printed' else ''}"
+
+    def config_of(self, method: str) -> Config:
+        """Return a configuration of a method's search, the first that is tried."""
+        search = self.searches[method]
+        return search.config(points_of(search.grid)[0], search.seeds[0])
+
+    def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
+        """Return what a newcomer tries here: its own grid, in the settings and with the seeds of all others.
+
+        How often the model is replaced and tested goes by its kind, as with the field: in rounds, one by one, or by a
+        buffer. In the column "printed" it has its own defaults, and the rates of clients that all try there.
+
+        Args:
+            name: under which it is registered.
+            method: its class.
+            grid: knob -> values, for the column "tuned"; without ``client_lr`` it tries the field's.
+
+        Raises:
+            ConfigError: when it tries more than the others may, or something that cannot be set.
+        """
+        rates = {"client_lr": self.searches[REFERENCE].grid["client_lr"]}
+        own = {**rates, **grid} if self.column == "tuned" else rates
+        if len(points_of(own)) > self.tries:
+            knobs = " × ".join(f"{len(values)} of {knob}" for knob, values in own.items())
+            raise ConfigError(f"GRID: must be at most {self.tries} combinations, as many as others try; got {knobs}")
+        like = self.searches[self._of_its_kind(method)]
+        settings = {key: value for key, value in like.settings.items() if key not in OWN}
+        search = Search(self.study, name, self.column, {"algorithm": name, **settings}, own, like.seeds)
+        for point in points_of(own):
+            search.config(point, search.seeds[0])
+        return search
+
+    def usual_grid(self, method: type[Algorithm]) -> Grid:
+        """Return what a newcomer tries that says nothing of it: FedBuff's server rates, if it has such a rate."""
+        return {"server_lr": self.searches[REFERENCE].grid["server_lr"]} if method.uses_server_lr else {}
+
+    def _of_its_kind(self, method: type[Algorithm]) -> str:
+        """Return the field's first method whose versions come as a method's do."""
+        wanted = _kind(method)
+        for name, search in self.searches.items():
+            if _kind(ALGORITHMS.get(search.settings["algorithm"])) == wanted:
+                return name
+        raise ConfigError(f"league: no method of the field makes versions {wanted}, as {method.__name__} does")
+
+
+def _kind(method: type[Algorithm]) -> str:
+    if method.redispatch == "rounds":
+        return "in rounds"
+    return "from a buffer" if method.buffered else "of one update each"
+
+
+def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
+    """Return the league's places, those that are tuned first.
+
+    Args:
+        tier_file: ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.
+        quick: only those of the first workload, tuned.
+
+    Raises:
+        ConfigError: when a file is wrong, or a cell's study lacks its method.
+    """
+    searches: dict[tuple[str, str], dict[str, Search]] = {}
+    for search in read_searches(tier_file.parent / "tuning.yaml", f"{TIER}-*"):
+        searches.setdefault((search.study, search.column), {})[search.method] = search
+    seeds: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for cell in expand_grid(tier_file, paper=TIER):
+        seeds.setdefault(tuple(cell.name.split("/")[1:-1]), cell.seeds)
+    places = []
+    for column, (where, own) in itertools.product(("tuned", "printed"), seeds.items()):
+        tried = searches.get((f"{TIER}-{'-'.join(where)}", column), {})
+        if REFERENCE in tried:
+            places.append(Place(*where, column, tried, own))
+    if not places:
+        raise ConfigError(f"{tier_file}: no place of its cells has a study of {REFERENCE} in tuning.yaml beside it")
+    chosen = [place for place in places if (place.workload, place.column) == (places[0].workload, "tuned")]
+    return chosen if quick else places

@@ -1,0 +1,386 @@
+"""The page of a league: where a newcomer stands, what it costs, what was tried, and what was not compared."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from jinja2 import Environment
+from matplotlib.figure import Figure
+
+from asyncfl_lite import plots
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.style import ACCENT
+from asyncfl_lite.runs.assembly import load_task
+from asyncfl_reproduction.league.across import TARGET_SHARE
+from asyncfl_reproduction.league.costs import Costs, costs
+from asyncfl_reproduction.league.curves import NEAREST, draw_beside
+from asyncfl_reproduction.league.field import REFERENCE, Place
+from asyncfl_reproduction.league.run import TUNING, Newcomer, Trial
+from asyncfl_reproduction.league.standings import (
+    BETTER,
+    LEVEL,
+    MOST_SEEDS,
+    UNDECIDED,
+    VERDICTS,
+    WORSE,
+    Row,
+    Standings,
+    Times,
+    ranked,
+)
+from asyncfl_reproduction.league.template import TEMPLATE
+from asyncfl_reproduction.report.folds import count
+from asyncfl_reproduction.report.page import picture
+from asyncfl_reproduction.report.ranks import Ranking, draw_ranks
+from asyncfl_reproduction.statistics import Contrast
+from asyncfl_reproduction.tuning.tuned import best_of, edges_of, file_of, in_words
+
+HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
+BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
+WIDEST_BAR = 30.0
+"""Points that a bar shows at most to either side."""
+NOT_COMPARED = (
+    "Other workloads, models and sizes: these are ten classes of small images, and an MLP with one hidden layer.",
+    "Other unequal data than Dirichlet α = 0.1 over 50 clients, other numbers of clients in flight, and longer runs.",
+    "Clients that fail, leave or lie.",
+    "The server's own time: on the clock here it takes none, also where it distils or trains a generator.",
+    "Bytes sent. What clients are asked for is in the table of costs, but no sum is made of it.",
+    "Knobs other than those tried: what a method gains from them is not seen.",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a page is made of.
+
+    Attributes:
+        newcomer: who entered, and where.
+        trial: what one of its runs took.
+        found: the standings of each of its places.
+        quick: whether it entered in haste, with fewer places, and no grid that grows.
+        earlier: the pages of other code under the same name, which looked at the same seeds before.
+    """
+
+    newcomer: Newcomer
+    trial: Trial
+    found: Sequence[Standings]
+    quick: bool = False
+    earlier: Sequence[str] = ()
+
+    @property
+    def title(self) -> str:
+        """The newcomer's name as papers write it."""
+        return plots.title(self.newcomer.entry.name)
+
+    def in_column(self, column: str) -> list[Standings]:
+        """Return the standings of one column."""
+        return [one for one in self.found if one.place.column == column]
+
+
+def write_page(path: Path, outcome: Outcome) -> None:
+    """Write one HTML file that fetches nothing.
+
+    Raises:
+        ResultError: naming the file, when it cannot be written.
+    """
+    plots.use_style()
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE)
+    write_atomically(path, page.render(**content(outcome)))
+    plt.close("all")
+
+
+def content(outcome: Outcome) -> dict[str, Any]:
+    """Return what the template shows, in words and numbers."""
+    entry = outcome.newcomer.entry
+    columns = [_column(outcome, name) for name in HEADINGS if outcome.in_column(name)]
+    return {
+        "title": outcome.title,
+        "accent": ACCENT,
+        "about": f"{Path(entry.file).name}, code {entry.digest}. {_about(outcome)}",
+        "lead": [_lead(outcome, name) for name in HEADINGS if outcome.in_column(name)],
+        "warnings": _unequal(outcome) + _looked_before(outcome),
+        "missing": _missing(outcome.found),
+        "columns": columns,
+        "cost_place": outcome.found[0].place.name,
+        "costs": [_cost_shown(outcome, row) for row in _costs(outcome)],
+        "tried_said": _tried_said(outcome),
+        "changes": _changes(outcome),
+        "not_compared": NOT_COMPARED,
+    }
+
+
+def _about(outcome: Outcome) -> str:
+    place = outcome.found[0].place
+    where = f"{len({one.place.name for one in outcome.found})} places (a workload under a delay law)"
+    haste = " Entered with --quick: the first workload alone, and tuned alone." * outcome.quick
+    return f"{where}, {len(place.seeds)} seeds each, every run with {place.updates} client updates.{haste}"
+
+
+def _lead(outcome: Outcome, column: str) -> str:
+    """Return one sentence on a column: how many comparisons came out how."""
+    rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
+    return (
+        f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After as "
+        f"many client updates: {_counted([row.verdict for row in rows])}. After as much virtual time, when the first "
+        f"of the two ends: {_counted([row.verdict_in_time for row in rows])}."
+    )
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
+
+
+def _unequal(outcome: Outcome) -> list[str]:
+    """Return what makes the tuning less than equal, to the newcomer's loss."""
+    said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
+    more = "Not equally: with --quick its grid did not grow, as those of the field did where the best lay on an edge."
+    return said + [more] * outcome.quick
+
+
+def _looked_before(outcome: Outcome) -> list[str]:
+    """Return how often the seeds were looked at before under this name, of which no interval knows."""
+    if not outcome.earlier:
+        return []
+    looks = len(outcome.earlier) + 1
+    return [
+        f"Look {looks}: other code of this name has been entered {count(looks - 1, 'time')} before and seen the same "
+        f"seeds ({', '.join(outcome.earlier)}). No interval here knows of it."
+    ]
+
+
+def _missing(found: Sequence[Standings]) -> str:
+    by_method: dict[str, list[str]] = {}
+    for one in found:
+        for method in one.missing:
+            by_method.setdefault(plots.title(method), []).append(f"{one.place.name} ({one.place.column})")
+    said = [f"{method} in {', '.join(where)}" for method, where in by_method.items()]
+    return f"Not recorded, so not ranked there: {'; '.join(said)}." if said else ""
+
+
+def _column(outcome: Outcome, name: str) -> dict[str, Any]:
+    found = outcome.in_column(name)
+    ranks, left_out = ranked(found)
+    entry = outcome.newcomer.entry.name
+    known = ranks is not None and entry in ranks.ranks
+    drawn = draw_ranks(ranks, entry) if known else None
+    return {
+        "heading": HEADINGS[name][0],
+        "short": HEADINGS[name][1],
+        "said": _rank_said(outcome.title, entry, ranks, len(found)) if known else "Nothing can be ranked yet.",
+        "ranks": _as_source(drawn),
+        "ranks_alt": _rank_alt(ranks) if known else "",
+        "left_out": ", ".join(map(plots.title, left_out)),
+        "places": [_place(outcome, one) for one in found],
+    }
+
+
+def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
+    near = [plots.title(method) for method in found.near(name) if method != name]
+    of = f"{title} has mean rank {found.ranks[name]:.1f} of {len(found.ranks)}, 1 being best"
+    over = f"over {found.blocks} seeds of {count(places, 'place')}"
+    if not near:
+        return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from all others."
+    apart = len(found.ranks) - 1 - len(near)
+    if not apart:
+        return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from none of the others."
+    return (
+        f"{of}, {over}. The critical difference is {found.critical:.1f}: it tells {title} from {apart} of the others, "
+        f"and not from {_listed(near)}."
+    )
+
+
+def _rank_alt(found: Ranking) -> str:
+    return "Mean ranks, best first: " + ", ".join(f"{plots.title(m)} {rank:.1f}" for m, rank in found.ranks.items())
+
+
+def _place(outcome: Outcome, one: Standings) -> dict[str, Any]:
+    name, title = outcome.newcomer.entry.name, outcome.title
+    others = [row for row in one.rows if row.method != name]
+    counts = ", ".join(f"{verdict} {_against(verdict)} {count}" for verdict, count in one.counts().items())
+    ends = [abs(end) for row in others for end in row.difference[3:5] if math.isfinite(end)]
+    scale = min(WIDEST_BAR, max(1.5, *(100 * end for end in ends), 1.5))
+    known, config = not math.isnan(one.target), one.place.config_of(REFERENCE)
+    curves, shown = draw_beside(one, name)
+    return {
+        "name": one.place.name,
+        "said": f"Task {config.task}, delay law {config.delay}. "
+        + (f"Of {len(others)} methods: {title} is {counts}." if others else "No other method was run here."),
+        "scale": f"{scale:.2g}",
+        "target": f"{TARGET_SHARE:.0%} of FedBuff's accuracy with the same seed, on average {one.target:.1%}" if known
+        else "no target, as FedBuff was not run",
+        "rows": [_row(outcome, one, row, scale) for row in one.rows],
+        "notes": _notes(one),
+        "curves": _as_source(curves),
+        "curves_said": _curves_said(title, shown),
+        "curves_alt": f"Test accuracy of {', '.join(map(plots.title, shown))}, over client updates and virtual time.",
+        "tried": _tried(outcome, one.place),
+    }  # fmt: skip
+
+
+def _curves_said(title: str, shown: Sequence[str]) -> str:
+    if len(shown) == 1:
+        return ""
+    return (
+        f"{title}, the thick line, the {NEAREST} methods whose accuracy is nearest to its own, and FedBuff: means over "
+        "seeds, bands from the lowest to the highest seed. Left over client updates, right over virtual time, until a "
+        f"fifth after {title} ends."
+    )
+
+
+def _notes(one: Standings) -> str:
+    if math.isnan(one.target):
+        return ""
+    never = [plots.title(row.method) for row in one.rows if row.times is not None and row.times.never]
+    if not never:
+        return "All runs reached the target."
+    return (
+        f"Not at the target with every seed: {', '.join(never)}. Such a run is censored at its end: where a ratio of "
+        "times has ≥ or ≤, nothing bounds it on the other side."
+    )
+
+
+def _against(verdict: str) -> str:
+    return {BETTER: "than", WORSE: "than", LEVEL: "with"}.get(verdict, "against")
+
+
+def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, Any]:
+    newcomer = row.method == outcome.newcomer.entry.name
+    return {
+        "newcomer": newcomer,
+        "title": plots.title(row.method),
+        "accuracy": f"{100 * row.mean:.1f}{_ends(row.low, row.high, '.1f')}{one.measured.mark(row.method)}",
+        "difference": "" if newcomer else _difference(row.difference),
+        "in_time": "" if newcomer else _difference(row.in_time),
+        "verdict_in_time": row.verdict_in_time,
+        "bar": None if newcomer else _bar(row, scale),
+        "verdict": row.verdict,
+        "to_decide": "" if row.verdict != UNDECIDED else f"{row.to_decide or f'> {MOST_SEEDS}'} seeds",
+        "time": _time(row.times, row.seeds),
+        "ratio": "" if row.times is None or row.times.ratio is None else _ratio(row.times.ratio),
+    }
+
+
+def _difference(found: Contrast) -> str:
+    if math.isnan(found.mean):
+        return "no seed in common"
+    return _minus(f"{100 * found.mean:+.1f}{_ends(found.low, found.high, '+.1f')}")
+
+
+def _ends(low: float, high: float, digits: str) -> str:
+    return f" [{100 * low:{digits}}, {100 * high:{digits}}]" if math.isfinite(high - low) else " (too few seeds)"
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _bar(row: Row, scale: float) -> dict[str, Any] | None:
+    found = row.difference
+    if not math.isfinite(found.high - found.low):
+        return None
+    low, mean, high = (
+        round(100 + 96 * max(-1.0, min(1.0, 100 * value / scale)), 1) for value in (found.low, found.mean, found.high)
+    )
+    band = round(96 / scale, 1)
+    colour = BAR_COLOURS.get(row.verdict, "#6b7280")
+    return {"low": low, "mean": mean, "high": high, "band_from": 100 - band, "band": 2 * band, "colour": colour}
+
+
+def _time(times: Times | None, seeds: int) -> str:
+    if times is None:
+        return ""
+    shown = "never" if math.isinf(times.median) else f"{times.median:,.1f}"
+    return f"{shown}, not with {times.never} of {seeds}" if 0 < times.never < seeds else shown
+
+
+def _ratio(found: Contrast) -> str:
+    """Return a ratio of times; one that is bounded on one side only is what the mean is at least, or at most."""
+    low, high = math.isfinite(found.low), math.isfinite(found.high)
+    if low and high:
+        return f"× {math.exp(found.mean):.2f} [{math.exp(found.low):.2f}, {math.exp(found.high):.2f}]"
+    if low or high:
+        return f"{'≥' if low else '≤'} × {math.exp(found.low if low else found.high):.2f}"
+    return "not known"
+
+
+def _costs(outcome: Outcome) -> list[Costs]:
+    """Return the costs of all methods of the first place."""
+    first, entry = outcome.found[0], outcome.newcomer.entry
+    classes = load_task(first.place.config_of(REFERENCE).task_settings).num_classes
+    rows = []
+    for row in first.rows:
+        looked = outcome.trial.unlabelled if row.method == entry.name else None
+        config = first.configs[row.method]
+        rows.append(costs(row.method, config, first.measured, classes=classes, unlabelled=looked))
+    return rows
+
+
+def _cost_shown(outcome: Outcome, row: Costs) -> dict[str, Any]:
+    logits = f" + {row.logits_kilobytes:,.0f} for each sample's logits" if row.logits_kilobytes else ""
+    shown = {"title": plots.title(row.method), "newcomer": row.method == outcome.newcomer.entry.name}
+    return {**shown, **row._asdict(), "kilobytes": f"{row.kilobytes:,.0f}{logits}"}
+
+
+def _tried(outcome: Outcome, place: Place) -> list[dict[str, Any]]:
+    entry, rows = outcome.newcomer.entry.name, []
+    for method in (entry, *place.searches):
+        path = file_of(place.study, method, place.column, outcome.newcomer.folder / TUNING if method == entry else None)
+        if not path.exists():
+            continue
+        with path.open(encoding="utf-8", newline="") as file:
+            tried = list(csv.DictReader(file))
+        rows.append({
+            "newcomer": method == entry,
+            "title": plots.title(method),
+            "combinations": len({row["point"] for row in tried}),
+            "runs": len(tried),
+            "chosen": in_words(best_of(tried)),
+            "edges": ", ".join(edges_of(best_of(tried), tried)),
+        })  # fmt: skip
+    return rows
+
+
+def _tried_said(outcome: Outcome) -> str:
+    seeds = ", ".join(map(str, outcome.found[0].place.searches[REFERENCE].seeds))
+    shown = {short: outcome.in_column(name) for name, (_, short) in HEADINGS.items()}
+    tries = " and ".join(f"{found[0].place.tries} {short}" for short, found in shown.items() if found)
+    said = (
+        f"Every method may try as many combinations in a place, {tries}, with the seeds {seeds}, which no comparison "
+        "uses; where the best lies on an edge, its grid grows, at most twice. On an edge: knobs whose chosen value is "
+        "the smallest or largest tried, so that a better one may lie beyond."
+    )
+    if outcome.in_column("printed"):
+        said += " At a fixed server rate, clients' rates are tried beside server settings that a paper prints, or "
+        said += f"beside rate 1; {outcome.title} has its defaults."
+    return said
+
+
+def _changes(outcome: Outcome) -> list[str]:
+    undecided = [row for one in outcome.found for row in one.rows if row.verdict == UNDECIDED]
+    soon = [row.to_decide for row in undecided if row.to_decide]
+    seeds = f"More seeds: {len(undecided)} comparisons are undecided. "
+    if soon:
+        seeds += f"Were means and deviations to stay, {len(soon)} of them would be decided by up to {max(soon)} seeds."
+    lines = [
+        seeds,
+        "Other places: a place is one workload and one law. A verdict holds for it and for no other.",
+        f"Entering again: whoever changes {outcome.title} after a look at this page and enters it again looks at the "
+        "same seeds again. The next page counts the looks; after many take seeds and places of your own.",
+    ]
+    whole = "The whole league: without --quick there are all places and both columns, and the grid may grow."
+    return [*lines, whole] if outcome.quick else lines
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _as_source(figure: Figure | None) -> str:
+    return "" if figure is None else "data:image/png;base64," + base64.b64encode(picture(figure, "").data).decode()

@@ -1,0 +1,74 @@
+"""Recording the field: the searches of all its methods, then its cells, both resumable."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable
+from pathlib import Path
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.grid.cost import Estimate, estimate
+from asyncfl_reproduction.grid.run import Report, run_grid
+from asyncfl_reproduction.grid.tidy import write_tidy
+from asyncfl_reproduction.league.field import Place, read_places
+from asyncfl_reproduction.league.run import searched
+from asyncfl_reproduction.tuning.studies import Search, points_of
+from asyncfl_reproduction.tuning.tuned import has_outcomes
+
+
+def record_field(
+    tier_file: Path,
+    runs: Path,
+    kept: Path,
+    *,
+    only: str = "*",
+    workers: int = 1,
+    allowed: Callable[[Estimate], None],
+    say: Callable[[str], None] = print,
+) -> Report:
+    """Search for the rates of the field's methods, run its cells, and keep each in the tables as soon as it is done.
+
+    Args:
+        tier_file: ``cells/league.yaml``.
+        runs: folder of results.
+        kept: folder of the tables.
+        only: only cells whose name matches this pattern, such as ``*/fedecho*``, and their searches.
+        workers: processes.
+        allowed: called with what it costs, before anything is run; it may raise.
+        say: called with a line on each search.
+
+    Raises:
+        ConfigError: when a file is wrong or nothing matches.
+    """
+    left = searches_left(tier_file, only)
+    known = _cells(tier_file, only)
+    if not known and not left:
+        raise ConfigError(f"only: no cell of {tier_file} matches {only!r}")
+    waiting = [_as_cell(place, search, {cell.name for cell in known}) for place, search in left]
+    allowed(estimate([*waiting, *known], runs, kept=kept, workers=workers))
+    searched((search for _, search in left), None, workers, say)
+    cells = _cells(tier_file, only)  # more than before: those whose searches were made now
+    return run_grid(cells, runs, workers=workers, finished=lambda cell: write_tidy([cell], runs, kept / cell.tier))
+
+
+def _cells(tier_file: Path, only: str) -> list[Cell]:
+    return [cell for cell in expand_grid(tier_file) if fnmatch.fnmatch(cell.name, only)]
+
+
+def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]]:
+    """Return the searches of the field that were not made yet, with their places."""
+    return [
+        (place, search)
+        for place in read_places(tier_file)
+        for method, search in place.searches.items()
+        if fnmatch.fnmatch(place.cell(method), only) and not has_outcomes(place.study, method, place.column)
+    ]
+
+
+def _as_cell(place: Place, search: Search, known: set[str]) -> Cell:
+    """Return a search as a cell with as many seeds as it has runs, and those of its cell if that is not known yet."""
+    runs = len(points_of(search.grid)) * len(search.seeds)
+    runs += 0 if place.cell(search.method) in known else len(place.seeds)
+    config = search.config(points_of(search.grid)[0], search.seeds[0])
+    return Cell(f"search/{search.name}", "search", config, tuple(range(runs)))

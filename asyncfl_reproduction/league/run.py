@@ -1,0 +1,206 @@
+"""A newcomer's runs: one to see what it takes, the same search as all others had, then the seeds.
+
+All lies in one folder, ``runs/league/<name>-<digest>/``: the outcomes of its searches, and its cells as a grid leaves
+them. What is finished there is not run again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from asyncfl_lite.base.errors import SimulationError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.plugins import import_own
+from asyncfl_lite.runs.assembly import task_of
+from asyncfl_lite.runs.results import Result
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.interrupts import end_with
+from asyncfl_reproduction.grid.run import run_grid
+from asyncfl_reproduction.league.entry import Entry
+from asyncfl_reproduction.league.field import Place
+from asyncfl_reproduction.tuning.search import tune
+from asyncfl_reproduction.tuning.studies import Search, points_of
+
+TRIAL, TUNING, CELLS = "trial.json", "tuning", "cells"
+"""In an entry's folder: what its first run took, outcomes of its searches, its cells."""
+
+
+class Trial(NamedTuple):
+    """What one run of a newcomer took.
+
+    Attributes:
+        updates: how many client updates.
+        seconds: how long it took alone.
+        unlabelled: whether its server looked at unlabelled inputs.
+        labelled: share of the training samples that its server keeps with their labels.
+    """
+
+    updates: int
+    seconds: float
+    unlabelled: bool
+    labelled: float
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """An entry in the places where it is to run.
+
+    Attributes:
+        entry: the method.
+        places: where.
+        folder: of all that is recorded of it.
+        extensions: how often its grids may grow; None: as often as the field's.
+    """
+
+    entry: Entry
+    places: Sequence[Place]
+    folder: Path
+    extensions: int | None = None
+
+    def search(self, place: Place) -> Search:
+        """Return what it tries in a place."""
+        grid = place.usual_grid(self.entry.method) if self.entry.grid is None else self.entry.grid
+        return place.search_for(self.entry.name, self.entry.method, grid)
+
+    @property
+    def untried(self) -> str:
+        """Say so where its grid leaves the server's rate as it is; empty else."""
+        grid = self.entry.grid
+        if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
+            return ""
+        search = self.search(self.places[0])
+        rate = search.config(points_of(search.grid)[0], search.seeds[0]).server_lr
+        return (
+            f"GRID does not try server_lr, which stays at {rate:g}, while others try theirs: how far the server walks "
+            "decides most comparisons"
+        )
+
+    @property
+    def count(self) -> int:
+        """How many runs there are in all, without those that a grid grows by."""
+        tried = [self.search(place) for place in self.places]
+        searched = sum(len(points_of(search.grid)) * len(search.seeds) for search in tried)
+        return searched + sum(len(place.seeds) for place in self.places)
+
+    def trial(self) -> Trial:
+        """Run the first combination of its first search once, or read what that took.
+
+        Raises:
+            SimulationError: when it takes other than the place's number of client updates.
+        """
+        path, place = self.folder / TRIAL, self.places[0]
+        if path.exists():
+            return Trial(**json.loads(path.read_text()))
+        search = self.search(place)
+        config = search.config(points_of(search.grid)[0], search.seeds[0])
+        looked: list[str] = []
+        began = time.perf_counter()
+        result = Run(config, _watched(task_of(config), looked)).finish()
+        took = Trial(result.summary["client_updates"], time.perf_counter() - began, bool(looked), config.held_out)
+        if took.updates != place.updates:
+            raise SimulationError(
+                f"{self.entry.file}: {config.rounds} versions of {self.entry.name} took {took.updates} client updates, "
+                f"where every other method gets {place.updates}: each {config.buffer_size} received make a version; "
+                "an update that the method drops must count as received, with weight 0, see docs/league.md"
+            )
+        write_atomically(path, json.dumps(took._asdict()))
+        return took
+
+    def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
+        """Search, then run the seeds, and return cell -> runs; what is there is not run again.
+
+        Args:
+            workers: processes.
+            say: called with a line on each search.
+
+        Raises:
+            SimulationError: when a run fails.
+        """
+        chosen = searched(
+            map(self.search, self.places), self.folder / TUNING, workers, say, self.extensions, [self.entry.file]
+        )
+        cells = self.cells(chosen)
+        report = run_grid(cells, self.folder, workers=workers)
+        for name, error in report.failed.items():
+            raise SimulationError(f"{name}: {error}")
+        for name, where in report.elsewhere.items():
+            raise SimulationError(f"{name}: another command runs it, {where}; wait for it and start again")
+        return {cell.name: cell.load(self.folder) for cell in cells}
+
+    def cells(self, chosen: dict[str, dict[str, Any]]) -> list[Cell]:
+        """Return its cells, with the combination that each search has chosen, by the search's name."""
+        cells = []
+        for place in self.places:
+            search = self.search(place)
+            config = search.config(chosen[search.name], place.seeds[0])
+            name, about = place.cell(self.entry.name), f"{self.entry.name}, {place.name}, {place.column}"
+            cells.append(Cell(name, CELLS, config, place.seeds, about=about, imports=(self.entry.file,)))
+        return cells
+
+
+def _watched(task: Task, looked: list[str]) -> Task:
+    """Return a task that notes which of its unlabelled sets are looked at."""
+
+    def noting(name: str, own: UnlabelledSet) -> UnlabelledSet:
+        return lambda count, rng: looked.append(name) or own(count, rng)
+
+    in_no_world = {"worlds": None} if hasattr(task, "worlds") else {}  # it is a seed's already
+    sets = {name: noting(name, own) for name, own in task.unlabelled.items()}
+    return dataclasses.replace(task, unlabelled=sets, **in_no_world)
+
+
+def searched(
+    searches: Iterable[Search],
+    folder: Path | None,
+    workers: int = 1,
+    say: Callable[[str], None] = print,
+    extensions: int | None = None,
+    imports: Sequence[str] = (),
+) -> dict[str, dict[str, Any]]:
+    """Carry out searches, several at a time, and return what each has chosen, by its name.
+
+    Args:
+        searches: what is tried.
+        folder: of outcomes; the package's own if None.
+        workers: processes.
+        say: called with the lines of each search when it has ended.
+        extensions: as :func:`.tune` takes them.
+        imports: files that register what is searched, for other processes.
+    """
+    chosen = {}
+    for name, best, lines in _in_processes(list(searches), folder, workers, extensions, imports):
+        chosen[name] = best
+        for line in lines:
+            say(line)
+    return chosen
+
+
+def _in_processes(
+    searches: Sequence[Search], folder: Path | None, workers: int, extensions: int | None, imports: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
+    with needs("grid", "several workers"):
+        from joblib import Parallel, delayed
+
+    ends = {"initializer": end_with, "initargs": (os.getpid(),)} if workers > 1 else {}
+    parallel = Parallel(workers, batch_size=1, return_as="generator_unordered", **ends)
+    return parallel(delayed(_searched)(search, folder, extensions, imports) for search in searches)
+
+
+def _searched(
+    search: Search, folder: Path | None, extensions: int | None, imports: Sequence[str]
+) -> tuple[str, dict[str, Any], list[str]]:
+    for place in imports:
+        import_own(place)
+    lines: list[str] = []
+    return search.name, tune(search, folder, lines.append, extensions), lines

@@ -1,0 +1,224 @@
+"""Where a newcomer stands: in each place against each method, seed by seed, and in mean ranks over the places.
+
+Every run takes as many client updates, but not as much time: the difference when the first of two runs ends stands
+beside. A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
+(:mod:`asyncfl_reproduction.statistics`), corrected by Holm over the methods of a place: ``level`` where two
+one-sided tests still put the paired differences within a point, else ``better`` or ``worse`` where the t test still
+rejects 0, else ``undecided``. So a verdict is never stronger than the interval beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.results import Result
+from asyncfl_reproduction.claims.measured import ACCURACY, Measured
+from asyncfl_reproduction.league.across import TARGET_SHARE
+from asyncfl_reproduction.league.field import REFERENCE, Place
+from asyncfl_reproduction.report.ranks import Ranking, ranking
+from asyncfl_reproduction.statistics import ERROR_LEVEL, Contrast, contrast, holm, interval
+from asyncfl_reproduction.verdicts import DID_NOT_TRAIN, LEVEL, UNDECIDED
+
+BETTER, WORSE = "better", "worse"
+VERDICTS = (BETTER, WORSE, LEVEL, UNDECIDED, DID_NOT_TRAIN)
+MOST_SEEDS = 100
+"""Beyond so many, how many would decide is not said."""
+
+
+class Times(NamedTuple):
+    """When a method's runs reached the target.
+
+    Attributes:
+        median: virtual time over seeds, infinite where half of them or more never got there.
+        never: how many seeds never did.
+        ratio: log of the method's time over the newcomer's; positive where the newcomer is sooner. None for the
+            newcomer itself.
+    """
+
+    median: float
+    never: int
+    ratio: Contrast | None
+
+
+class Row(NamedTuple):
+    """One method in a place.
+
+    Attributes:
+        method: its name.
+        mean, low, high: accuracy over the seeds that are compared, with its own 95 % interval; fractions.
+        seeds: how many they are.
+        difference: the newcomer's accuracy less this one's; None for the newcomer itself.
+        verdict: of the newcomer against it, one of :data:`VERDICTS`; empty for itself.
+        to_decide: about how many seeds would decide what is undecided; None where nothing is, or too many.
+        times: to the target; None without one.
+        in_time: the difference when the first of the two runs ends; None for the newcomer itself.
+        verdict_in_time: of that.
+    """
+
+    method: str
+    mean: float
+    low: float
+    high: float
+    seeds: int
+    difference: Contrast | None
+    verdict: str
+    to_decide: int | None
+    times: Times | None
+    in_time: Contrast | None
+    verdict_in_time: str
+
+
+class Standings(NamedTuple):
+    """A place as a newcomer finds it.
+
+    Attributes:
+        place: which.
+        rows: of all methods that were run there, best first.
+        missing: methods of the field that were not.
+        target: mean over seeds of the accuracy that times are taken to; NaN without FedBuff.
+        measured: what they are made of; its cells are called as their methods.
+        configs: method -> the configuration of one of its runs.
+    """
+
+    place: Place
+    rows: list[Row]
+    missing: list[str]
+    target: float
+    measured: Measured
+    configs: Mapping[str, Config]
+
+    def counts(self) -> dict[str, int]:
+        """Return verdict -> methods, of those that occur."""
+        verdicts = [row.verdict for row in self.rows]
+        return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
+
+
+def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result]]) -> Standings:
+    """Compare a newcomer with all methods of a place.
+
+    Args:
+        place: where.
+        newcomer: its name.
+        results: method -> its runs there, the newcomer's too; seeds that the place does not have are left out, and
+            methods without any.
+    """
+    runs = {method: [run for run in own if run.config.seed in place.seeds] for method, own in results.items()}
+    runs = {method: own for method, own in runs.items() if own}
+    measured = Measured(
+        {
+            method: pd.DataFrame([run.summary | {"seed": run.config.seed} for run in own])
+            for method, own in runs.items()
+        },
+        {method: [run.curve for run in own] for method, own in runs.items()},
+    )
+    at_end, in_time = (_against(measured, newcomer, gap) for gap in (measured.gap, measured.gap_in_time))
+    target = None if REFERENCE not in runs else TARGET_SHARE * measured.by_seed(REFERENCE)
+    itself = None, ""
+    rows = [
+        _row(measured, newcomer, method, at_end.get(method, itself), in_time.get(method, itself), target)
+        for method in runs
+    ]
+    return Standings(
+        place,
+        sorted(rows, key=lambda row: -row.mean),
+        [method for method in place.searches if method not in runs],
+        math.nan if target is None else float(target.mean()),
+        measured,
+        {method: own[0].config for method, own in runs.items()},
+    )
+
+
+def _against(
+    measured: Measured, newcomer: str, gap: Callable[[str, str], pd.Series | None]
+) -> dict[str, tuple[Contrast, str]]:
+    """Return method -> the newcomer's difference from it, and the verdict."""
+    others, found = [method for method in measured.summaries if method != newcomer], []
+    for method in others:
+        differences = gap(newcomer, method)
+        values = np.array([]) if differences is None else differences.to_numpy()
+        found.append(contrast(values, method, alpha=ERROR_LEVEL))
+    constant = {method for method in measured.summaries if measured.is_constant(method)}
+    return {
+        method: (difference, DID_NOT_TRAIN if constant & {method, newcomer} else verdict)
+        for method, difference, verdict in zip(others, found, judged(found), strict=True)
+    }
+
+
+def judged(found: Sequence[Contrast]) -> list[str]:
+    """Return the verdicts of a newcomer's differences from all methods of a place, corrected for their number."""
+    different, equal = holm([one.p for one in found]), holm([one.equal for one in found])
+    return [
+        LEVEL if level <= ERROR_LEVEL else (BETTER if one.mean > 0 else WORSE) if p <= ERROR_LEVEL else UNDECIDED
+        for one, p, level in zip(found, different, equal, strict=True)
+    ]
+
+
+def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
+    """Return about how many seeds would decide that there is a difference, were mean and deviation to stay as they are.
+
+    Args:
+        found: a comparison at 5 %.
+        among: how many methods it is corrected for, by the strictest of Holm's steps.
+
+    Returns:
+        More seeds than there are; None where they are above :data:`MOST_SEEDS`, or nothing can be said.
+    """
+    if not math.isfinite(found.high - found.low) or found.mean == 0:
+        return None
+    error = (found.high - found.low) / 2 / special.stdtrit(found.seeds - 1, 1 - ERROR_LEVEL / 2)
+    deviation = error * math.sqrt(found.seeds)
+    counts = np.arange(found.seeds + 1, MOST_SEEDS + 1)
+    halves = special.stdtrit(counts - 1, 1 - ERROR_LEVEL / among / 2) * deviation / np.sqrt(counts)
+    enough = counts[halves < abs(found.mean)]
+    return int(enough[0]) if len(enough) else None
+
+
+def _row(
+    measured: Measured,
+    newcomer: str,
+    method: str,
+    at_end: tuple[Contrast | None, str],
+    in_time: tuple[Contrast | None, str],
+    target: pd.Series | None,
+) -> Row:
+    values, (found, verdict) = measured.by_seed(method, ACCURACY).to_numpy(), at_end
+    low, high = interval(values, 1 - ERROR_LEVEL) if len(values) > 1 else (-math.inf, math.inf)
+    to_decide = seeds_to_decide(found, len(measured.summaries) - 1) if verdict == UNDECIDED else None
+    times = None if target is None else _times(measured, newcomer, method, target)
+    return Row(method, float(values.mean()), low, high, len(values), found, verdict, to_decide, times, *in_time)
+
+
+def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) -> Times | None:
+    times = measured.times_to(method, target)
+    if times.empty:
+        return None
+    median, never = float(np.median(times)), int(np.isinf(times).sum())
+    if method == newcomer:
+        return Times(median, never, None)
+    ratios, bounds, _ = measured.time_ratios(newcomer, method, target)
+    return Times(
+        median, never, contrast(ratios, method, unit="log ratio", equal=None, bounds=bounds, alpha=ERROR_LEVEL)
+    )
+
+
+def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:
+    """Rank the methods that all places of a column have, over the seeds that all of these have there.
+
+    Returns:
+        The ranking, and the methods that are not in it as some place lacks them or their seeds.
+    """
+    every = {row.method for one in places for row in one.rows}
+    there = {}
+    for one in places:
+        by_seed = pd.DataFrame({row.method: one.measured.by_seed(row.method) for row in one.rows})
+        full = by_seed.dropna(axis="columns")
+        there[one.place.name] = {method: full[method].to_numpy() for method in full}
+    found = ranking(there, sorted(every))
+    return found, sorted(every - set(() if found is None else found.ranks.index))

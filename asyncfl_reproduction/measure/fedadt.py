@@ -1,0 +1,27 @@
+"""FedADT's number that needs no run: the operations of distilling beside those of local training."""
+
+from __future__ import annotations
+
+from asyncfl_lite.runs.setups import SETUPS
+from asyncfl_reproduction.published import hyperparameters
+
+STEP, FORWARD = 3, 1
+"""Forward passes that a step on one sample takes, backward pass included, and that a teacher's output takes."""
+EPOCHS = SETUPS["fedadt"].common["local_epochs"]
+"""Of a client's job in our cells: FLGo's default. The paper prints none."""
+
+
+def distilling_over_training(epochs: int) -> float:
+    """Return the operations of distilling one client's model, as a multiple of those of the client's own training.
+
+    The server's set is a share of all samples, the clients have the rest in equal parts. On each of the server's
+    samples the client's model takes a step and the global model a forward pass. The model and the number of samples
+    cancel, so that it is the same number on all data sets.
+
+    Args:
+        epochs: of local training.
+    """
+    table = hyperparameters("FedADT")
+    printed = table[table["dataset"] == "all"].set_index("name")["value"]
+    share, rounds, clients = (float(printed[name]) for name in ("kd_data_share", "kd_rounds", "clients"))
+    return share * rounds * (STEP + FORWARD) / ((1 - share) / clients * epochs * STEP)

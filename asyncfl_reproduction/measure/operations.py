@@ -1,0 +1,92 @@
+"""How many floating-point operations the paper tier takes: the basis of its estimate in days of a GPU.
+
+A forward pass of each network on one sample is counted or taken from its parameters; a training step takes three. What
+is counted: clients' training, tests, the accuracy that KUIPER asks for, FedEcho's and FedRevive's servers, and the
+chains of teachers, which are made once each. What is not: reading data, the other servers, pictures, what fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.grid.cost import client_updates
+
+SAMPLES = {
+    "cifar10": (50_000, 10_000), "cifar100": (50_000, 10_000), "mnist": (60_000, 10_000),
+    "fashion_mnist": (60_000, 10_000), "femnist": (100_000, 20_000), "newsgroups20": (11_314, 7_532),
+    "newsgroups20_snippets": (11_314, 7_532), "shakespeare": (1_000_000, 100_000), "mrpc": (3_668, 408),
+    "mathinstruct": (262_000, 1_319), "hmdb51": (3_570, 1_530), "ucf101": (9_537, 3_783), "kinetics": (240_000, 20_000),
+}  # fmt: skip
+"""Task -> samples for training and for testing; FEMNIST's and Shakespeare's are rounded."""
+GFLOP = {
+    "resnet": 1.11, "flgo_cnn": 0.03, "cnn": 0.0006, "lstm": 0.03, "femnist_cnn": 0.05, "t5": 15.5, "bert": 28.0,
+    "causal_lm": 988.0,
+}  # fmt: skip
+"""Model -> operations of a forward pass on one sample, in 10^9. Text models: 2 for each parameter and token, of which
+T5 has 128, BERT 128 and Qwen 320."""
+CLIP_GFLOP = {"resnet18": 5.09, "resnet26": 7.69, "resnet34": 9.42}
+"""3-D network -> operations of a forward pass on one frame of a clip of 112×112, in 10^9."""
+CHAIN = ("resnet34", "resnet26", "resnet18")
+SERVER_SHARE = {"fedecho": 1.0, "fedrevive": 1.5, "dd_fedrevive": 1.5}
+"""What a server computes, as a multiple of what its clients do: FedRevive's by the paper's Table 3, FedEcho's by its
+2,000 samples, once forward for each update and some passes for each version."""
+STEP = 3
+"""Forward passes that a training step takes."""
+
+
+def forward_gflop(config: Config) -> float:
+    """Return the operations of a forward pass on one sample, in 10^9."""
+    if config.model == "resnet3d":
+        return CLIP_GFLOP["resnet18"] * config.task_settings.frames
+    return GFLOP[config.model]
+
+
+def samples_a_job(config: Config) -> float:
+    """Return on how many samples a client's job takes a step, with clients of one size."""
+    if config.local_steps is not None:
+        return config.local_steps * config.batch_size
+    return config.local_epochs * SAMPLES[config.task][0] / config.clients
+
+
+def federation(config: Config) -> float:
+    """Return the operations of a run without its start."""
+    asks = config.algorithm == "kuiper"
+    share = 1 + SERVER_SHARE.get(config.algorithm, 0.0)
+    updates, size = client_updates(config), samples_a_job(config)
+    trained = updates * size * STEP * share
+    asked = updates * size / config.local_epochs if asks and config.local_epochs else 0.0
+    tests = (config.rounds or updates / config.buffer_size) / config.eval_every * SAMPLES[config.task][1]
+    return 1e9 * forward_gflop(config) * (trained + asked + tests)
+
+
+def chain(config: Config) -> float:
+    """Return the operations of a run's chain of teachers on Kinetics; 0 without one."""
+    if config.initial != "teacher_chain":
+        return 0.0
+    given = config.initial_settings
+    frames = given.task_settings.get("frames", 8)
+    first, assistant, last = CHAIN
+    names = [last] if given.teachers else [first, *[assistant] * given.teaching_assistants, last]
+    networks = [CLIP_GFLOP[name] * frames for name in names]  # teachers that are given are tiny: Table 3's control
+    steps = STEP * sum(networks) + sum(networks[:-1])  # each student sees its teacher's output
+    return 1e9 * steps * given.epochs * SAMPLES["kinetics"][0]
+
+
+def operations(cells: Iterable[Cell]) -> pd.Series:
+    """Return operations by part: each paper's runs, and ``chains of teachers``, each made once for all its runs."""
+    found, chains = {}, {}
+    for cell in cells:
+        paper, config = cell.name.split("/")[0], cell.config
+        found[paper] = found.get(paper, 0.0) + len(cell.seeds) * federation(config)
+        start = config.task, str(config.task_settings), config.initial, str(config.initial_settings)
+        chains |= {(*start, seed): chain(config) for seed in cell.seeds}
+    return pd.Series({**found, "chains of teachers": sum(chains.values())})
+
+
+def days(count: float, sustained: float) -> float:
+    """Return the days that so many operations take at ``sustained`` operations a second."""
+    return count / sustained / 86_400

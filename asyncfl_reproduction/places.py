@@ -1,0 +1,47 @@
+"""Where experiments lie: in the user's own folder, or among those that belong to the package."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_reproduction.home import CELLS, RESULTS
+
+
+def tier_file(tier: str | Path, own: str | Path = "cells") -> Path:
+    """Return the file of a grid's cells.
+
+    Args:
+        tier: a file, or the name of a tier: ``smoke``.
+        own: the user's folder of experiments, whose tiers come before those of the same name that come with the
+            package.
+
+    Raises:
+        ConfigError: when there is neither such a file nor such a tier.
+    """
+    path = Path(tier)
+    if path.is_file():
+        return path
+    for place in (Path(own), CELLS):
+        found = place / f"{path.stem}.yaml"
+        if path in (Path(path.stem), Path(found.name), Path("cells", found.name)) and found.exists():
+            return found
+    if path.suffix or path.exists():
+        return path  # whoever reads it says that it is not there, or no file
+    raise ConfigError(unknown_name("tier", str(tier), tiers(own)))
+
+
+def tiers(own: str | Path = "cells") -> set[str]:
+    """Return the names of the tiers that a user's folder of experiments and the package have."""
+    return _tiers(Path(own)) | _tiers(CELLS)
+
+
+def field_in(results: str | Path) -> Path:
+    """Return the folder of tables in which the league's field is recorded: one's own, or the one of the package."""
+    return Path(results) if (Path(results) / "league").is_dir() else RESULTS
+
+
+def _tiers(place: Path) -> set[str]:
+    """Return the names of the files of tiers in a folder, which holds files of papers too."""
+    return {file.stem for file in place.glob("*.yaml") if re.search("^tier:", file.read_text("utf-8", "replace"), re.M)}

@@ -1,0 +1,21 @@
+"""The report, by concern; ``notebooks/report.ipynb`` is a row of short calls of :class:`Page`.
+
+- ``recorded``: a tier's cells with what was recorded of them;
+- ``metrics``: how each printed number is measured here, in its own unit;
+- ``tables``: printed tables with ours beside them, tuned and untuned; a new table needs at most a layout there;
+- ``names``: what people call a cell;
+- ``shown``: tables and claims as a reader sees them; ``folds``: what is folded away;
+- ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;
+- ``head_to_head``: ranks of the methods over the places of the league;
+- ``summary``: the first page, compute spent, settings that are ours;
+- ``export``: every table as CSV, Markdown and LaTeX;
+- ``page``: what the notebook calls.
+"""
+
+from asyncfl_lite.base.libraries import needs
+
+with needs("grid", "the report"):
+    from asyncfl_reproduction.report.page import Page
+    from asyncfl_reproduction.report.recorded import Recorded
+
+__all__ = ["Page", "Recorded"]

@@ -1,0 +1,78 @@
+"""Printed numbers that need no recorded cell, as :mod:`asyncfl_reproduction.measure` gives them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_reproduction.measure import fedecho, fedrevive, kuiper
+from asyncfl_reproduction.report.recorded import NOT_MEASURED, Ours, Recorded
+
+SEEDS = 3
+"""Seeds that a simulated number is given for, as recorded cells have."""
+
+
+def _ours(values: object, source: str) -> Ours:
+    return Ours(None if values is None else np.atleast_1d(np.asarray(values, dtype=float)), source)
+
+
+def versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Count the versions that clients in flight had started from, at most, in FedEcho's 500 rounds at large delay."""
+    return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
+
+
+def proxy_divergence(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return KL(true shares || proxy) of short runs on a stand-in for the data set (FedRevive Table 2)."""
+    return _ours(fedrevive.short_run_divergences(row["dataset"])["proxy"], "short runs of a stand-in, 24 clients")
+
+
+def compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Count multiply-accumulates of ResNet-18: a training step is 3 forwards, a teacher 1 (FedRevive Table 3)."""
+    forwards = {
+        "client local training": 3,
+        "distillation, sequential": 3 + int(row["c"]),
+        "distillation, concurrent (blocking part)": 4,
+    }
+    if row["component"] not in forwards:
+        return _ours(None, f"{NOT_MEASURED}: the paper does not print its generator")
+    return _ours(
+        forwards[row["component"]] * fedrevive.resnet18_gflop() / 2, "counted: multiply-accumulates of ResNet-18"
+    )
+
+
+def compute_in_all(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Count those of all iterations that the row prints."""
+    one = compute_an_iteration(recorded, row, cell)
+    return _ours(None if one.values is None else one.values * int(row["horizon"].split()[0]), one.source)
+
+
+def _board(device: str) -> str:
+    return next(short for short, printed in kuiper.BOARDS.items() if printed == device)
+
+
+def board_seconds(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return the seconds that the delay law of the boards takes: the paper's own, as an input."""
+    seconds = kuiper.epoch_seconds if "epoch" in row["metric"] else kuiper.test_set_seconds
+    return _ours(seconds(row["dataset"])[_board(row["device"])], "delay law: the paper's numbers are its input")
+
+
+def board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return how many times as long as an AGX board one takes for an epoch, mean over the data sets."""
+    laws = map(kuiper.epoch_seconds, kuiper.LAWS)
+    ratios = [seconds[_board(row["device"])] / seconds["AGX"] for seconds in laws]
+    return _ours(np.mean(ratios), "delay law: the paper's numbers are its input")
+
+
+def time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return the virtual time of federated rows of KUIPER's Table 4: FedAvg's of its cell, KUIPER's simulated."""
+    if "Jetson" not in row["setting"]:
+        return _ours(None, f"{NOT_MEASURED}: another device, model and data set")
+    if row["method"].startswith("asynchronous"):
+        return _ours(kuiper.seconds_of_80_epochs(row["dataset"], "kuiper"), "simulated: as many client updates")
+    return _ours(recorded.measured.values(cell, "virtual_time") if cell else None, cell or "")
+
+
+def time_saved(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return by how many percent 80 epochs in bursts of 2 are shorter than in synchronous rounds."""
+    seconds = [kuiper.seconds_of_80_epochs(row["dataset"], algorithm) for algorithm in ("kuiper", "fedavg")]
+    return _ours(100 * (1 - seconds[0] / seconds[1]), "simulated: as many client updates")

@@ -1,0 +1,98 @@
+"""Every table of the report as CSV, Markdown and LaTeX, under names of paper and artefact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_reproduction.claims import CLAIMS
+from asyncfl_reproduction.report import head_to_head, summary
+from asyncfl_reproduction.report.recorded import Recorded
+from asyncfl_reproduction.report.tables import artefacts, beside, laid_out
+
+
+def slug(*words: str) -> str:
+    """Return a file's name without its ending: ``fedecho-table-2``."""
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
+
+
+def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Yield each table of the report: its name, tidy, and as it is shown."""
+    plain = {
+        "summary": summary.verdicts(recorded),
+        "headlines": summary.headlines(recorded),
+        "questions": recorded.questions,
+        "head-to-head": head_to_head.table(recorded.league.measured),
+        "methods": summary.methods(recorded),
+        "compute": summary.compute(recorded),
+        "ours": summary.ours(recorded),
+        "stand-ins": summary.stand_ins(recorded),
+        "cells": recorded.table(),
+        **{f"{paper}-claims": recorded.claims(paper) for paper in CLAIMS},
+    }
+    for name, table in plain.items():
+        yield name, table, table
+    for paper in summary.TITLES.values():
+        for artefact in artefacts(paper):
+            table = beside(recorded, paper, artefact)
+            yield slug(paper, artefact), table, laid_out(table, paper, artefact)
+
+
+def own_tables(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Yield the tables of a grid of one's own, as :func:`every_table` does."""
+    for name, table in {"cells": recorded.table(), "compute": summary.compute(recorded)}.items():
+        yield name, table, table
+
+
+def write_tables(recorded: Recorded, folder: str | Path, *, own: bool = False) -> list[Path]:
+    """Write every table of the report into ``folder`` in three formats, and return the files.
+
+    The CSV is tidy, one number per row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
+    """
+    written = []
+    for name, tidy, shown in (own_tables if own else every_table)(recorded):
+        flat = _flat(shown)
+        contents = {"csv": tidy.to_csv(index=False), "md": markdown(flat), "tex": latex(flat)}
+        for ending, text in contents.items():
+            path = Path(folder) / f"{name}.{ending}"
+            write_atomically(path, text)
+            written.append(path)
+    return written
+
+
+def _flat(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its index as columns, and one line of heads."""
+    if isinstance(table.index, pd.RangeIndex):
+        return table.astype(str)
+    table = table.copy()
+    if isinstance(table.columns, pd.MultiIndex):
+        table.columns = [", ".join(map(str, head)) for head in table.columns]
+    table.columns.name = None
+    return table.reset_index().astype(str)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return a table of texts in GitHub's Markdown, in which a text is no HTML, no link and no end of a row."""
+    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    lines = ("| " + " | ".join(" ".join(str(text).split()).translate(PLAIN) for text in row) + " |" for row in rows)
+    return "\n".join(lines) + "\n"
+
+
+PLAIN = str.maketrans({"|": r"\|", "[": r"\[", "&": "&amp;", "<": "&lt;"})
+"""What means something in a table of Markdown -> how it is written as text."""
+
+
+def latex(table: pd.DataFrame) -> str:
+    """Return a table of texts as LaTeX for ``booktabs``; texts and heads are escaped, symbols written as commands."""
+    style = table.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis="columns")
+    return style.to_latex(hrules=True, column_format="l" * len(table.columns)).translate(SYMBOLS)
+
+
+GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}
+SIGNS = {"±": "pm", "×": "times", "≥": "geq", "≤": "leq", "≈": "approx"}
+SYMBOLS = str.maketrans({c: f"${c}$" for c in "<>|"} | {c: f"$\\{name}$" for c, name in (GREEK | SIGNS).items()})
+"""What LaTeX's text fonts lack -> how it is written in formulas."""

@@ -1,0 +1,120 @@
+"""FedADT's figures."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.claims.fedadt import (
+    ALPHAS,
+    ASYNCHRONOUS,
+    BASELINES,
+    BUFFERED,
+    FIG1_TARGET,
+    METHODS,
+    SHARES,
+    SYNCHRONOUS,
+    TARGETS,
+)
+from asyncfl_reproduction.claims.findings import deviation
+from asyncfl_reproduction.report.figures import (
+    PaperFigure,
+    draw_bars,
+    draw_curves,
+    draw_lines,
+    finish,
+    legend_of,
+    panels,
+    percent,
+)
+from asyncfl_reproduction.report.recorded import Recorded
+
+NAMES = {"mnist": "MNIST", "fmnist": "FMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+FAMILIES = {"synchronous": SYNCHRONOUS, "buffered": BUFFERED, "asynchronous": ASYNCHRONOUS}
+
+
+def _place(data: str, alpha: str, method: str) -> str:
+    return f"fedadt/table1/{data}-dir{alpha}/{method}"
+
+
+def families(recorded: Recorded) -> Figure | None:
+    """Fig. 1, right: means of two methods for each family; efficiency is best time over own time, 0 if never there."""
+    cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
+    m = recorded.measured
+    if any(m.values(cell) is None for cell in cells.values()):
+        return None
+    times = {method: m.times_to(cell, FIG1_TARGET).mean() for method, cell in cells.items()}
+    best = min(times.values())
+    efficiency = {method: 100 * best / time if np.isfinite(time) else 0.0 for method, time in times.items()}
+    figure, (axes,) = panels(1, height=3.4)
+    for place, pair in enumerate(FAMILIES.values()):
+        accuracy = np.mean([percent(recorded, cells[method]) for method in pair], axis=0)
+        axes.bar(place - 0.2, accuracy.mean(), 0.36, yerr=deviation(accuracy), color=plots.NEUTRAL, capsize=3,
+                 label="accuracy, %" if place == 0 else None)  # fmt: skip
+        axes.bar(place + 0.2, np.mean([efficiency[method] for method in pair]), 0.36, color=plots.ACCENT,
+                 label="efficiency, %" if place == 0 else None)  # fmt: skip
+    axes.set_xticks(
+        range(len(FAMILIES)), [f"{name}\n{' + '.join(map(plots.title, pair))}" for name, pair in FAMILIES.items()]
+    )
+    axes.grid(False, axis="x")
+    return finish(figure, legend_of(axes))
+
+
+def pure_curves(recorded: Recorded) -> Figure | None:
+    """Fig. 3."""
+    chosen = (*ASYNCHRONOUS, "fedadt")
+    shown = {title: {method: _place(data, "0.1", method) for method in chosen} for data, title in NAMES.items()}
+    return draw_curves(recorded, shown, unit="s", target=lambda title: TARGETS[title.replace("-", "").lower()])
+
+
+def times_to_target(recorded: Recorded) -> Figure | None:
+    """Table I at α = 0.1 as bars."""
+    shown = {
+        f"{title}, {100 * TARGETS[data]:g}%": {
+            method: recorded.measured.times_to(_place(data, "0.1", method), TARGETS[data]) for method in METHODS
+        }
+        for data, title in NAMES.items()
+    }
+    return draw_bars(shown, ylabel="virtual time to target, s")
+
+
+def by_alpha(recorded: Recorded) -> Figure | None:
+    """Table II as lines over α."""
+    shown = {
+        title: {method: {float(alpha): _place(data, alpha, method) for alpha in ALPHAS} for method in METHODS}
+        for data, title in NAMES.items()
+    }
+    return draw_lines(recorded, shown, xlabel="Dirichlet α", log=True, sharey=False)
+
+
+def weights(recorded: Recorded) -> Figure | None:
+    """Draw Table III's runs at α = 0.1."""
+    shown = {
+        title: {
+            "fedadt-adaptive": _place(data, "0.1", "fedadt"),
+            **{f"fedadt-fixed {w}": f"fedadt/table3/{data}-dir0.1/fixed-{w}" for w in ("0.2", "0.6")},
+        }
+        for data, title in NAMES.items()
+    }
+    return draw_curves(recorded, shown, over="version")
+
+
+def concurrency(recorded: Recorded) -> Figure | None:
+    """Draw Table IV."""
+    chosen = ("fedasync", "fedfa", "fedadt")
+    lines = {m: {float(share): f"fedadt/table4/concurrency-{share}/{m}" for share in SHARES} for m in chosen}
+    return draw_lines(recorded, {"": lines}, xlabel="clients in flight, %")
+
+
+FIGURES = [
+    PaperFigure("FedADT", "Fig. 1", "Right half: accuracy and efficiency of three families of methods, two of each; "
+                "which two is not printed and ours. The left half is a sketch of Dirichlet 0.2.", families),
+    PaperFigure("FedADT", "Fig. 3", "The pure asynchronous methods at α = 0.1; the dotted line is Table I's target.",
+                pure_curves),
+    PaperFigure("FedADT", "Table I", "Virtual times to target at α = 0.1 as bars.", times_to_target),
+    PaperFigure("FedADT", "Table II", "Final accuracy by Dirichlet α.", by_alpha),
+    PaperFigure("FedADT", "Table III", "FedADT with its weight adaptive or fixed, over versions; the table reads the "
+                "curves at T_g, where those with a fixed weight end (the adaptive run goes on).", weights),
+    PaperFigure("FedADT", "Table IV", "Accuracy by the share of clients in flight.", concurrency),
+]  # fmt: skip

@@ -1,0 +1,80 @@
+"""FedEcho's results are tables; these figures show their runs, and what its delays do."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.claims.fedecho import BASELINES, DEFAULT, SETS, TABLE2, TABLE3, WEIGHTS
+from asyncfl_reproduction.measure.fedecho import planned
+from asyncfl_reproduction.report.figures import PaperFigure, draw_curves, draw_lines, finish, panels
+from asyncfl_reproduction.report.recorded import Recorded
+
+METHODS = (*BASELINES, *SETS)
+
+
+def _column(column: str) -> str:
+    delay, alpha = column.split("/")[-1].split("-dir")
+    return f"{delay} delay, α = {alpha}"
+
+
+def _columns(recorded: Recorded, columns: tuple[str, ...]) -> Figure | None:
+    shown = {_column(column): {method: f"{column}/{method}" for method in METHODS} for column in columns}
+    return draw_curves(recorded, shown, over="version")
+
+
+def over_time(recorded: Recorded) -> Figure | None:
+    """Large delay, α = 0.1, with two methods that no table has."""
+    cells = {method: f"{TABLE2[0]}/{method}" for method in ("fedbuff", "fedecho-cross")}
+    cells |= {method: f"fedecho/beside/large-dir0.1/{method}" for method in ("fedavg", "fedasync")}
+    return draw_curves(recorded, {"large delay, α = 0.1": cells}, unit="10 s")
+
+
+def delays(recorded: Recorded) -> Figure:
+    """Draw the staleness of 500 simulated versions by runtime category."""
+    figure, axes = panels(2, height=3.4)
+    for axis, delay in zip(axes, ("large", "mild"), strict=True):
+        plan = planned(f"fedecho_{delay}", seed=0)
+        categories = plan.updates["client"].map(plan.clients["category"])
+        plots.plot_staleness(plan.updates, by=categories, expected=5.0, axes=axis)
+        axis.set_title(f"{delay} delay")
+    axes[1].set_ylabel("")
+    return finish(figure, {})
+
+
+def samples(recorded: Recorded) -> Figure | None:
+    """Draw Table 6 at the tier's own numbers of samples."""
+    small = {100: "samples-100", 250: "samples-250", 1000: "samples-1000"}
+    full = {500: "paper-500", 1000: "paper-1000", 5000: "paper-5000"}
+    ran = full if any(f"fedecho/table6/{name}" in recorded.cells for name in full.values()) else small
+    cells = {count: f"fedecho/table6/{name}" for count, name in ran.items()}
+    cells[2000 if ran is full else 500] = DEFAULT
+    return draw_lines(recorded, {"": {"fedecho": dict(sorted(cells.items()))}}, xlabel="distillation samples", log=True)
+
+
+def weights(recorded: Recorded) -> Figure | None:
+    """Draw Table 7's and Table 11's runs."""
+    names = ("CE only", "KL only", "α = 0.5", "dynamic α")
+    mixing = {f"fedecho-{name}": cell for name, cell in zip(names, WEIGHTS, strict=True)}
+    clips = {"fedecho-clip 5": DEFAULT}
+    clips |= {
+        f"fedecho-{name}": f"fedecho/table11/{cell}" for name, cell in (("clip 1", "clip-1"), ("no clip", "no-clip"))
+    }
+    shown = {"Table 7: mixing weight": mixing, "Table 11: clipping": clips}
+    return draw_curves(recorded, shown, over="version")
+
+
+FIGURES = [
+    PaperFigure("FedEcho", "Table 1", "Staleness on arrival over the paper's 500 rounds, simulated without training, "
+                "by runtime category, on a logarithmic axis. The dashed line is what theory expects of the mean in the "
+                "long run: 25 in flight, 5 to a version. Look at the few updates of long clients.", delays),
+    PaperFigure("FedEcho", "Table 2", "Table 2's runs over server versions: mean over seeds, and the band from the "
+                "lowest to the highest.", lambda recorded: _columns(recorded, TABLE2)),
+    PaperFigure("FedEcho", "Table 2, time", "Over virtual time, where a synchronous round waits for its slowest "
+                "client; FedAvg and FedAsync are in no table of the paper.", over_time),
+    PaperFigure("FedEcho", "Table 3", "Table 3's runs over server versions.",
+                lambda recorded: _columns(recorded, TABLE3)),
+    PaperFigure("FedEcho", "Table 6", "Accuracy by number of distillation samples, which are a quarter to a fifth of "
+                "the paper's at smoke and laptop scale.", samples),
+    PaperFigure("FedEcho", "Tables 7 and 11", "The mixing weight and the clipping threshold.", weights),
+]  # fmt: skip

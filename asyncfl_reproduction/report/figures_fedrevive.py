@@ -1,0 +1,146 @@
+"""FedRevive's figures."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.claims.fedrevive import ASYNCHRONOUS, WINDOW, cell, target
+from asyncfl_reproduction.claims.findings import deviation
+from asyncfl_reproduction.measure.fedrevive import FAMILIES, betas, short_run_parts, staleness
+from asyncfl_reproduction.report.figures import PaperFigure, draw_bars, draw_curves, finish, legend_of, panels
+from asyncfl_reproduction.report.metrics import revive_times
+from asyncfl_reproduction.report.recorded import Recorded
+
+TITLES = {"CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "20NewsGroups": "newsgroups", "FEMNIST": "femnist"}
+METHODS = ("fedavg", *ASYNCHRONOUS)
+
+
+def _window(method: str) -> int:
+    return 1 if method == "fedavg" else WINDOW
+
+
+def smooth_curves(recorded: Recorded) -> Figure | None:
+    """Fig. 2: running averages, with the target of Table 1."""
+    shown = {title: {method: cell(data, method) for method in METHODS} for title, data in TITLES.items()}
+    return draw_curves(
+        recorded, shown, window=_window, target=lambda title: target(recorded.measured, shown[title]["fedbuff"])
+    )
+
+
+def raw_curves(recorded: Recorded) -> Figure | None:
+    """Fig. 9."""
+    return draw_curves(recorded, {t: {m: cell(data, m) for m in METHODS} for t, data in TITLES.items()})
+
+
+def times_to_target(recorded: Recorded) -> Figure | None:
+    """Table 1's times as bars."""
+    shown = {t: {m: revive_times(recorded, cell(data, m)) for m in METHODS} for t, data in TITLES.items()}
+    return draw_bars(shown, ylabel="virtual time to target")
+
+
+def shifted_delays(recorded: Recorded) -> Figure | None:
+    """Fig. 3: each data set's panel beside the same one under the delays that the methods were tuned for."""
+    shown = {}
+    for title in ("CIFAR-10", "20NewsGroups"):
+        shown[f"{title}, usual delays"] = {m: cell(TITLES[title], m) for m in ASYNCHRONOUS}
+        shown[f"{title}, shifted"] = {m: cell(f"{TITLES[title]}-shifted", m, "figure3") for m in ASYNCHRONOUS}
+    return draw_curves(recorded, shown, window=_window)
+
+
+def role_of_schedule(recorded: Recorded) -> Figure | None:
+    """Fig. 4, right: β by staleness against constants."""
+    lines = {"fedrevive": cell("cifar10", "fedrevive")}
+    lines |= {f"fedrevive-β = {beta}": cell("cifar10", f"beta-{beta}", "figure4") for beta in ("0.75", "1")}
+    return draw_curves(recorded, {"CIFAR-10": lines}, window=_window)
+
+
+def parts_of_update(recorded: Recorded) -> Figure | None:
+    """Figs. 4, left, and 10(a), of short runs at smoke scale that are made for it."""
+    figure, (axes,) = panels(1)
+    parts = 100 * short_run_parts()
+    labels = {"stale": "stale update alone", "distilled": "distilled update alone", "both": "both"}
+    colours = [plots.NEUTRAL, "#e7a9dc", plots.colour("fedrevive")]
+    for place, (part, colour) in enumerate(zip(labels, colours, strict=True)):
+        axes.bar(place, parts[part].mean(), yerr=deviation(parts[part].to_numpy()), color=colour, capsize=3)
+    axes.set_xticks(range(len(labels)), [text.replace(" update", "\nupdate") for text in labels.values()])
+    axes.set_ylabel("mean change of test accuracy\nin one update, points")
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.grid(False, axis="x")
+    return finish(figure, {})
+
+
+def true_shares(recorded: Recorded) -> Figure | None:
+    """Fig. 5."""
+    shown = {
+        title: {
+            "fedrevive-proxies": cell(data, "fedrevive"),
+            "fedrevive-true shares": cell(data, "true-shares", "figure5"),
+        }
+        for title, data in TITLES.items()
+        if data != "newsgroups"
+    }
+    return draw_curves(recorded, shown, window=_window)
+
+
+def staleness_of(delay: str, title: str) -> Figure:
+    """Figs. 6 and 7: simulated at the paper's 1,000 clients with 100 in flight."""
+    figure, (axes,) = panels(1)
+    values = staleness(delay)
+    axes.hist(values, bins=np.arange(0, np.quantile(values, 0.999) + 10, 10), color=plots.NEUTRAL, alpha=0.8)
+    axes.axvline(values.mean(), color=plots.ACCENT, linewidth=2, label=f"mean {values.mean():.1f}")
+    late = np.quantile(values, 0.99)
+    axes.axvline(late, color="black", linestyle="--", label=f"99th percentile {late:.0f}")
+    axes.set(title=title, xlabel="staleness on arrival (versions)", ylabel="updates", xlim=(0, None))
+    return finish(figure, legend_of(axes))
+
+
+def milder(recorded: Recorded) -> Figure | None:
+    """Fig. 8."""
+    shown = {
+        title: {method: cell(f"{data}-dir1", method, "figure8") for method in METHODS}
+        for title, data in TITLES.items()
+        if data != "femnist"
+    }
+    return draw_curves(recorded, shown, window=_window)
+
+
+def schedules(recorded: Recorded) -> Figure:
+    """Fig. 11: the authors' code's families with its constants."""
+    figure, (axes,) = panels(1)
+    tau = np.arange(0, 301)
+    for family, style in zip(FAMILIES, ("-", "--", ":", "-."), strict=True):
+        label = "1 - cosine, as used" if family == "cosine" else family
+        axes.plot(tau, betas(family, int(tau[-1])), linestyle=style, linewidth=2, label=label,
+                  color=plots.colour("fedrevive") if family == "cosine" else plots.NEUTRAL)  # fmt: skip
+    axes.set(xlabel="staleness τ (versions)", ylabel="β(τ)", xlim=(0, 300), ylim=(-0.02, 1.05))
+    return finish(figure, legend_of(axes))
+
+
+FIGURES = [
+    PaperFigure("FedRevive", "Fig. 2", "Running average of five evaluations (FedAvg's are a round apart and left raw) "
+                "over virtual time, FedAvg cut at twice the others' end; the dotted line is 85% of FedBuff's best, "
+                "Table 1's target. In the paper FedRevive crosses it before FedBuff in every panel.", smooth_curves),
+    PaperFigure("FedRevive", "Table 1", "Table 1's virtual times to target as bars.", times_to_target),
+    PaperFigure("FedRevive", "Fig. 3", "Nothing is tuned again for the shifted delays, whose round trips are 8 times "
+                "as fast: compare the two panels of a data set. In the paper FedBuff and AFL-DW lose more than the two "
+                "that distil.", shifted_delays),
+    PaperFigure("FedRevive", "Fig. 4", "Right half: β that grows with staleness against a constant 0.75 and 1, with "
+                "which an update's own part nearly vanishes.", role_of_schedule),
+    PaperFigure("FedRevive", "Fig. 10", "What one update does to test accuracy under the adaptive β, by part; also "
+                "Fig. 4, left. Measured on ten short runs at smoke scale, the same at every tier; panels (b) and "
+                "(c), for constant β, are not measured.", parts_of_update),
+    PaperFigure("FedRevive", "Fig. 5", "Estimated class shares against the true ones, which a server cannot know.",
+                true_shares),
+    PaperFigure("FedRevive", "Fig. 6", "Simulated without training at the paper's 1,000 clients, 100 in flight: 20,000 "
+                "updates, the first tenth left out. Mean staleness has to be 99.",
+                lambda recorded: staleness_of("fedrevive", "usual delays")),
+    PaperFigure("FedRevive", "Fig. 7", "As Fig. 6 under the shifted delays: the same mean, another shape.",
+                lambda recorded: staleness_of("fedrevive_shift", "shifted delays")),
+    PaperFigure("FedRevive", "Fig. 8", "Fig. 2 with Dirichlet α = 1. The paper does not list the methods; the laptop "
+                "tier has the two that its caption compares.", milder),
+    PaperFigure("FedRevive", "Fig. 9", "Fig. 2 without the running average.", raw_curves),
+    PaperFigure("FedRevive", "Fig. 11", "Candidate schedules β(τ), of the authors' code, as the paper draws them "
+                "without formulas.", schedules),
+]  # fmt: skip

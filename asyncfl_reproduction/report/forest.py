@@ -1,0 +1,78 @@
+"""The twelve headlines as a forest plot: one row per headline, one interval per column of verdicts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.verdicts import BORROWED
+
+PAPERS = {"FE": "fedecho", "FR": "fedrevive", "KU": "kuiper", "FA": "fedadt"}
+"""How a headline's name begins -> the paper's method, whose colour it has."""
+COLUMNS = {"tuned": ("o", 0.16), "printed": ("s", -0.16)}
+"""Column -> its mark and how far it lies above the row's middle."""
+WIDEST = {"points": 30.0, "log ratio": math.log(4.0)}
+"""Where an axis ends; an interval that goes on is cut there, with an arrow."""
+PALE = 0.35
+"""Opacity of what decides nothing."""
+
+
+def draw_forest(headlines: pd.DataFrame) -> Figure | None:
+    """Draw differences of accuracy on the left and ratios of times on the right; None if no headline was run.
+
+    A filled mark says that the verdict survives Holm's correction over the twelve, a hollow one that it does not. What
+    rests on borrowed rates, and decides nothing, is pale.
+
+    Args:
+        headlines: as :func:`~asyncfl_reproduction.claims.headlines.check_headlines` returns them.
+    """
+    if headlines["mean"].isna().all():
+        return None
+    order = list(dict.fromkeys(headlines["id"]))
+    figure = Figure(figsize=(12, 0.52 * len(order) + 1.6), layout="constrained")  # none that a notebook shows by itself
+    axes = figure.subplots(1, 2, width_ratios=[3, 1.6], sharey=True)
+    for axis, unit in zip(axes, ("points", "log ratio"), strict=True):
+        axis.axvline(0, color="0.3", linewidth=1)
+        axis.grid(axis="y", visible=False)
+        axis.set_xlim(-WIDEST[unit], WIDEST[unit])
+        for row in headlines[headlines["unit"] == unit].itertuples():
+            _interval(axis, row, len(order) - 1 - order.index(row.id), 100.0 if unit == "points" else 1.0, WIDEST[unit])
+    named = headlines.drop_duplicates("id").set_index("id")
+    for place, name in enumerate(reversed(order)):
+        if headlines.loc[headlines["id"] == name, "mean"].isna().all():
+            axes[0].text(0, place, "  not run", color="0.5", va="center", fontsize=9)
+    labels = [f"{named['sentence'][name]}\n(paper: {named['paper'][name]})" for name in reversed(order)]
+    axes[0].set_yticks(range(len(order)), labels, fontsize=9)
+    axes[0].set_ylim(-0.6, len(order) - 0.4)
+    axes[0].set_xlabel("difference of accuracy, points")
+    axes[1].set_xlabel("times as soon at the target")
+    axes[1].set_xticks(np.log([0.25, 0.5, 1, 2, 4]))
+    axes[1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{math.exp(value):g}"))
+    marks = [axes[0].plot([], [], mark, color="0.3", label=column)[0] for column, (mark, _) in COLUMNS.items()]
+    figure.legend(marks, ["every method tuned", FIXED], loc="outside upper right", ncols=2, frameon=False)
+    return figure
+
+
+def _interval(axis: Axes, row: tuple, place: int, scale: float, widest: float) -> None:
+    """Draw one interval, cut where the axis ends."""
+    if math.isnan(row.mean):
+        return
+    mark, aside = COLUMNS[row.column]
+    colour, y = plots.colour(PAPERS[row.id.split("-")[0]]), place + aside
+    low, high = (float(np.clip(scale * end, -widest, widest)) for end in (row.low, row.high))
+    pale = PALE if row.verdict == BORROWED else 1.0
+    axis.plot([low, high], [y, y], color=colour, alpha=pale, linewidth=2, solid_capstyle="butt")
+    for end, arrow in ((low, "<"), (high, ">")):
+        if abs(end) >= widest:
+            axis.plot(end, y, arrow, color=colour, alpha=pale, clip_on=False)
+    mean = float(np.clip(scale * row.mean, -widest, widest))
+    axis.plot(
+        mean, y, mark, color=colour, markerfacecolor=colour if row.survives else "white", markersize=7, alpha=pale
+    )

@@ -1,0 +1,148 @@
+"""The methods against each other, over the places of the league: ranks, critical differences, a heat map.
+
+Two tests, both at 5%. Over everything: mean ranks (:mod:`.ranks`), a block being one seed of one place, so that blocks
+of one place are not independent, which makes the difference smaller than it should be. Within a place: paired two-sided
+t tests of each method against the place's best over the same seeds, Holm-corrected.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.claims.findings import deviation, mean_text
+from asyncfl_reproduction.claims.measured import TUNED, Measured
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.league.across import FIVE, LAWS, OTHERS, WORKLOADS, cell_of
+from asyncfl_reproduction.report.figures import finish, panels
+from asyncfl_reproduction.report.names import with_titles
+from asyncfl_reproduction.report.ranks import ERROR_LEVEL, draw_ranks, ranking
+from asyncfl_reproduction.report.recorded import MISSING
+from asyncfl_reproduction.statistics import FEWEST_SEEDS
+
+METHODS = (*FIVE, *OTHERS)
+HEADINGS = {TUNED: "equally tuned", FIXED: FIXED}
+
+
+def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.ndarray]]:
+    """Return ``workload, law`` -> method -> ``(seeds,)`` accuracies; places with two methods or more.
+
+    Args:
+        measured: of the league, with both columns.
+        column: "tuned" or "fixed server rate"; a method without such a server setting has no cell in the second.
+    """
+    found = {}
+    for workload, law in itertools.product(WORKLOADS, LAWS):
+        place = f"{workload}, {law}"
+        cells = {method: measured.by_seed(in_place(place, method, column)) for method in METHODS}
+        ran = {method: values.sort_index().to_numpy() for method, values in cells.items() if values is not None}
+        if len(ran) > 1:
+            found[place] = ran
+    return found
+
+
+def in_place(place: str, method: str, column: str = TUNED) -> str:
+    """Return the name of a method's cell at a place of :func:`places`."""
+    return cell_of(*place.split(", "), method) + TWIN * (column == FIXED)
+
+
+def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
+    """Return a place's best method and those that a Holm-corrected paired t test does not tell from it.
+
+    A star says that nothing was found, not that there is nothing.
+    """
+    best = max(methods, key=lambda m: methods[m].mean())
+    p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
+    good, told_apart = {best}, True
+    for place, method in enumerate(sorted(p, key=p.get)):
+        told_apart = told_apart and p[method] * (len(p) - place) < ERROR_LEVEL
+        if not told_apart:
+            good.add(method)
+    return good
+
+
+def _paired(left: np.ndarray, right: np.ndarray) -> float:
+    """Return p of a paired two-sided t test; 1 where there are too few seeds, or different ones."""
+    if len(left) != len(right) or len(left) < FEWEST_SEEDS:
+        return 1.0
+    differences = left - right
+    if deviation(differences) == 0:
+        return 0.0 if differences.any() else 1.0
+    return float(stats.ttest_1samp(differences, 0).pvalue)
+
+
+def table(measured: Measured) -> pd.DataFrame:
+    """Return one row per method and one column per place and column: accuracy and its deviation.
+
+    ``*`` marks methods of :func:`not_told_from_best`.
+    """
+    texts: dict[str, dict[str, str]] = {}
+    for column in HEADINGS:
+        for place, ran in places(measured, column).items():
+            good = not_told_from_best(ran)
+            marks = {m: " *" * (m in good) + measured.mark(in_place(place, m, column)) for m in ran}
+            texts[f"{with_titles(place)}, {HEADINGS[column]}"] = {m: mean_text(100 * ran[m]) + marks[m] for m in ran}
+    shown = pd.DataFrame(texts, index=[m for m in METHODS if any(m in ran for ran in texts.values())], dtype=object)
+    shown.insert(0, "method", [plots.title(m) for m in shown.index])
+    return shown.fillna(MISSING).reset_index(drop=True)
+
+
+def heat_map(measured: Measured) -> Figure | None:
+    """Draw ranks by method and place, best method on top, with accuracies; ``*`` as in :func:`table`.
+
+    On the left methods as they were tuned, on the right at the fixed server rates; ranks are within a place.
+    """
+    drawn = {column: places(measured, column) for column in HEADINGS}
+    there = {(column, place): ran for column, found in drawn.items() for place, ran in found.items()}
+    if not there:
+        return None
+    means = pd.DataFrame({key: {m: 100 * v.mean() for m, v in ran.items()} for key, ran in there.items()})
+    ranks = means.rank(ascending=False)
+    order = ranks[next(column for column in HEADINGS if drawn[column])].mean(axis=1).sort_values().index
+    means, ranks = means.loc[order], ranks.loc[order]
+    figure, (axes,) = panels(1)
+    figure.set_size_inches(min(14, 3 + 1.25 * len(there)), 1.6 + 0.3 * len(order))
+    image = axes.imshow(ranks, aspect="auto", cmap="YlGnBu_r", vmin=1, vmax=max(2, ranks.max().max()))
+    for column, (key, ran) in enumerate(there.items()):
+        good = not_told_from_best(ran)
+        for row, method in enumerate(order):
+            if method in ran:
+                dark = ranks.iloc[row, column] < 0.45 * ranks.max().max()
+                axes.text(column, row, f"{means.loc[method, key]:.1f}{'*' * (method in good)}", ha="center",
+                          va="center", fontsize=9, color="white" if dark else "black")  # fmt: skip
+    axes.set_yticks(range(len(order)), [plots.title(m) for m in order])
+    heads = [f"{with_titles(place).replace(', ', chr(10))}\n{HEADINGS[column]}" for column, place in there]
+    axes.set_xticks(range(len(there)), heads, fontsize=9)
+    axes.xaxis.tick_top()
+    axes.grid(False)
+    if drawn[TUNED] and drawn[FIXED]:
+        axes.axvline(len(drawn[TUNED]) - 0.5, color="white", linewidth=4)
+    figure.colorbar(image, ax=axes, label="rank in its place")
+    return finish(figure, {})
+
+
+def critical_differences(measured: Measured, column: str = TUNED) -> Figure | None:
+    """Draw mean ranks over the recorded places; see :func:`.draw_ranks`."""
+    found = ranking(places(measured, column), METHODS)
+    return None if found is None else draw_ranks(found)
+
+
+def in_words(measured: Measured) -> str:
+    """Say how many places, methods and blocks the ranking has, and what Friedman's test says."""
+    there = places(measured)
+    found = ranking(there, METHODS)
+    if found is None:
+        return f"Head-to-head: {MISSING} (no two methods on one workload under one law)."
+    p = "" if np.isnan(found.p) else f" Friedman's test that all rank alike: p = {found.p:.2g}."
+    return (
+        f"{len(there)} of {len(WORKLOADS) * len(LAWS)} places (a workload under a delay law) are recorded; "
+        f"{len(found.ranks)} methods, equally tuned, are in all of them, with {found.blocks} seeds in all "
+        f"(of each, the mean of its last five tests).{p} Nemenyi's critical difference of mean ranks at 5%: "
+        f"{found.critical:.2f}. A star: a paired t test, Holm-corrected, does not tell it from the best of its place."
+    )

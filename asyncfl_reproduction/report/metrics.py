@@ -1,0 +1,272 @@
+"""How a printed number is measured here, in the unit in which it is printed, so that like stands beside like.
+
+A printed row's paper and metric decide (:data:`MEASURES`). Times to target are the papers' own: FedADT's is the first
+evaluation at the target, FedRevive's the running average at 85% of FedBuff's best, KUIPER's as in
+:mod:`asyncfl_reproduction.claims.kuiper`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_reproduction.claims import kuiper
+from asyncfl_reproduction.claims.fedadt import targets
+from asyncfl_reproduction.claims.fedecho import BASELINES, SETS, TABLE3
+from asyncfl_reproduction.claims.fedrevive import WINDOW, target
+from asyncfl_reproduction.claims.kuiper import SHARE_OF_FINAL
+from asyncfl_reproduction.claims.measured import ACCURACY
+from asyncfl_reproduction.report import counted
+from asyncfl_reproduction.report.recorded import NOT_MEASURED, Ours, Recorded
+
+UNITS = {
+    "accuracy": ("%", "fraction"),
+    "time": ("s", "simulator time units"),
+    "points": ("percentage points",),
+    "share": ("%",),
+    "divergence": ("nats",),
+    "compute": ("GFLOPs",),
+    "models": ("models",),
+    "ratio": ("x",),
+}
+"""Kind of a measure -> units in which it may stand beside a printed number."""
+
+
+PERCENT = {"%": 100, "percentage points": 100}
+"""Printed unit of accuracies -> what a fraction is multiplied by."""
+
+Take = Callable[[Recorded, pd.Series, str | None], Ours]
+
+
+class Measure(NamedTuple):
+    """How one metric is measured: its kind, a key of :data:`UNITS`, and from a printed row and its cell to ours."""
+
+    kind: str
+    take: Take
+
+
+def measure(recorded: Recorded, row: pd.Series) -> Ours:
+    """Return ours for a printed row.
+
+    Raises:
+        ValueError: if the metric is measured in something else than the row's unit.
+    """
+    kind, take = MEASURES[row["paper"], row["metric"]]
+    if row["unit"] not in UNITS[kind]:
+        raise ValueError(f"{row['paper']}, {row['metric']}: {kind} cannot stand beside {row['unit']}")
+    ours, measured = take(recorded, row, recorded.cell_of(row)), recorded.measured
+    cells = cells_behind(ours.source)
+    trained, borrowed = not any(map(measured.is_constant, cells)), any(cell in measured.borrowed for cell in cells)
+    return ours._replace(mark=measured.mark(*cells), trained=trained, borrowed=borrowed)
+
+
+def cells_behind(source: str) -> list[str]:
+    """Return the cells that a source of :class:`Ours` names; what is no cell is left as it is."""
+    return re.split(r" - | against ", re.sub(r", version \d+$", "", source))
+
+
+def _summary(number: str) -> Take:
+    """Return the measure that reads a number of a cell's summaries; an accuracy is printed in the row's unit."""
+
+    def take(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+        values = None if cell is None else recorded.measured.values(cell, number)
+        return Ours(None if values is None else PERCENT.get(row["unit"], 1) * values, cell or "")
+
+    return take
+
+
+def _nothing(why: str) -> Take:
+    return lambda recorded, row, cell: Ours(None, f"{NOT_MEASURED}: {why}")
+
+
+def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
+    return _points(recorded.measured.gap(better, worse), f"{better} - {worse}")
+
+
+def _points(gap: pd.Series | None, source: str) -> Ours:
+    """Return differences of accuracies, which are printed in percentage points."""
+    return Ours(None if gap is None else 100 * gap, source)
+
+
+def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """FedEcho's Table 5 has the pretrained start in its first row: version 0 of a run."""
+    if not row["method"].startswith("none"):
+        return _summary(ACCURACY)(recorded, row, cell)
+    start = "fedecho/table5/fedbuff"
+    curves = recorded.measured.curves.get(start)
+    return Ours(
+        curves and PERCENT.get(row["unit"], 1) * np.array([curve["accuracy"].iloc[0] for curve in curves]),
+        f"{start}, version 0",
+    )
+
+
+def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """FedEcho's best set against the best baseline, by means, in the column of Table 3 in which that is least."""
+    m, gains = recorded.measured, []
+    for column in TABLE3:
+        means = [{n: v.mean() for x in methods if (v := m.values(n := f"{column}/{x}")) is not None}
+                 for methods in (SETS, BASELINES)]  # fmt: skip
+        if [len(means[0]), len(means[1])] == [len(SETS), len(BASELINES)]:
+            gains.append(_gap(recorded, max(means[0], key=means[0].get), max(means[1], key=means[1].get)))
+    known = [one for one in gains if one.values is not None]
+    return min(known, key=lambda one: one.values.mean(), default=Ours(None, "all of fedecho/table3"))
+
+
+def revive_cell(row: pd.Series, method: str | None = None) -> str:
+    """Return the name of Table 1's cell for a printed row of FedRevive."""
+    data = {"20NewsGroups": "newsgroups"}.get(row["dataset"], row["dataset"].replace("-", "").lower())
+    return f"fedrevive/table1/{data}/{method or row['method'].replace('-', '_').lower()}"
+
+
+def revive_times(recorded: Recorded, name: str) -> pd.Series | None:
+    """Return times to 85% of the best running average of FedBuff beside a cell, by seed."""
+    goal = target(recorded.measured, name.rpartition("/")[0] + "/fedbuff")
+    window = 1 if name.endswith("/fedavg") else WINDOW
+    return None if goal is None else recorded.measured.times_to(name, goal, window)
+
+
+def _revive_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    return _times(revive_times(recorded, cell) if cell else None, cell or "")
+
+
+def _times(times: pd.Series | None, cell: str) -> Ours:
+    """Return times to a target, or nothing where no seed has a target."""
+    return Ours(None if times is None or times.empty else times, cell)
+
+
+def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
+    """Return by how many percent times to target are shorter, seed by seed; nothing where one is not reached."""
+    if fast is None or slow is None:
+        return Ours(None, source)
+    both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()
+    if not both.size:
+        return Ours(None, source)
+    if not np.isfinite(both).all():
+        return Ours(None, f"{NOT_MEASURED}: not every seed reaches the target")
+    return Ours(100 * (1 - both[:, 0] / both[:, 1]), source)
+
+
+def _revive_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    pair = [revive_cell(row, "fedrevive"), revive_cell(row, "fedbuff")]
+    return _shorter(*(revive_times(recorded, name) for name in pair), " against ".join(pair))
+
+
+def _revive_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    pair = [revive_cell(row, method) for method in ("fedrevive", "fedbuff")]
+    return _points(recorded.measured.gap(*pair, ACCURACY), " - ".join(pair))
+
+
+KUIPER_PLACES = {("HMDB51", "4"): "fig3a", ("HMDB51", "12"): "fig3b", ("UCF101", "4"): "fig3c"}
+
+
+def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """KUIPER above a baseline at bias 1; with and without the distilled start; with an assistant and without."""
+    if row["artefact"].endswith("Fig. 14(b)"):
+        method = row["method"].lower()
+        return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
+    if row["dataset"] == "Kinetics-400":
+        return _gap(recorded, "kuiper/table3/assistants-1", "kuiper/table3/assistants-0")
+    devices = row.get("devices")  # where the text does not restate them, the numbers are those of 12 devices
+    panel = KUIPER_PLACES[row["dataset"], "12" if pd.isna(devices) else devices]
+    return _gap(recorded, f"kuiper/{panel}/bias1/kuiper", f"kuiper/{panel}/bias1/{row['baseline'].lower()}")
+
+
+def _kuiper_alone(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return KUIPER's largest gap over biases to clients that train alone."""
+    panel, clients = KUIPER_PLACES[row["dataset"], row["devices"]], row["devices"]
+    gaps = [_gap(recorded, f"kuiper/{panel}/bias{bias}/kuiper", f"kuiper/fig2/clients{clients}-bias{bias}/alone")
+            for bias in ("0", "0.5", "0.8", "1")]  # fmt: skip
+    known = [one for one in gaps if one.values is not None]
+    return max(known, key=lambda one: one.values.mean(), default=Ours(None, "kuiper/fig2"))
+
+
+def _kuiper_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Compare KUIPER's time with bursts of 4 to Oort's with 6 and FedBuff's with 7."""
+    other = "kuiper/fig6/k6/oort" if row["baseline"] == "Oort" else "kuiper/fig6/k7/fedbuff"
+    pair, m = ("kuiper/fig3b/bias0.8/kuiper", other), recorded.measured
+    finals = [m.values(name) for name in pair]
+    if any(values is None for values in finals):
+        return Ours(None, " against ".join(pair))
+    goal = SHARE_OF_FINAL * min(values.mean() for values in finals)
+    return _shorter(*(m.times_to(name, goal) for name in pair), " against ".join(pair))
+
+
+def _kuiper_drop(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    place = f"kuiper/fig9b/bias{row['noniid_bias']}"
+    return _gap(recorded, f"{place}/alpha0.7", f"{place}/alpha1")
+
+
+def _kuiper_accuracy(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """The chain of Appendix H is Table 3's, with no or one assistant."""
+    if row["method"].startswith("distillation"):
+        cell = f"kuiper/table3/assistants-{int('one' in row['method'])}"
+    return _summary(ACCURACY)(recorded, row, cell)
+
+
+def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    if cell is None:
+        return Ours(None, "")
+    goal = targets(recorded.measured, cell.rsplit("/", 1)[0])
+    return _times(recorded.measured.times_to(cell, goal), cell)
+
+
+def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
+    """Return accuracy at round T_g, at which runs with a fixed weight end; nothing if it was not evaluated there."""
+    if cell is None or not recorded.measured.curves.get(cell):
+        return Ours(None, cell or "")
+    config = recorded.cells[cell].config
+    last = min(config.settings.alpha_versions, config.rounds or config.settings.alpha_versions)
+    there = [curve.loc[curve["version"] == last, "accuracy"] for curve in recorded.measured.curves[cell]]
+    values = (
+        None
+        if any(one.empty for one in there)
+        else np.array([PERCENT.get(row["unit"], 1) * one.iloc[-1] for one in there])
+    )
+    return Ours(values, f"{cell}, version {last}")
+
+
+_ACCURACY, _DEVICE = _summary(ACCURACY), _nothing("another device, model and data set")
+
+MEASURES: dict[tuple[str, str], Measure] = {
+    ("FedEcho", "test accuracy"): Measure("accuracy", _ACCURACY),
+    ("FedEcho", "GSM8K accuracy"): Measure("accuracy", _first_or_final),
+    ("FedEcho", "server distillation time per round (low end)"): Measure("time", _DEVICE),
+    ("FedEcho", "server distillation time per round (high end)"): Measure("time", _DEVICE),
+    ("FedEcho", "global checkpoints the server holds, maximum seen"): Measure("models", counted.versions_held),
+    ("FedEcho", "accuracy gain, claimed minimum"): Measure("points", _smallest_gain),
+    ("FedRevive", "final test accuracy"): Measure("accuracy", _summary(ACCURACY)),
+    ("FedRevive", "virtual time to target"): Measure("time", _revive_time),
+    ("FedRevive", "KL(true label shares || proxy)"): Measure("divergence", counted.proxy_divergence),
+    ("FedRevive", "compute per sample per iteration"): Measure("compute", counted.compute_an_iteration),
+    ("FedRevive", "compute per sample over all iterations"): Measure("compute", counted.compute_in_all),
+    ("FedRevive", "time-to-target reduction, claimed maximum"): Measure("share", _revive_reduction),
+    ("FedRevive", "final accuracy gain, claimed maximum"): Measure("points", _revive_gain),
+    ("FedRevive", "best test accuracy"): Measure("accuracy", _summary("best_accuracy")),
+    ("FedRevive", "wall-clock: client local training run, 16-core CPU"): Measure("time", _DEVICE),
+    ("FedRevive", "wall-clock: client local training run, Tesla T4"): Measure("time", _DEVICE),
+    ("FedRevive", "wall-clock: synthesis per server update, amortised over 10"): Measure("time", _DEVICE),
+    ("FedRevive", "wall-clock: distillation, sequential"): Measure("time", _DEVICE),
+    ("FedRevive", "wall-clock: distillation, non-blocking"): Measure("time", _DEVICE),
+    ("KUIPER", "training time per local epoch"): Measure("time", counted.board_seconds),
+    ("KUIPER", "time over the whole test set"): Measure("time", counted.board_seconds),
+    ("KUIPER", "slowdown, rounded"): Measure("ratio", counted.board_slowdown),
+    ("KUIPER", "training time"): Measure("time", _DEVICE),
+    ("KUIPER", "training time increase over no assistant"): Measure("share", _DEVICE),
+    ("KUIPER", "training time increase"): Measure("share", _DEVICE),
+    ("KUIPER", "training time reduction"): Measure("share", counted.time_saved),
+    ("KUIPER", "wall-clock training time"): Measure("time", counted.time_of_80_epochs),
+    ("KUIPER", "per-clip accuracy"): Measure("accuracy", _ACCURACY),
+    ("KUIPER", "per-clip top-1 accuracy"): Measure("accuracy", _kuiper_accuracy),
+    ("KUIPER", "accuracy gain"): Measure("points", _kuiper_gain),
+    ("KUIPER", "accuracy gain, maximum over bias"): Measure("points", _kuiper_alone),
+    ("KUIPER", "accuracy drop"): Measure("points", _kuiper_drop),
+    ("KUIPER", "time-to-target reduction"): Measure("share", _kuiper_reduction),
+    ("FedADT", "virtual time to target"): Measure("time", _adt_time),
+    ("FedADT", "final accuracy"): Measure("accuracy", _ACCURACY),
+    ("FedADT", "accuracy at round T_g"): Measure("accuracy", _adt_at_ramp_end),
+    ("FedADT", "accuracy at round 10 T_g"): Measure("accuracy", _ACCURACY),
+}

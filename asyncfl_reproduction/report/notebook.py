@@ -1,0 +1,180 @@
+"""Making the report: its notebook executed, and exported as pages that link to each other.
+
+The notebook's headings of the first level begin its pages: the first one, one per paper, and what belongs to none. What
+is on a page is in :mod:`asyncfl_reproduction.report`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.kernels import quiet_kernels
+from asyncfl_reproduction.home import NOTEBOOKS, kept_in
+from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.report.own import is_own, own_notebook
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+TEMPLATE = """
+{%- extends "lab/index.html.j2" -%}
+{%- block html_head_js -%}
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; base-uri 'none';
+ form-action 'none'">
+{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+{%- block html_head_css -%}{{ super() }}<style>{{ resources.style }}</style>{%- endblock -%}
+{%- block body_header -%}{{ super() }}{{ resources.links }}{%- endblock -%}
+{%- block data_png scoped -%}
+<div class="jp-RenderedImage jp-OutputArea-output">
+<img src="data:image/png;base64,{{ output.data["image/png"] | escape_html }}"
+ alt="{{ (output | get_metadata("alt", "image/png") or "") | escape_html }}"></div>
+{%- endblock -%}
+"""
+"""nbconvert's page without the scripts that it fetches, which the report does not need; browsers are told so too.
+
+Of a picture it keeps the text alternative, which nbconvert's own drops."""
+
+STYLE = """
+body { max-width: 76rem; margin: 0 auto; }
+nav.report { position: sticky; top: 0; z-index: 9; background: white; border-bottom: 1px solid #ccc; padding: .6em 1em;
+  font: 15px/1.5 system-ui, sans-serif; }
+nav.report a { color: #0b5394; margin-right: 1.1em; text-decoration: none; }
+nav.report a:hover { text-decoration: underline; }
+nav.report a[aria-current] { color: black; font-weight: 600; }
+nav.report details { display: inline; }
+nav.report summary { cursor: pointer; display: inline; color: #555; }
+nav.report ol { margin: .4em 0 0; padding-left: 1.6em; columns: 2; }
+nav.report ol a { margin: 0; }
+h1, h2, h3 { scroll-margin-top: 4rem; }
+.jp-RenderedHTMLCommon { overflow-x: auto; }
+details.folded > summary { cursor: pointer; }
+"""
+
+
+class PageOf(NamedTuple):
+    """A page: its file's name, its title, and its cells."""
+
+    file: str
+    title: str
+    cells: list[NotebookNode]
+
+
+def make_report(
+    tier: str | Path, runs: str | Path = "runs", *, notebook: str | Path | None = None, kept: str | Path | None = None
+) -> Path:
+    """Execute the report notebook and export it to HTML; return the first page's path, which links to the others.
+
+    Beside it, ``tables/`` gets every table of the report as CSV, Markdown and LaTeX, which the notebook writes.
+    Cells that are not in ``runs`` are read from the tables in ``kept``.
+
+    Args:
+        tier: a grid's file, or the name of one; the report lies beside its cells, in the folder of ``runs`` that has
+            the tier's name.
+        runs: folder of results.
+        notebook: the papermill template; if None the package's own, or for cells of one's own :mod:`.own`.
+        kept: folder of the tables of recorded runs; if None, see :func:`.kept_in`.
+
+    Raises:
+        ConfigError: when the tier has no file.
+    """
+    with needs("grid", "the report"):
+        import papermill
+
+    file = tier_file(tier)
+    cells = expand_grid(file)
+    folder = Path(runs) / cells[0].tier
+    folder.mkdir(parents=True, exist_ok=True)
+    executed = folder / "report.ipynb"
+    quiet_kernels()
+    parameters = {
+        "tier_file": str(file.resolve()),
+        "runs": str(Path(runs).resolve()),
+        "kept": str((kept_in() if kept is None else Path(kept)).resolve()),
+        "tables": str((folder / "tables").resolve()),
+    }
+    if notebook is None and is_own(cells):
+        notebook = own_notebook(cells[0].tier, file)
+    notebook = NOTEBOOKS / "report.ipynb" if notebook is None else notebook
+    papermill.execute_notebook(notebook, executed, parameters, kernel_name="python3", progress_bar=False)
+    pages = as_pages(executed)
+    for name, html in pages.items():
+        write_atomically(folder / name, html)
+    return folder / next(iter(pages))
+
+
+def as_pages(executed: str | Path) -> dict[str, str]:
+    """Return an executed notebook as HTML pages of texts, tables and pictures: file -> content, the first one first.
+
+    Nothing in them is fetched from elsewhere, and a browser runs no script that came into them, whoever wrote it.
+    """
+    with needs("grid", "the report"):
+        import nbformat
+
+    notebook = nbformat.read(executed, as_version=4)
+    pages = _pages(notebook.cells)
+    return {page.file: _as_html(notebook, page, pages) for page in pages}
+
+
+def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
+    """Cut a notebook before each heading of the first level; what comes before all belongs to the first page."""
+    pages: list[PageOf] = []
+    before: list[NotebookNode] = []
+    for cell in cells:
+        if title := _headings(cell, "#"):
+            name = re.sub("[^a-z0-9]+", "-", title[0].lower()).strip("-")
+            pages.append(PageOf(f"report-{name}.html" if pages else "report.html", title[0], []))
+            pages[-1].cells.extend(before)
+            before = []
+        (pages[-1].cells if pages else before).append(cell)
+    return pages or [PageOf("report.html", "Report", before)]
+
+
+def _headings(cell: NotebookNode, level: str) -> list[str]:
+    """Return the titles of a level in a cell of text."""
+    return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
+
+
+def _as_html(notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> str:
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(
+        exclude_input=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
+        template_file="page.html.j2",
+    )
+    own = notebook.copy()
+    own.cells = page.cells
+    resources = {"metadata": {"name": page.title}, "style": STYLE, "links": _links(page, pages)}
+    return exporter.from_notebook_node(own, resources)[0]
+
+
+def _links(page: PageOf, pages: Sequence[PageOf]) -> str:
+    """Return what stands above a page: the pages, and what is on this one."""
+    others = " ".join(
+        f'<a href="{one.file}"{" aria-current=page" * (one is page)}>{escape(one.title.split(":")[0])}</a>'
+        for one in pages
+    )
+    own = [title for cell in page.cells for title in _headings(cell, "##")]
+    items = "".join(f'<li><a href="#{escape(_anchor(title))}">{escape(title)}</a></li>' for title in own)
+    contents = f"<details><summary>on this page</summary><ol>{items}</ol></details>" if own else ""
+    return f'<nav class="report">{others}{contents}</nav>'
+
+
+def _anchor(title: str) -> str:
+    """Return the anchor that nbconvert gives a heading."""
+    return quote(title.replace(" ", "-"), safe="?/:@!$&'()*+,;=")

@@ -1,0 +1,258 @@
+"""What ``notebooks/report.ipynb`` calls: each method shows one part of the report."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import HTML, Image, Markdown, display
+from matplotlib.figure import Figure
+from pandas.io.formats.style import Styler
+from PIL import Image as Pixels
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.claims import VERDICTS
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.report import (
+    figures_fedadt,
+    figures_fedecho,
+    figures_fedrevive,
+    figures_kuiper,
+    figures_kuiper_parts,
+    head_to_head,
+    shown,
+    summary,
+)
+from asyncfl_reproduction.report.export import write_tables
+from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
+from asyncfl_reproduction.report.folds import as_list, count, folded
+from asyncfl_reproduction.report.forest import draw_forest
+from asyncfl_reproduction.report.names import WORDS, names, place, words
+from asyncfl_reproduction.report.recorded import MISSING, Recorded
+from asyncfl_reproduction.report.searches import better_untuned, own_searches, searches
+from asyncfl_reproduction.report.tables import artefacts, background, beside, listed, was_run
+from asyncfl_reproduction.report.tries import draw_tries, tries
+
+FIGURES: dict[tuple[str, str], PaperFigure] = {
+    (figure.paper, figure.name): figure
+    for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_kuiper_parts, figures_fedadt)
+    for figure in module.FIGURES
+}
+SKETCHES = {
+    ("FedRevive", "Fig. 1"): "the method as a diagram",
+    ("KUIPER", "Fig. 15"): "the chain of teachers as a diagram",
+    ("FedADT", "Fig. 2"): "the method as a diagram",
+}
+"""Figures that show nothing measured."""
+
+
+def picture(figure: Figure, alt: str) -> Image:
+    """Return a figure, and what it shows in words, as a PNG with a palette, a third of the size: there are forty."""
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=figure.dpi)
+    palette = Pixels.Quantize.MAXCOVERAGE  # the default's averages turn thin lines into other methods' colours
+    Pixels.open(drawn).convert("RGB").quantize(256, palette, dither=0).save(small, format="png", optimize=True)
+    return Image(small.getvalue(), alt=alt)
+
+
+def _about(table: pd.DataFrame) -> str:
+    """Return what the numbers of a table are: up to three metrics with their units, and over how many seeds."""
+    metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
+    seeds = shown.usual_seeds(table)
+    spread = f" · ours: mean ± standard deviation over {seeds} seeds" if seeds else ""
+    return f" · {'; '.join(metrics)}" * (len(metrics) <= 3) + spread
+
+
+def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a table of :func:`beside` with its settings as one text, so that tables of different settings join."""
+    settings = list(table.columns[: list(table.columns).index("metric")])
+    texts = [
+        ", ".join(f"{words(name)} {WORDS.get(value, value)}" for name, value in row.items() if value)
+        for row in table[settings].to_dict("records")
+    ]
+    joined = table.drop(columns=settings)
+    joined.insert(0, "where", where)
+    joined.insert(2, "of what", texts)
+    return joined
+
+
+class Page:
+    """A report, part by part.
+
+    Args:
+        tier_file: ``cells/<tier>.yaml``.
+        runs: folder of results.
+        kept: folder of the tables of recorded runs, see :class:`Recorded`.
+    """
+
+    def __init__(self, tier_file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
+        plots.use_style()
+        self.recorded = Recorded(tier_file, runs, kept)
+        self.names = names(self.recorded.cells)
+
+    def summary(self) -> None:
+        """Show how many claims have each verdict, by kind and by paper, and the headline numbers."""
+        display(Markdown(f"**{self.recorded.trained_in_words()}** Every method is tuned; a table by kind follows."))
+        for table in (self.recorded.verdicts_by_kind(), summary.verdicts(self.recorded)):
+            verdicts = [name for name in table.columns if name in VERDICTS]
+            table[verdicts] = table[verdicts].astype(str).replace("0", "·")
+            display(listed(table).apply(lambda column: [background(column.name)] * len(column), subset=verdicts))
+        if (forest := draw_forest(self.recorded.headlines)) is not None:
+            display(picture(forest, "Twelve headlines as differences with their intervals, tuned and untuned"))
+        display(summary.headlines_shown(self.recorded))
+        for listed_below in (summary.borrowed, summary.constant_answers):
+            if html := listed_below(self.recorded, self.names):
+                display(HTML(html))
+
+    def stand_ins(self) -> None:
+        """Show what the tier's data and models are."""
+        cells, runs = len(self.recorded.cells), len(self.recorded.results)
+        kept = len(self.recorded.from_kept)
+        where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
+        said = f"**{runs} of {cells} cells recorded.**{where} What stands in for data and models:"
+        display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
+
+    def claims(self, paper: str) -> None:
+        """Show every claim of a paper: its text, what the paper's own numbers say, our verdict and why."""
+        display(HTML(shown.claims(self.recorded.claims(paper.lower()), self.names, paper)))
+
+    def table(self, paper: str, *names: str) -> None:
+        """Show printed tables with ours beside them; what was not run is folded."""
+        for name in names:
+            table = beside(self.recorded, paper, name)
+            self._table(table, was_run(table, paper, name), f"{paper}, {name}", lambda rows, name=name: shown.styled(
+                rows, paper, name, self.names))  # fmt: skip
+
+    def texts(self, paper: str) -> None:
+        """Show a paper's numbers that stand in text and captions, in one table."""
+        tables = [_in_one_line(beside(self.recorded, paper, name), name)
+                  for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
+        table = pd.concat(tables, ignore_index=True).fillna("")
+        self._table(
+            table, was_run(table), f"{paper}, text and captions", lambda rows: shown.in_rows(rows, self.names, paper)
+        )
+
+    def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
+        """Show the rows that were run below the title, and the others folded."""
+        if run.any():
+            display(Markdown(f"**{title}**{_about(table)}"), style(table[run]))
+        if not run.all():
+            said = "more numbers" if run.any() else "numbers"
+            line = f"{escape(title)}: {int((~run).sum())} {said} not run, or not measurable here"
+            display(HTML(folded(line, style(table[~run]).to_html())))
+
+    def figure(self, paper: str, *names: str) -> None:
+        """Show figures redrawn, each below its caption; those of which nothing was run are folded."""
+        left = []
+        for name in names:
+            if (paper, name) in SKETCHES:
+                display(Markdown(f"**{paper}, {name}**: {SKETCHES[paper, name]}; nothing measured."))
+                continue
+            figure = FIGURES[paper, name]
+            drawn = figure.draw(self.recorded)
+            if drawn is None:
+                left.append(f"{paper}, {name}. {figure.caption}")
+                continue
+            said = f"**{paper}, {name}.** {figure.caption}"
+            display(Markdown(said), picture(drawn, said.replace("*", "")))
+        if left:
+            display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
+
+    def head_to_head(self) -> None:
+        """Show the ranked heat map, mean ranks with their critical difference, and the numbers, all of the league."""
+        league = self.recorded.league.measured
+        display(Markdown(head_to_head.in_words(league)))
+        figures = {
+            "Accuracy by method, place and column as a heat map; its numbers are below": head_to_head.heat_map(league),
+            "Mean ranks of the methods with their critical difference": head_to_head.critical_differences(league),
+        }
+        display(*(picture(figure, alt) for alt, figure in figures.items() if figure is not None))
+        display(HTML(folded("The numbers with their deviations", listed(head_to_head.table(league)).to_html())))
+
+    def questions(self) -> None:
+        """Show the questions across the papers with their answers."""
+        run = self.recorded.questions["state"] != MISSING
+        if run.any():
+            display(HTML(shown.questions(self.recorded.questions[run], names(self.recorded.league.cells))))
+        if not run.all():
+            left = listed(self.recorded.questions[~run].drop(columns="state")).to_html()
+            display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered", left)))
+
+    def methods(self) -> None:
+        """Show every method once in one setting, as a table and as curves."""
+        table = summary.methods(self.recorded)
+        run = table["accuracy %"].str[:1].str.isdigit()
+        display(listed(table[run]) if run.any() else Markdown("Not run at this tier."))
+        if (figure := draw_curves(self.recorded, summary.methods_by_kind(self.recorded), unit="10 s")) is not None:
+            display(picture(figure, "Accuracy over virtual time, one line per method, a panel per kind of server"))
+
+    def compute(self) -> None:
+        """Show processor time by paper and method."""
+        display(listed(summary.compute(self.recorded).replace({"paper": summary.TITLES}), precision=2))
+
+    def searches(self) -> None:
+        """Show what was tried for methods' settings, and what was best."""
+        said = (
+            "Each method on a workload with as many combinations, and what was best, which cells of the smoke and "
+            f"laptop tiers take. *{FIXED}*: the clients' rate alone, beside a server rate of 1, or that of FedRevive's "
+            "Table 4; FedAC and FADAS have that of FedEcho's Table 8, scaled by the number of steps."
+        )
+        cells = list(self.recorded.cells.values())
+        if (figure := draw_tries(tries(cells))) is not None:
+            bought = (
+                "**What tuning buys.** The best accuracy on validation samples that a method is expected to have found "
+                "after so many tries, over all orders in which its combinations could be tried; the first seed alone."
+            )
+            display(Markdown(bought), picture(figure, bought.replace("*", "")))
+            display(_searches_shown(own_searches(cells)))
+        display(Markdown(said), _searches_shown(searches()))
+        worse = better_untuned(self.recorded.measured)
+        if len(worse):
+            worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
+            said = (
+                "**Choices that do not suit.** A search is made in one regime, and other cells take its choice. These "
+                "are surely more than a point better at the fixed server rate: a lead over one of them, tuned, says "
+                "little."
+            )
+            display(Markdown(said), listed(worse, precision=1))
+
+    def ours(self) -> None:
+        """Show the settings that the papers do not print, and what was taken."""
+        display(listed(summary.ours(self.recorded).replace({"paper": summary.TITLES})))
+
+    def cells(self) -> None:
+        """Show every cell by its name, folded, and which recorded ones do not count."""
+        display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
+
+    def own_cells(self) -> None:
+        """Show the cells of a grid of one's own, and which recorded ones do not count."""
+        display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
+
+    def own_curves(self) -> None:
+        """Show their curves: a panel for all that the names share but their last part."""
+        shown: dict[str, dict[str, str]] = {}
+        for name in self.recorded.cells:
+            panel, _, line = name.rpartition("/")
+            shown.setdefault(panel, {})[line] = name
+        if (figure := draw_curves(self.recorded, shown)) is not None:
+            display(picture(figure, "Accuracy over virtual time, one line per cell"))
+
+    def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
+        """Write every table of the report in three formats; nothing without a folder.
+
+        Args:
+            folder: is made.
+            own: only those of a grid of one's own.
+        """
+        if folder:
+            files = write_tables(self.recorded, folder, own=own)
+            display(Markdown(f"{len(files) // 3} tables as CSV, Markdown and LaTeX in `{Path(folder).name}/`."))
+
+
+def _searches_shown(table: pd.DataFrame) -> Styler:
+    """Return a table of searches with methods and columns as people name them."""
+    methods, columns = table["method"].map(plots.title), table["column"].replace("printed", FIXED)
+    return listed(table.assign(method=methods, column=columns), precision=1)

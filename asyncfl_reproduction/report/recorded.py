@@ -1,0 +1,211 @@
+"""A tier's cells with what was recorded of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from asyncfl_lite.runs.results import Result
+from asyncfl_reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, table_of_claims
+from asyncfl_reproduction.claims.base import KINDS, TRAINED, Checked
+from asyncfl_reproduction.claims.findings import Seeds, mean_text
+from asyncfl_reproduction.claims.headlines import check_headlines
+from asyncfl_reproduction.claims.measured import ACCURACY
+from asyncfl_reproduction.grid.borrowed import borrowed
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
+from asyncfl_reproduction.league.across import answer_questions
+from asyncfl_reproduction.places import field_in, tier_file
+from asyncfl_reproduction.verdicts import counted
+
+MISSING = "not run"
+LEAGUE = "league"
+NOT_MEASURED = "not measured"
+
+
+class Ours(NamedTuple):
+    """What stands beside a printed number.
+
+    Attributes:
+        values: numbers of runs in the printed unit, infinite where a target was not reached; None without any.
+        source: the cells, or "simulated", "counted", "delay law" with more; "not measured" with the reason where
+            nothing in the package could be.
+        mark: " (constant answer)", with how many seeds, where runs behind it answer one class for everything.
+        trained: False where most runs of a cell behind it do.
+        borrowed: whether a cell behind it has rates that were searched elsewhere.
+    """
+
+    values: Seeds | None
+    source: str = ""
+    mark: str = ""
+    trained: bool = True
+    borrowed: bool = False
+
+
+class Recorded:
+    """A tier's cells with what was recorded of them.
+
+    Args:
+        file: ``cells/<tier>.yaml``.
+        runs: folder of results.
+        kept: folder of the tables that ``asyncfl-lite record`` wrote, for each tier; a cell of which they hold more
+            runs than ``runs`` is read from them, without its table of updates. If None, ``runs`` alone counts.
+
+    Attributes:
+        cells: every cell of the tier, by name.
+        results: cell -> its finished runs, by seed; cells without any are absent.
+        from_kept: the cells that were read from ``kept``.
+        outdated: cell -> ``stale`` (run with code whose meaning has changed since) or ``changed`` (of another
+            configuration), for cells of which such a run lies there; it counts as not run.
+        tables: (paper, artefact) -> the printed table with ours beside it, kept by :func:`.tables.beside`.
+    """
+
+    def __init__(self, file: str | Path, runs: str | Path, kept: str | Path | None = None) -> None:
+        self.cells: dict[str, Cell] = {cell.name: cell for cell in expand_grid(file)}
+        self._runs, self._kept = runs, kept
+        loaded = {name: cell.load(Path(runs)) for name, cell in self.cells.items()}
+        tables = {} if kept is None else read_tidy(self.cells.values(), Path(kept) / self.tier)
+        self.from_kept = {name for name, results in tables.items() if len(results) > len(loaded[name])}
+        loaded |= {name: tables[name] for name in self.from_kept}
+        self.results: dict[str, list[Result]] = {name: results for name, results in loaded.items() if results}
+        standings = {name: cell.state(Path(runs)) for name, cell in self.cells.items() if name not in self.from_kept}
+        self.outdated = {name: state for name, state in standings.items() if state in ("stale", "changed")}
+        if kept is not None:
+            of_tables = outdated_tidy(self.cells.values(), Path(kept) / self.tier)
+            self.outdated |= {name: state for name, state in of_tables.items() if name not in self.results}
+        self.tables: dict[tuple[str, str], pd.DataFrame] = {}
+
+    @property
+    def tier(self) -> str:
+        """The tier whose cells they are."""
+        return next(iter(self.cells.values())).tier
+
+    @cached_property
+    def measured(self) -> Measured:
+        """What claims are checked on."""
+        summaries = {
+            name: pd.DataFrame([r.summary | {"seed": r.config.seed} for r in results])
+            for name, results in self.results.items()
+        }
+        curves = {name: [r.curve for r in results] for name, results in self.results.items()}
+        return Measured(summaries, curves, self.cells, borrowed(self.cells.values()))
+
+    def in_column(self, column: str) -> Recorded:
+        """Return the same with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""
+        other = copy.copy(self)
+        other.measured, other.tables = self.measured.column(column), {}
+        return other
+
+    def accuracies(self, cell: str) -> np.ndarray:
+        """Return the ``(seeds,)`` final accuracies of a cell; empty when it was not run."""
+        return np.array([result.summary["final_accuracy"] for result in self.results.get(cell, [])])
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per cell: accuracy over seeds, virtual time, updates, staleness, seconds."""
+        rows = []
+        for name, cell in self.cells.items():
+            results = self.results.get(name)
+            if not results:
+                why = f" ({self.outdated[name]})" if name in self.outdated else ""
+                rows.append({"cell": name, "accuracy %": MISSING + why})
+                continue
+            numbers = pd.DataFrame([result.summary for result in results])
+            rows.append(
+                {
+                    "cell": name,
+                    "accuracy %": mean_and_deviation(100 * numbers[ACCURACY]) + self.measured.mark(name),
+                    "seeds": len(results)
+                    if len(results) == len(cell.seeds)
+                    else f"{len(results)} of {len(cell.seeds)}",
+                    "versions": int(numbers["versions"].mean()),
+                    "virtual time": round(numbers["virtual_time"].mean(), 1),
+                    "updates": int(numbers["client_updates"].mean()),
+                    "mean staleness": round(numbers["mean_staleness"].mean(), 1),
+                    "max staleness": int(numbers["max_staleness"].max()),
+                    "CPU s a run": round(np.mean([result.timing["cpu_seconds"] for result in results]), 1),
+                }
+            )
+        return pd.DataFrame(rows, dtype=object).fillna("")
+
+    def cell_of(self, row: pd.Series) -> str | None:
+        """Return the cell that says that it stands beside a printed row, or None."""
+        candidates = self._beside_what.get((row["paper"].lower(), row["artefact"]), [])
+        for name, wanted in candidates:
+            if all(str(row.get(column)) == value for column, value in wanted.items()):
+                return name
+        return None
+
+    @cached_property
+    def _beside_what(self) -> dict[tuple[str, str], list[tuple[str, dict[str, str]]]]:
+        """Paper and artefact -> its cells, each with what names its row there."""
+        found: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
+        for name, cell in self.cells.items():
+            for wanted in cell.published:
+                found.setdefault((name.split("/")[0], wanted["artefact"]), []).append((name, wanted))
+        return found
+
+    @cached_property
+    def checked(self) -> dict[str, list[Checked]]:
+        """Every paper's claims, checked once in each column: some simulate."""
+        return {paper: check_all(self.measured, claims) for paper, claims in CLAIMS.items()}
+
+    @cached_property
+    def headlines(self) -> pd.DataFrame:
+        """The headlines with their intervals; see :func:`.check_headlines`."""
+        return check_headlines(self.measured)
+
+    def claims(self, paper: str) -> pd.DataFrame:
+        """Return one row per claim; see :func:`.table_of_claims`."""
+        return table_of_claims(self.checked[paper])
+
+    def verdicts(self, paper: str, column: str = "ours") -> pd.Series:
+        """Return how many claims have each verdict in a column of :meth:`claims`, "ours" or :data:`.FIXED`."""
+        claims = self.claims(paper)
+        return claims[column if column in claims else "ours"].value_counts().reindex(VERDICTS, fill_value=0)
+
+    def verdicts_by_kind(self) -> pd.DataFrame:
+        """Return one row per kind of claim and column: kind, column, claims, and how many have each verdict."""
+        columns = {"tuned": "ours", FIXED: FIXED}
+        every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
+        rows = []
+        for kind in KINDS:
+            claims = every[every["kind"] == kind]
+            for name, column in columns.items():
+                if column in claims and (name == "tuned" or kind == TRAINED):
+                    counts = claims[column].value_counts().reindex(VERDICTS, fill_value=0)
+                    rows.append(
+                        {"kind": kind, "column": name if kind == TRAINED else "", "claims": int(counts.sum()), **counts}
+                    )
+        return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
+
+    def trained_in_words(self) -> str:
+        """Say how many trained claims have each verdict, every method tuned; see :func:`.counted`."""
+        claims = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
+        return counted(claims.loc[claims["kind"] == TRAINED, "ours"].value_counts())
+
+    @cached_property
+    def league(self) -> Recorded:
+        """The league's cells with what was recorded of them, whatever the tier: no paper's tier compares the papers."""
+        if self.tier == LEAGUE:
+            return self
+        return Recorded(tier_file(LEAGUE), self._runs, None if self._kept is None else field_in(self._kept))
+
+    @cached_property
+    def questions(self) -> pd.DataFrame:
+        """One row per question across the papers, which the league's cells answer: id, question, state, answer."""
+        return answer_questions(self.league.measured)
+
+
+def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
+    """Return ``93.10 ± 0.52``, or "not run" for nothing."""
+    if not len(values):
+        return MISSING
+    values = np.asarray(values)
+    return mean_text(values, digits) if len(values) > 1 else f"{values.mean():.{digits}f}"

@@ -1,0 +1,114 @@
+"""What was tried for methods' settings: one row per search, with its best; and where a choice serves a cell badly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_reproduction import home
+from asyncfl_reproduction.claims.findings import interval_text
+from asyncfl_reproduction.claims.measured import ACCURACY, Measured
+from asyncfl_reproduction.grid.cells import TWIN, Cell
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.statistics import EQUAL_POINTS
+from asyncfl_reproduction.tuning.grids import study_of
+from asyncfl_reproduction.tuning.halving import edges
+from asyncfl_reproduction.tuning.outcomes import chosen_for, file_of, rows_of
+from asyncfl_reproduction.tuning.tuned import METRIC, best_of, edges_of, in_words
+from asyncfl_reproduction.verdicts import HOLDS
+
+COLUMNS = [
+    "study",
+    "method",
+    "column",
+    "combinations",
+    "runs",
+    "best",
+    "on an edge",
+    "accuracy %",
+    "worst %",
+    "CPU minutes",
+]
+
+
+def searches(folder: Path | None = None) -> pd.DataFrame:
+    """Return one row per search whose outcomes are kept.
+
+    Args:
+        folder: of outcomes; the package's own if None.
+
+    Returns:
+        study, method, column ("tuned" or "printed"), combinations and runs that were tried, best (its settings), on an
+        edge (knobs whose best value is the smallest or largest tried), accuracy % (its mean over seeds of the last
+        five tests), worst % (of the worst combination; "diverged" if a run of one did), CPU minutes.
+    """
+    root = home.TUNING if folder is None else folder
+    rows = []
+    for path in sorted(root.glob("*/*.csv")):
+        table = pd.read_csv(path)
+        method, _, column = path.stem.rpartition("-")
+        tried = table.to_dict("records")
+        best = best_of(tried)
+        rows.append([path.parent.name, method, column, *_numbers(table, best, edges_of(best, tried))])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFrame:
+    """Return one row per search of a cell's own that is at its end, as :func:`searches`; the study is its folder."""
+    rows = []
+    for cell in cells:
+        best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
+        if best is not None:
+            path = file_of(cell.tier, study_of(cell.name), folder)
+            table = pd.DataFrame([row for row in rows_of(path) if row["cell"] == cell.name])
+            table = table.astype({METRIC: float, "cpu_seconds": float})
+            method = cell.name.rpartition("/")[2].removesuffix(TWIN)
+            tried = [json.loads(point) for point in table["point"].unique()]
+            grid = {option: _in_order({point[option] for point in tried}) for option in best}
+            on_edge = edges(cell.search, grid, best)
+            rows.append([study_of(cell.name), method, cell.column, *_numbers(table, best, on_edge)])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _in_order(values: set[Any]) -> list[Any]:
+    """Return values from small to large, where they are numbers."""
+    return sorted(values, key=lambda value: value if isinstance(value, int | float) else 0)
+
+
+def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str]) -> list[Any]:
+    """Return the last columns of a search's row: how much was tried, what was best, how good it and the worst were."""
+    means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
+    return [
+        len(means),
+        len(table),
+        in_words(best),
+        ", ".join(option.removeprefix("settings.") for option in on_edge),
+        round(means[json.dumps(best)], 1),
+        "diverged" if means.isna().any() else round(means.min(), 1),
+        round(table["cpu_seconds"].sum() / 60, 1),
+    ]
+
+
+def better_untuned(measured: Measured) -> pd.DataFrame:
+    """Return the cells that are surely more than a point better at the fixed server rate than tuned.
+
+    A search is made in one regime, and other cells take its choice: where it does not suit them, they are here, and a
+    lead over such a cell in the column "tuned" says little.
+
+    Returns:
+        One row per cell, the worst first: cell, tuned % and :data:`.FIXED` % (mean accuracies), difference (tuned less
+        the other, points, with its interval and seeds).
+    """
+    rows = []
+    for cell in measured.twins:
+        found = measured.above(cell + TWIN, cell, EQUAL_POINTS)
+        if found.verdict == HOLDS and found.contrast is not None:
+            more = found.contrast
+            less = more._replace(mean=-more.mean, low=-more.high, high=-more.low)
+            means = [100 * measured.summaries[name][ACCURACY].mean() for name in (cell, cell + TWIN)]
+            rows.append((less.mean, [cell, *means, interval_text(less)]))
+    return pd.DataFrame([row for _, row in sorted(rows)], columns=["cell", "tuned %", f"{FIXED} %", "difference"])

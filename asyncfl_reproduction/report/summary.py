@@ -1,0 +1,199 @@
+"""The first page, what was spent, and what is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from html import escape
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from asyncfl_lite import plots
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_reproduction.claims import CLAIMS, VERDICTS
+from asyncfl_reproduction.grid.borrowed import borrowed_from
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report.folds import as_list, count, folded
+from asyncfl_reproduction.report.names import place, words
+from asyncfl_reproduction.report.recorded import Recorded
+from asyncfl_reproduction.report.shown import with_signs
+from asyncfl_reproduction.report.tables import FIXED, LEFT, PAPER, background, beside, lines_of, listed, part
+
+TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
+
+SETTING = "large-dir0.1"
+"""In which every method stands once."""
+
+HEADLINES = [
+    ("FedEcho", "Table 2", {"delay": "large", "alpha": "0.1", "method": "FedEcho", "distill_set": "CIFAR-100"},
+     "accuracy of FedEcho with the cross-dataset set, large delay, α = 0.1"),
+    ("FedEcho", "Table 2", {"delay": "large", "alpha": "0.1", "method": "FedBuff"}, "FedBuff's there"),
+    ("FedRevive", "Table 1", {"dataset": "CIFAR-10", "method": "FedRevive", "metric": "virtual time to target"},
+     "FedRevive's virtual time to target, CIFAR-10"),
+    ("FedRevive", "Table 1", {"dataset": "CIFAR-10", "method": "FedBuff", "metric": "virtual time to target"},
+     "FedBuff's there"),
+    ("FedRevive", "Abstract; Table 1 caption", {"dataset": "CIFAR-10"}, "FedRevive's final accuracy above FedBuff's"),
+    ("KUIPER", "Fig. 3(b) caption", {"baseline": "FedBuff"}, "KUIPER's accuracy above FedBuff's, 12 devices, bias 1"),
+    ("KUIPER", "Fig. 3(b) caption", {"baseline": "Oort"}, "above Oort's there"),
+    ("FedADT", "Table I", {"dataset": "MNIST", "alpha": "0.1", "method": "FedADT"},
+     "FedADT's virtual time to 90%, MNIST, α = 0.1"),
+    ("FedADT", "Table I", {"dataset": "MNIST", "alpha": "0.1", "method": "FedBuff"}, "FedBuff's there"),
+    ("FedADT", "Table II", {"dataset": "MNIST", "alpha": "0.1", "method": "FedADT"}, "FedADT's final accuracy there"),
+    ("FedADT", "Table II", {"dataset": "MNIST", "alpha": "0.1", "method": "FedAsync"}, "FedAsync's there"),
+]  # fmt: skip
+"""Paper, artefact, which of its rows, and what that is called on the first page."""
+
+
+def verdicts(recorded: Recorded) -> pd.DataFrame:
+    """Return one row per paper, and one for all: cells recorded, claims, and how many of them have each verdict."""
+    rows = []
+    for paper in CLAIMS:
+        cells = [name for name in recorded.cells if name.split("/")[0] == paper]
+        counts = recorded.verdicts(paper)
+        done = f"{sum(name in recorded.results for name in cells)} of {len(cells)}"
+        rows.append({"paper": TITLES[paper], "cells recorded": done, "claims": int(counts.sum()), **counts})
+    table = pd.DataFrame(rows, columns=["paper", "cells recorded", "claims", *VERDICTS])
+    papers = [name for name in recorded.cells if name.split("/")[0] in CLAIMS]
+    every = {"paper": "all", "cells recorded": f"{sum(n in recorded.results for n in papers)} of {len(papers)}"}
+    return pd.concat([table, pd.DataFrame([every | table[["claims", *VERDICTS]].sum().to_dict()])], ignore_index=True)
+
+
+def headlines(recorded: Recorded) -> pd.DataFrame:
+    """Return the papers' headline numbers with ours, in both columns.
+
+    The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict of that.
+    """
+    rows, tables, found = [], {}, ["ours", "verdict", FIXED, f"{FIXED}, verdict"]
+    for paper, artefact, which, text in HEADLINES:
+        if (paper, artefact) not in tables:
+            tables[paper, artefact] = published(paper, artefact), beside(recorded, paper, artefact)
+        printed, ours = tables[paper, artefact]
+        matches = np.logical_and.reduce([printed[column] == value for column, value in which.items()])
+        row = ours.loc[int(np.flatnonzero(matches)[0])]
+        rows.append([paper, text, row["unit"], row["paper"], *row[found]])
+    return pd.DataFrame(rows, columns=["paper", "number", "unit", "printed", *found])
+
+
+def headlines_shown(recorded: Recorded) -> Styler:
+    """Return :func:`headlines` as the first page shows it, coloured by its verdicts."""
+    table = headlines(recorded)
+    lines, kept = lines_of(table), table[["paper", "number", "unit", "printed"]]
+    style = listed(kept.assign(**{head: table[line].map(with_signs) for line, head in lines.items() if line != PAPER}))
+    for line, head in list(lines.items())[1:]:
+        css = [background(verdict) for verdict in table[part(line, "verdict")]]
+        style = style.apply(lambda _, css=css: css, subset=[head])
+    return style
+
+
+def compute(recorded: Recorded) -> pd.DataFrame:
+    """Return processor time spent: one row per group of cells and method, then sums.
+
+    The columns are cells, runs, client updates and minutes.
+    """
+    rows = []
+    for name, results in recorded.results.items():
+        method = recorded.cells[name].config
+        label = "oort" if method.selection == "oort" else method.algorithm
+        minutes = sum(result.timing["cpu_seconds"] for result in results) / 60
+        updates = sum(result.summary["client_updates"] for result in results)
+        rows.append([name.split("/")[0], plots.title(label), 1, len(results), updates, minutes])
+    columns = ["paper", "method", "cells", "runs", "client updates", "CPU minutes"]
+    numbers = pd.DataFrame(rows, columns=columns)
+    by_method = numbers.groupby(["paper", "method"], sort=False, as_index=False).sum()
+    sums = numbers.drop(columns="method").groupby("paper", sort=False, as_index=False).sum().assign(method="all")
+    every = numbers[columns[2:]].sum().to_frame().T.assign(paper="all", method="all")
+    table = pd.concat([by_method, sums, every], ignore_index=True)[columns]
+    table[columns[2:5]] = table[columns[2:5]].astype(int)
+    return table.assign(**{"CPU minutes": table["CPU minutes"].astype(float).round(2)})
+
+
+def ours(recorded: Recorded) -> pd.DataFrame:
+    """Return settings that the papers do not print: paper, setting, what was taken and why, in how many cells."""
+    rows = [(name.split("/")[0], setting, " ".join(text.split()))
+            for name, cell in recorded.cells.items() for setting, text in cell.ours.items()]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["paper", "setting", "ours"])
+    return table.value_counts(sort=False).rename("cells").reset_index()
+
+
+def stand_ins(recorded: Recorded) -> pd.DataFrame:
+    """Return what the tier's data and models are: paper, text."""
+    rows = {(name.split("/")[0], " ".join(cell.about.split())) for name, cell in recorded.cells.items() if cell.about}
+    return pd.DataFrame(sorted(rows), columns=["cells", "data and model"])
+
+
+def methods(recorded: Recorded) -> pd.DataFrame:
+    """Return the cells in which every method stands once, in one setting, and those with another, which is named."""
+    table = recorded.table()
+    table = table[table["cell"].str.startswith("methods/")]
+    parts = [path.split("/")[-2:] for path in table["cell"]]
+    names = [plots.title(method) + f", {words(where)}" * (where != SETTING) for where, method in parts]
+    return table.assign(cell=names).rename(columns={"cell": "method"})
+
+
+def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
+    """Return the cells in the one setting by what makes a version: kind -> method -> cell."""
+    kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
+    synchronous, single, buffered = kinds.values()
+    for name, cell in recorded.cells.items():
+        if name.startswith(f"methods/{SETTING}/"):
+            rounds, several = cell.config.redispatch == "rounds", ALGORITHMS.get(cell.config.algorithm).buffered
+            (synchronous if rounds else buffered if several else single)[name.split("/")[-1]] = name
+    return kinds
+
+
+def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
+    """Return :meth:`.Recorded.table` as HTML, folded by the tables and figures that its cells are for.
+
+    Names stand for paths, which are tooltips; the cells that were not run are named at the end.
+    """
+    table = recorded.table()
+    run = table["cell"].isin(list(recorded.results))
+    parts = [
+        folded(f"{escape(title)}: {count(len(rows), 'cell')}", _cells(rows, names))
+        for title, rows in table[run].groupby(table["cell"].map(place), sort=False)
+    ]
+    if left := [f"{place(path)}: {names[path]}" for path in table["cell"][~run]]:
+        parts.append(folded(f"{count(len(left), 'cell')} of {len(table)} not run", as_list(left)))
+    return "".join(parts)
+
+
+def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
+    shown = table.map(lambda value: escape(str(value).replace(" ± ", "\u00a0±\u00a0")))
+    shown["cell"] = [f'<span title="{escape(path)}">{escape(names[path])}</span>' for path in table["cell"]]
+    return Styler(shown, cell_ids=False).hide(axis="index").format(escape=None).set_table_styles(LEFT).to_html()
+
+
+def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
+    """Return the cells of which runs answer one class for everything, folded, as HTML; empty if there are none."""
+    own = replace(recorded.measured, borrowed=())
+    marks = {path: own.mark(path) for path in recorded.results}
+    marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
+    if not marked:
+        return ""
+    line = f"{len(marked)} of {len(recorded.results)} cells answer one class for everything, with some seeds or all"
+    why = "<p>Claims that rest on a cell of which most runs do are not decided: it did not train.</p>"
+    return folded(line, why + as_list(marked))
+
+
+def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
+    """Return the recorded cells whose rates were searched elsewhere, with what differs there, folded, as HTML."""
+    there = [path for path in recorded.results if path in recorded.measured.borrowed]
+    of = {path: ", ".join(borrowed_from(recorded.cells[path])) for path in there}
+    lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]
+    if not lines:
+        return ""
+    line = f"{len(lines)} of {len(recorded.results)} cells have borrowed rates: searched where these settings differ"
+    return folded(line, "<p>Claims that rest on one of them are not decided.</p>" + as_list(lines))
+
+
+def outdated(recorded: Recorded) -> str:
+    """Return the cells whose recorded runs do not count, and why, as HTML; empty if there are none."""
+    reasons = {"stale": "run with code whose meaning has changed since", "changed": "run with other settings"}
+    parts = []
+    for state, reason in reasons.items():
+        if paths := [path for path, found in recorded.outdated.items() if found == state]:
+            line = f"{count(len(paths), 'cell')} {reason}, left out here until run again"
+            parts.append(folded(line, as_list(paths)))
+    return "".join(parts)

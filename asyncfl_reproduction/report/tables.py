@@ -1,0 +1,298 @@
+"""Printed tables with ours beside them, number by number, laid out as printed and coloured by direction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from asyncfl_lite.base.style import VERDICT_COLOURS
+from asyncfl_reproduction.claims.findings import by_seed, deviation
+from asyncfl_reproduction.claims.measured import PRINTED, TUNED
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.columns import FIXED, untuned
+from asyncfl_reproduction.home import PAPERS
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
+from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
+from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast
+from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
+
+PAPER, OURS = "paper", "ours"
+PARTS = ("verdict", "cell", "seeds")
+EQUAL = {"%": 100 * EQUAL_POINTS, "percentage points": 100 * EQUAL_POINTS, "fraction": EQUAL_POINTS}
+"""Unit of accuracies -> differences below which they are level."""
+
+LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
+"""Style of tables of texts."""
+
+LAYOUTS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
+    ("FedEcho", "Table 2"): (["method", "distill_set"], ["delay", "alpha"]),
+    ("FedEcho", "Table 3"): (["method", "distill_set"], ["delay", "alpha"]),
+    ("FedRevive", "Table 1"): (["method"], ["metric", "dataset"]),
+    ("FedRevive", "Table 3"): (["component"], ["metric"]),
+    ("KUIPER", "Table 1"): (["device"], ["dataset"]),
+    ("KUIPER", "Table 2"): (["device"], ["dataset"]),
+    ("KUIPER", "Table 3"): (["teaching_assistants"], ["metric"]),
+    ("KUIPER", "Table 4"): (["method"], ["dataset"]),
+    ("FedADT", "Table I"): (["method"], ["dataset", "alpha"]),
+    ("FedADT", "Table II"): (["method"], ["dataset", "alpha"]),
+    ("FedADT", "Table III"): (["kd_weight"], ["dataset", "alpha"]),
+    ("FedADT", "Table IV"): (["method"], ["concurrency"]),
+}
+"""What names a printed table's rows and columns; other tables are lists."""
+
+REFERENCES: dict[tuple[str, str], dict[str, str]] = {
+    ("FedEcho", "Table 2"): {"method": "FedEcho", "distill_set": "CIFAR-100"},
+    ("FedEcho", "Table 3"): {"method": "FedEcho", "distill_set": "CIFAR-10"},
+    ("FedEcho", "Table 4"): {"method": "FedEcho"},
+    ("FedEcho", "Table 5"): {"method": "FedEcho"},
+    ("FedEcho", "Table 6"): {"distill_samples": "2000"},
+    ("FedEcho", "Table 7"): {"mix_alpha": "dynamic 0.2-0.8"},
+    ("FedEcho", "Table 11"): {"clip_nu": "5"},
+    ("FedRevive", "Table 1"): {"method": "FedRevive"},
+    ("FedRevive", "Table 2"): {"dataset": "CIFAR-10"},
+    ("KUIPER", "Table 3"): {"teaching_assistants": "0"},
+    ("KUIPER", "Table 4"): {"method": "asynchronous (KUIPER)"},
+    ("FedADT", "Table I"): {"method": "FedADT"},
+    ("FedADT", "Table II"): {"method": "FedADT"},
+    ("FedADT", "Table III"): {"kd_weight": "adaptive 0.2-0.6"},
+    ("FedADT", "Table IV"): {"method": "FedADT"},
+}
+"""The row of a table with which the others are compared, column by column: the paper's own method or default."""
+
+
+def artefacts(paper: str) -> list[str]:
+    """Return the names of a paper's artefacts with printed numbers, in the order of ``printed/results.csv``."""
+    table = pd.read_csv(PAPERS / "results.csv", usecols=["paper", "artefact"])
+    return list(dict.fromkeys(table.loc[table["paper"] == paper, "artefact"]))
+
+
+def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
+    """Return every printed number of a table or text with ours beside it, measured as its metric says.
+
+    Returns:
+        A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
+        ``metric``, ``unit``, ``paper``, then of ours the text (``ours``), ``verdict`` (whether ours stands on the
+        printed side of the reference row, or of zero for a gain; empty where there is nothing to compare), ``cell``,
+        where it is from, and ``seeds``, over how many it is. The same four of :data:`.FIXED` follow, empty where
+        no cell behind a number has a twin whose server settings are fixed. Ours is "not run" where there is
+        nothing, "not measured" where there cannot be.
+    """
+    if (paper, artefact) not in recorded.tables:
+        recorded.tables[paper, artefact] = _beside(recorded, paper, artefact)
+    return recorded.tables[paper, artefact]
+
+
+def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
+    printed = published(paper, artefact)
+    settings = list(printed.columns[list(printed.columns).index("notes") + 1 :])
+    varying = [name for name in ("dataset", "method", *settings) if printed[name].nunique(dropna=False) > 1]
+    table = printed[varying].fillna("").assign(metric=printed["metric"], unit=printed["unit"])
+    table["paper"] = [printed_text(row) for _, row in printed.iterrows()]
+    twins = recorded.measured.twins
+    for line, column in ((OURS, TUNED), (FIXED, PRINTED)):
+        chosen = recorded.in_column(column)
+        found = [measure(chosen, row) for _, row in printed.iterrows()]
+        numbers = pd.DataFrame(
+            {
+                line: [ours_text(row, ours) for (_, row), ours in zip(printed.iterrows(), found, strict=True)],
+                part(line, "verdict"): _verdicts(paper, artefact, printed, found),
+                part(line, "cell"): [ours.source for ours in found],
+                part(line, "seeds"): [
+                    str(len(ours.values)) if ours.values is not None and len(ours.values) > 1 else "" for ours in found
+                ],
+            }
+        )
+        if line == FIXED:
+            behind = [twins.intersection(cells_behind(ours.source)) for ours in found]
+            numbers.loc[[not cells for cells in behind]] = ""
+            cells = [_as_twins(text, cells) for text, cells in zip(numbers[part(line, "cell")], behind, strict=True)]
+            numbers[part(line, "cell")] = cells
+        table = pd.concat([table, numbers], axis=1)
+    return table
+
+
+def part(line: str, what: str) -> str:
+    """Return the column of :func:`beside` that holds a line's verdict, cell or seeds."""
+    return what if line == OURS else f"{line}, {what}"
+
+
+def _as_twins(source: str, twins: set[str]) -> str:
+    """Return a source with its twins in the place of cells."""
+    return " ".join(
+        re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
+    )
+
+
+def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
+    """Return a number with the digits that its unit asks for, at most ``digits`` where it asks for none."""
+    if row["unit"] == "fraction":
+        return f"{value:.4f}"
+    if row["unit"] == "%" or "points" in str(row["unit"]):
+        return f"{value:.2f}"
+    whole = abs(value) >= min(1000, 10**digits)  # beyond its digits, g writes powers of ten
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
+
+
+def printed_text(row: pd.Series) -> str:
+    """Return a printed number with its spread, or the bound or failure that was printed in its place."""
+    if pd.isna(row["value"]):
+        bound = re.search(r"printed as (>\d+)", str(row["notes"]))
+        return bound.group(1) if bound else "Fail"
+    spread = "" if pd.isna(row["std"]) else f" ± {_number(row['std'], row, 2)}"
+    return _number(row["value"], row) + spread
+
+
+def ours_text(row: pd.Series, ours: Ours) -> str:
+    """Return ours in words: a mean and deviation, "not reached", "not run" or "not measured"; marked if constant."""
+    if ours.values is None:
+        return NOT_MEASURED if ours.source.startswith(NOT_MEASURED) else MISSING
+    never, seeds = int(np.isinf(ours.values).sum()), len(ours.values)
+    if never:
+        return "not reached" + (f" with {never} of {seeds} seeds" if never < seeds else "") + ours.mark
+    spread = f" ± {_number(deviation(ours.values), row, 2)}" if seeds > 1 else ""
+    return _number(ours.values.mean(), row) + spread + ours.mark
+
+
+def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours]) -> list[str]:
+    """Return a row's verdict against its table's reference row, or of a gain against zero."""
+    reference = REFERENCES.get((paper, artefact))
+    columns = ["metric", *LAYOUTS.get((paper, artefact), ([], []))[1]]
+    rows = printed.to_dict("records")
+    if reference is None:
+        return [_gain(row, ours) for row, ours in zip(rows, found, strict=True)]
+    places = {
+        tuple(row[name] for name in columns): place
+        for place, row in enumerate(rows)
+        if all(row[name] == value for name, value in reference.items())
+    }
+    verdicts = []
+    for place, row in enumerate(rows):
+        other = places.get(tuple(row[name] for name in columns), place)
+        same = other == place
+        bound = EQUAL.get(str(row["unit"]))
+        verdicts.append(
+            "" if same else _same_side(row["value"], found[place], rows[other]["value"], found[other], bound)
+        )
+    return verdicts
+
+
+def _gain(row: Mapping[str, object], ours: Ours) -> str:
+    """Compare a gain or a reduction with none; other numbers have nothing to be compared with."""
+    if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
+        return ""
+    zero, bound = Ours(pd.Series(0.0, by_seed(ours.values).index)), EQUAL.get(str(row["unit"]))
+    return _same_side(row["value"], ours, 0.0, zero, bound)
+
+
+def _same_side(
+    printed: float, ours: Ours, printed_reference: float, reference: Ours, bound: float | None = None
+) -> str:
+    """Say whether ours is level with the reference, or on the printed side of it, or on the other, by common seeds.
+
+    Within ± ``bound`` is level; times, which have none, are level within 5 % of the reference.
+    Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
+    A printed NaN is a target that was never reached. What was simulated without training has no spread over seeds.
+    """
+    if ours.values is None or reference.values is None:
+        return ""
+    expected = np.nan_to_num(printed, nan=np.inf) - np.nan_to_num(printed_reference, nan=np.inf)
+    if np.isnan(expected) or expected == 0:
+        return ""
+    if ours.borrowed or reference.borrowed:
+        return BORROWED
+    if not (ours.trained and reference.trained):
+        return DID_NOT_TRAIN
+    if any(one.source.startswith("simulated") for one in (ours, reference)):
+        difference = ours.values.mean() - reference.values.mean()
+        return UNDECIDED if difference == 0 else HOLDS if difference * expected > 0 else REVERSED
+    both = pd.concat([by_seed(ours.values), by_seed(reference.values)], axis=1, join="inner")
+    seeds, (values, others) = len(both), both.to_numpy().T
+    never = np.isinf(values), np.isinf(others)
+    if never[0].any() or never[1].any():
+        whole = seeds >= FEWEST_SEEDS and never[0].all() != never[1].all() and not (never[0] & never[1]).any()
+        return UNDECIDED if not whole else HOLDS if never[0].all() == (expected > 0) else REVERSED
+    bound = EQUAL_SHARE * abs(float(others.mean())) if bound is None else bound
+    return contrast(np.sign(expected) * (values - others), "", equal=bound or None).verdict
+
+
+def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
+    """Lay a table of :func:`beside` out as the paper does, each of its rows as two or three: paper, tuned, untuned.
+
+    Args:
+        table: what :func:`beside` returned.
+        paper: whose.
+        artefact: which.
+        value: what to fill the rows with in place of the numbers: ``verdict``, ``cell`` or ``seeds`` of ours.
+    """
+    if (paper, artefact) not in LAYOUTS:
+        return table
+    rows, columns = LAYOUTS[paper, artefact]
+    kept = [name for name in columns if name in table]
+    lines = lines_of(table, paper)
+    parts = [
+        table[[*rows, *kept]].assign(
+            of=line, text="" if value and line == PAPER else table[part(line, value) if value else line]
+        )
+        for line in lines
+    ]
+    order = [tuple(row) for row in table[rows].drop_duplicates().to_numpy()]
+    heads = [tuple(row) for row in table[kept].drop_duplicates().to_numpy()]
+    first = [head[0] for head in heads]
+    heads.sort(key=lambda head: first.index(head[0]))  # what the first of two names belongs together
+    wide = pd.concat(parts).pivot(index=[*rows, "of"], columns=kept, values="text")
+    wide = wide.reindex([(*row, of) for row in order for of in lines])
+    return wide.reindex(columns=[head if len(kept) > 1 else head[0] for head in heads]).fillna("")
+
+
+def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
+    """Return what each printed number has in a table of :func:`beside`, and how that is shown.
+
+    Ours untuned is there where it is due for one of the numbers, named as :func:`.untuned` names it for the paper.
+    """
+    if not table[FIXED].any():
+        return {PAPER: PAPER, OURS: OURS}
+    return {PAPER: PAPER, OURS: "ours, tuned", FIXED: f"ours, {untuned(paper)}"}
+
+
+def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
+    """Return which rows of :func:`beside` have something of ours; as laid out, the whole of a printed row has it."""
+    ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
+    rows = LAYOUTS.get((paper, artefact), ([], []))[0]
+    return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours
+
+
+def _is_nothing(text: str) -> bool:
+    return not text or text.startswith((MISSING, NOT_MEASURED))
+
+
+def background(verdict: str) -> str:
+    """Return the CSS of a verdict's or state's colour."""
+    return f"background-color: {VERDICT_COLOURS[verdict]}; color: #111827" if verdict in VERDICT_COLOURS else ""
+
+
+def quiet(text: object) -> str:
+    """Return the CSS that greys out what was not run or not measured."""
+    return "color: #9ca3af" if str(text).startswith((MISSING, NOT_MEASURED)) else ""
+
+
+def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
+    """Return a table whose cells and heads are shown as they are written; what an experiment's file says is no HTML."""
+    style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html")
+    return style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns").map(quiet)
+
+
+def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int = 1) -> Styler:
+    """Return a plain table for the notebook, one column coloured by the verdicts in another (or in itself)."""
+    style = _as_text(table, precision).hide(axis="index")
+    css = [*LEFT]
+    if "id" in table:
+        css.append({"selector": "td.col0", "props": "white-space: nowrap"})
+    style = style.set_table_styles(css)
+    if coloured:
+        style = style.apply(lambda column: [background(v) for v in table[by or coloured]], subset=[coloured])
+    return style

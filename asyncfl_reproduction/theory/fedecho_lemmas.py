@@ -1,0 +1,149 @@
+"""T4 and T5: FedEcho's Lemmas D.2 and D.3, and what its proof makes of them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.models.steps import clipped_to
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_reproduction.theory.beds import Bumps, context, feed, started, train, vector
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, REPAIRED, Case, Check
+
+
+def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
+    """Return what T4 compares, on bumps: squared distances that clients drift in K steps, and bounds on them.
+
+    Returns:
+        ``each`` and ``bound``: both sides of Eq. 22, every client from its own peak; ``bound with N``: the same with
+        N σ_g²; ``one`` and ``its bound``: client 0 from its peak (Eq. 27); ``common`` and ``its mean bound``: the
+        mean over clients that all start there (Lemma D.2).
+    """
+    bumps = Bumps(clients)
+    lr = 1e-2 / (8 * steps * bumps.smoothness)
+
+    def bound(variance: float, points: Tensor) -> float:
+        grads = float(bumps.mean_gradients(points).square().mean())
+        return 5 * steps * lr**2 * 6 * steps * variance + 30 * steps**2 * lr**2 * grads
+
+    def drift(points: Tensor) -> Tensor:
+        return train(points, lambda x, _: bumps.gradients(x), lr, steps).square()
+
+    first = bumps.peaks[:1]
+    return {
+        "each": float(drift(bumps.peaks).mean()),
+        "bound": bound(bumps.variance, bumps.peaks),
+        "bound with N": bound(clients * bumps.variance, bumps.peaks),
+        "one": float(drift(first.expand(clients))[0]),
+        "common": float(drift(first.expand(clients)).mean()),
+        "bound at one point": bound(bumps.variance, first),
+    }
+
+
+def check_t4() -> Check:
+    """T4, FedEcho Lemma D.2 (Eq. 34) and its use in Eqs. 22 and 27: how far clients drift in K local steps.
+
+    Returns:
+        Ratios of the left-hand to the right-hand side; the bound is 1.
+    """
+    at = {clients: drift_sides(clients) for clients in (10, 30, 31, 100)}
+    cases = [
+        Case(AS_PRINTED, "Lemma D.2, one version for all, N = 100", _ratio(at[100], "common"), "<=", 1.0),
+        *(
+            Case(AS_PRINTED, f"Eq. 22, each client its own version, N = {n}", s["each"] / s["bound"], "<=", 1.0)
+            for n, s in at.items()
+        ),
+        Case(AS_PRINTED, "Eq. 27, one client alone, N = 100", _ratio(at[100], "one"), "<=", 1.0),
+        Case(REPAIRED, "Eq. 22 with N σ_g², N = 100", at[100]["each"] / at[100]["bound with N"], "<=", 1.0),
+    ]
+    return Check(
+        "T4",
+        "FedEcho",
+        "Lemma D.2 (Eq. 34), used in Eqs. 22, 27",
+        "The bound on how far clients drift from one common version, a mean over clients, also holds where each "
+        "client started from a version of its own, and for each client alone.",
+        tuple(cases),
+        condition="all clients start from one version (the lemma itself)",
+        counterexample="bumps with disjoint supports: left over right is N/30, so N = 31 breaks it, and nothing "
+        "bounds it",
+        repair="assume ‖∇F_i(x) - ∇f(x)‖² ≤ σ_g² for every client i, or put N σ_g² for σ_g² in Eqs. 22 and 27",
+    )
+
+
+def _ratio(sides: dict[str, float], left: str) -> float:
+    return sides[left] / sides["bound at one point"]
+
+
+def distilled_distance(optimiser: str, steps: int = 10, clip: float = 5.0, rate: float = 3e-6) -> tuple[float, int]:
+    """Return ‖x̂_q - x̂‖² after FedEcho's distillation of Q full-batch steps, and the number of parameters.
+
+    The student is linear softmax, 100 inputs and 10 classes; inputs are large, so that every gradient is clipped.
+    """
+    rng = stream(0, "theory T5")
+    model = VectorModel(nn.Linear(100, 10, bias=False, dtype=torch.float64))
+    inputs = torch.from_numpy(30 * rng.standard_normal((20, 100)))
+    teacher = torch.from_numpy(rng.standard_normal((1, model.num_parameters)))
+    settings = {"distill_opt": optimiser, "distill_lr": rate, "distill_unit": "steps", "distill_q": steps, "clip": clip}
+    student = torch.zeros(model.num_parameters, dtype=torch.float64)
+    server = started("fedecho", student, context(model=model, inputs=inputs), server_lr=0.0, **settings)
+    return float((feed(server, teacher) - student).square().sum()), model.num_parameters
+
+
+def lemma_d3(steps: int, clip: float, rate: float, noise: float = 0.0) -> float:
+    """Return the right-hand side of Lemma D.3 (Eq. 35): 5 η_d² Q (σ_d² + 2 Q ν²); ``noise`` is σ_d²."""
+    return 5 * rate**2 * steps * (noise + 2 * steps * clip**2)
+
+
+def growth(steps: int) -> float:
+    """Return (1 + 1/(2Q - 1))^Q, which the proof of Lemma D.3 bounds by 5."""
+    return (1 + 1 / (2 * steps - 1)) ** steps
+
+
+def constant_needed(steps: int) -> float:
+    """Return what the proof's recursion needs where it prints 5: (2Q - 1) ((1 + 1/(2Q - 1))^Q - 1) / Q."""
+    return (2 * steps - 1) * (growth(steps) - 1) / steps
+
+
+def clipped_mean(gradients: Tensor, largest: float = 5.0) -> float:
+    """Return the mean of scalar gradients, each clipped by the package's clipping to at most ``largest``."""
+    return float(clipped_to(gradients[:, None], largest).mean())
+
+
+def resnet_parameters() -> int:
+    """Return d of ResNet-18 for 10 classes, FedEcho's model on CIFAR-10."""
+    spec = MODELS.get("resnet")(width=64, blocks="resnet18", norm="batch")
+    with torch.device("meta"):  # shapes alone
+        return VectorModel(spec.build((3, 32, 32), 10)).num_parameters
+
+
+def check_t5() -> Check:
+    """T5, FedEcho Lemma D.3 (Eqs. 35, 36): E‖x̂_q - x̂‖² ≤ 5 η_d² Q (σ_d² + 2 Q ν²).
+
+    Returns:
+        Squared distances beside the bound; then the pieces of the proof.
+    """
+    adam, d = distilled_distance("adam")
+    sgd, _ = distilled_distance("sgd")
+    bound = lemma_d3(10, 5.0, 3e-6)
+    step, cap = 3e-6 * resnet_parameters() ** 0.5, 3e-6 * 5
+    noisy = vector(20, *[-1] * 9)
+    return Check(
+        "T5",
+        "FedEcho",
+        "Lemma D.3 (Eqs. 35, 36)",
+        "In Q distillation steps with gradients clipped to ν the model moves by a mean square of at most "
+        "5 η_d² Q (σ_d² + 2 Q ν²).",
+        (
+            Case(AS_PRINTED, f"Adam, as in the experiments, {d} parameters, 10 steps", adam, "<=", bound),
+            Case(CONDITIONED, f"clipped SGD, as in Algorithm 1, {d} parameters, 10 steps", sgd, "<=", bound),
+            Case(CONDITIONED, "clipped SGD can go no further than Q η_d ν", sgd, "<=", (10 * cap) ** 2, 1e-18),
+            Case(CONDITIONED, "the proof's factor (1 + 1/(2Q-1))^Q is at most 2", growth(1), "<=", 2.0),
+            Case(ASIDE, "a clipped gradient is unbiased: 20 and nine -1, ν = 5", clipped_mean(noisy), "=", 1.1, 1e-9),
+            Case(ASIDE, "one step of Adam on ResNet-18 against η_d ν", step, "<=", cap),
+        ),
+        condition="distillation is clipped SGD, as in Algorithm 1",
+        counterexample="Adam moves every parameter by about η_d a step, whatever ν: with d parameters η_d √d",
+        repair="Q η_d ν for clipped SGD, without expectation or variance; about Q η_d √d for Adam",
+    )

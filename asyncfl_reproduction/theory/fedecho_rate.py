@@ -1,0 +1,276 @@
+"""T6: FedEcho's Theorem 4.5 (Eq. 5), a rate of T^-1/2, with its assumptions and without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from asyncfl_lite.algorithms import Algorithm, Update
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_reproduction.theory.beds import context, race, spread, started, train
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, Case, Check, slope
+
+LENGTHS = (250, 1000, 4000, 16000)
+"""T, the lengths of runs in versions."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """T6's test bed: N clients with F_i = ½(x - c_i)², c evenly from -1 to 1, noisy gradients, random staleness.
+
+    Attributes:
+        clients, size, steps: N, M, K.
+        noise: σ_l.
+        oldest: largest staleness; an entry's is drawn uniformly from 0 to it.
+        x0: where the model starts.
+    """
+
+    clients: int = 20
+    size: int = 4
+    steps: int = 4
+    noise: float = 0.5
+    oldest: int = 5
+    x0: float = 2.0
+
+    @property
+    def centres(self) -> np.ndarray:
+        """``(N,)`` c_i."""
+        return spread(self.clients).numpy()
+
+    @property
+    def scale(self) -> float:
+        """σ_l² + K σ_g², which both rates of the theorem have under the root."""
+        return self.noise**2 + self.steps * float(self.centres.var())
+
+    @property
+    def excess(self) -> float:
+        """F = f(x_0) - min f, of one coordinate."""
+        return 0.5 * (self.x0 - float(self.centres.mean())) ** 2
+
+    def local_rate(self, length: int) -> float:
+        """Return the theorem's η_l = √F / √(T K (σ_l² + K σ_g²)), but at most 1/(8K)."""
+        return min(1 / (8 * self.steps), (self.excess / (length * self.steps * self.scale)) ** 0.5)
+
+    def distill_rate(self, length: int, steps: int) -> float:
+        """Return the theorem's η_d = F / (√(T³ (σ_l² + K σ_g²)) Q)."""
+        return self.excess / (length**1.5 * self.scale**0.5 * steps)
+
+    def chosen(self, skews: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return ``(M, d)`` clients: a buffer for each of ``(d,)`` skews, drawn without replacement.
+
+        A skew says how many times as likely as the others the upper half of the clients is; 1 is Assumption 4.4.
+        """
+        upper = np.arange(self.clients) >= self.clients / 2
+        keys = rng.standard_exponential((len(skews), self.clients)) / np.where(upper, skews[:, None], 1.0)
+        return np.argpartition(keys, self.size, axis=1)[:, : self.size].T  # the smallest keys: odds as wanted
+
+
+def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, length: int, seed: int = 0) -> np.ndarray:
+    """Feed a buffered method for ``length`` versions, every coordinate of its model an experiment of its own.
+
+    Args:
+        server: a started method of buffer M that acts on each coordinate alone.
+        fleet: the clients.
+        rates: ``(d,)`` local learning rate of each coordinate.
+        skews: ``(d,)`` how uneven its arrivals are, as :meth:`Fleet.chosen` takes them.
+        length: T.
+        seed: of arrivals, staleness and noise.
+
+    Returns:
+        ``(T, d)`` the squared gradient of f in each coordinate, before each version.
+    """
+    rng, centres = stream(seed, "theory T6"), fleet.centres
+    versions, gradients = [server.x], []
+    for version in range(length):
+        gradients.append((server.x.numpy() - centres.mean()) ** 2)
+        ages = np.minimum(rng.integers(0, fleet.oldest + 1, fleet.size), version)
+        starts = torch.stack([versions[-1 - age] for age in ages])
+        theirs = torch.from_numpy(centres[fleet.chosen(skews, rng)])
+        noise = torch.from_numpy(fleet.noise * rng.standard_normal((fleet.steps, *starts.shape)))
+        deltas = train(starts, lambda x, k, c=theirs, e=noise: x - c + e[k], rates.expand_as(starts), fleet.steps)
+        for client, (delta, age) in enumerate(zip(deltas, ages.tolist(), strict=True)):
+            server.receive(Update(client=client, delta=delta, start_version=version - age, start=versions[-1 - age]))
+        versions = [*versions[-fleet.oldest :], server.x]
+    return np.array(gradients)
+
+
+def mean_gradients(
+    lengths: tuple[int, ...] = LENGTHS,
+    skews: tuple[float, ...] = (1.0, 10.0),
+    seeds: int = 24,
+    seed: int = 0,
+    until: int | None = None,
+    fleet: Fleet | None = None,
+) -> pd.DataFrame:
+    """Return the mean squared gradient over T versions of FedBuff at the theorem's rates, η = √M.
+
+    FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T and each skew.
+
+    Args:
+        lengths: T, in versions.
+        skews: how uneven arrivals are, as :meth:`Fleet.chosen` takes them.
+        seeds: repetitions.
+        seed: of all of them.
+        until: stop after so many versions, which leaves longer T out and all others as they are; by default never.
+        fleet: the clients, their buffer and their staleness; by default T6's.
+
+    Returns:
+        A row for each T, a column for each skew.
+    """
+    longest = until or max(lengths)
+    fleet, shape = fleet or Fleet(), (len(skews), len(lengths), seeds)
+    rates = torch.tensor([fleet.local_rate(length) for length in lengths], dtype=torch.float64)
+    rates = rates[:, None].expand(shape).reshape(-1)
+    server = started("fedbuff", torch.full_like(rates, fleet.x0), buffer_size=fleet.size, server_lr=fleet.size**0.5)
+    squares = follow(server, fleet, rates, np.repeat(skews, len(lengths) * seeds), longest, seed)
+    squares = squares.reshape(-1, *shape)
+    reached = [(place, length) for place, length in enumerate(lengths) if length <= longest]
+    found = {length: squares[:length, :, place].mean((0, 2)) for place, length in reached}
+    return pd.DataFrame.from_dict(found, orient="index", columns=list(skews))
+
+
+VARIED = {
+    "M = 1": Fleet(size=1),
+    "M = 16": Fleet(size=16),
+    "no staleness": Fleet(oldest=0),
+    "staleness up to 20": Fleet(oldest=20),
+}
+"""T6's clients with another buffer or another staleness."""
+SHORTER = (250, 1000)
+"""T of the runs in which these vary."""
+
+
+@lru_cache(maxsize=1)
+def varied_means() -> pd.DataFrame:
+    """Return the mean squared gradient under uniform arrivals.
+
+    Returns:
+        A row for each T of :data:`SHORTER`, a column for T6's own fleet, "M = 4", and for each of :data:`VARIED`.
+    """
+    fleets = {"M = 4": Fleet(), **VARIED}
+    return pd.DataFrame({name: mean_gradients(SHORTER, (1.0,), fleet=fleet)[1.0] for name, fleet in fleets.items()})
+
+
+class RandomTeachers(VectorModel):
+    """A model whose clients' predictions are noise: what FedEcho stores of them has nothing to do with any client."""
+
+    rng = stream(0, "theory T6, teachers")
+
+    def outputs(self, x: Tensor, inputs: Tensor, *rest: object, **options: object) -> Tensor:
+        """Return random logits."""
+        return torch.from_numpy(3 * self.rng.standard_normal((len(inputs), 3)))
+
+
+def with_random_teachers(
+    length: int, steps: int = 2, clip: float = 5.0, rate: float | None = None
+) -> tuple[float, float, float]:
+    """Run FedEcho on T6's clients with random teachers, and FedBuff on the same arrivals.
+
+    Args:
+        length: T.
+        steps: Q.
+        clip: ν.
+        rate: η_d; by default the theorem's for this T.
+
+    Returns:
+        The mean squared gradient with distillation and without, in six coordinates together; and T Q η_d ν, the
+        farthest that distillation can have moved the model in all.
+    """
+    fleet = Fleet()
+    x0 = torch.full((6,), fleet.x0, dtype=torch.float64)
+    rate = fleet.distill_rate(length, steps) if rate is None else rate
+    model = RandomTeachers(nn.Linear(2, 3, bias=False, dtype=torch.float64))
+    model.rng = stream(0, "theory T6, teachers")
+    inputs = torch.from_numpy(stream(0, "theory T6, inputs").standard_normal((8, 2)))
+    settings = {"distill_opt": "sgd", "distill_lr": rate, "distill_unit": "steps", "distill_q": steps, "clip": clip}
+    means = []
+    for name, more in (("fedecho", settings), ("fedbuff", {})):
+        around = context(fleet.clients, model=model, inputs=inputs)
+        server = started(name, x0, around, buffer_size=fleet.size, server_lr=fleet.size**0.5, **more)
+        rates = torch.full_like(x0, fleet.local_rate(length))
+        means.append(float(follow(server, fleet, rates, np.ones(6), length).sum(1).mean()))
+    return means[0], means[1], length * steps * rate * clip
+
+
+def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: bool = True) -> float:
+    """Return what random teachers change in the longer runs, as a multiple of what they change in the shorter ones.
+
+    What they change is the relative difference of FedEcho's mean squared gradient from FedBuff's. The theorem lets it
+    fall at least as T^-1/2, as do its other terms.
+
+    Args:
+        lengths: the shorter T and the longer one.
+        shrinking: whether η_d is the theorem's for each T; if not, it stays that of the shorter one.
+    """
+    first = Fleet().distill_rate(lengths[0], 2)
+    changed = []
+    for length in lengths:
+        distilled, plain, _ = with_random_teachers(length, rate=None if shrinking else first)
+        changed.append(abs(distilled / plain - 1))
+    return changed[1] / changed[0]
+
+
+def check_t6(means: pd.DataFrame | None = None) -> Check:
+    """T6, FedEcho Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
+
+    Args:
+        means: what :func:`mean_gradients` has returned; by default it runs now, which takes the check's time.
+
+    Returns:
+        Slopes of log mean squared gradient over log T from the second length on (-½ is the rate), the same with other
+        M and other staleness and over M, where a steeper fall is within the bound; what random teachers change; and
+        where two clients of speed 10:1 lead FedBuff and CA²FL (0 is the optimum, 9/11 the mean over arrivals).
+    """
+    means = mean_gradients() if means is None else means
+    uniform, skewed = means[1.0], means[10.0]
+    varied, rest = varied_means(), means.index[1:]
+    effect, constant_effect = (random_teachers_effect(shrinking=shrinking) for shrinking in (True, False))
+    sizes, longest = (1, 4, 16), SHORTER[-1]
+    by_size = slope(sizes, [varied[f"M = {size}"][longest] for size in sizes])
+    far = mean_gradients((1000,), (1.0,), fleet=Fleet(oldest=100))[1.0][1000]
+    cases = [
+        Case(AS_PRINTED, "uniform arrivals: slope", slope(rest, uniform[rest]), "=", -0.5, 0.07),
+        *(
+            Case(AS_PRINTED, f"uniform arrivals, {name}: slope", slope(SHORTER, varied[name]), "<=", -0.5, 0.07)
+            for name in VARIED
+        ),
+        Case(AS_PRINTED, f"uniform arrivals, T = {longest}: slope over M = 1, 4, 16", by_size, "<=", -0.5, 0.07),
+        Case(AS_PRINTED, "random teachers: their effect at T = 200 over that at T = 50", effect, "<=", 0.5),
+        Case(ASIDE, "random teachers, η_d as at T = 50: the same", constant_effect, "<=", 0.5),
+        Case(ASIDE, "staleness up to 100, T = 1000: mean squared gradient, 4 at the start", far, "<=", 4.0),
+        *(
+            Case(ASIDE, f"arrivals: half of the clients 10 times as likely, T = {t}", skewed[t], "<=", uniform[t])
+            for t in means.index
+        ),
+        Case(ASIDE, "arrivals 10:1, FedBuff, η_l = 0.1", _race_gradient("fedbuff", 0.1), "=", 0.0, 0.01),
+        Case(ASIDE, "arrivals 10:1, FedBuff, η_l = 0.01", _race_gradient("fedbuff", 0.01), "=", 0.0, 0.01),
+        Case(ASIDE, "arrivals 10:1, CA²FL, η_l = 0.1", _race_gradient("ca2fl", 0.1), "=", 0.0, 0.01),
+    ]
+    return Check(
+        "T6",
+        "FedEcho",
+        "Theorem 4.5 (Eq. 5)",
+        "If clients arrive uniformly (Assumption 4.4) and the rates shrink with T as prescribed, the mean squared "
+        "gradient falls as T^-1/2.",
+        tuple(cases),
+        counterexample="none under Assumption 4.4; where fast clients report more often there is a floor that no T "
+        "lowers: 10:1 arrivals lead FedBuff to 9/11 in place of 0",
+        repair="CA²FL's cache removes the floor; the theorem is no evidence for distillation, since random teachers "
+        "leave the rate as it is; how large T must be beside the staleness is not printed: with staleness up to 100 "
+        "the model runs away at T = 1000",
+    )
+
+
+def settled(name: str, lr: float = 0.1, **more: float | str) -> np.ndarray:
+    """Return the last 1,100 arrivals' models of two clients, optima 1 and -1, durations 1 and 10."""
+    return race(name, lr=lr, versions=max(4000, int(40 / lr)), **more)[-1100:]
+
+
+def _race_gradient(name: str, lr: float) -> float:
+    return float((settled(name, lr, redispatch="after_agg") ** 2).mean())

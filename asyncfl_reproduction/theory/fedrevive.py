@@ -1,0 +1,48 @@
+"""T11: FedRevive's Appendix H, which rewrites an update as an interpolation."""
+
+from __future__ import annotations
+
+from asyncfl_reproduction.theory.beds import feed, started, vector
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check
+
+
+def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float, float]:
+    """Return the next model by Eq. 1, x + η Δ, and by Appendix H, (1 - η) x + η (x_{t_i} + Δ).
+
+    Eq. 1 is AFL-DW with β = 0; the interpolation is FedAsync with the constant weight η.
+
+    Args:
+        x: the global model.
+        start: what the client started from, x_{t_i}.
+        delta: its update.
+        rate: η_s.
+    """
+    settings = {"beta_family": "constant", "beta_constant": 0.0}
+    added = started("afl_dw", vector(x), server_lr=rate, **settings)
+    mixed = started("fedasync", vector(x), mixing=rate, staleness_function="constant")
+    return tuple(feed(server, [vector(delta)], 0, start=vector(start)).item() for server in (added, mixed))
+
+
+def check_t11() -> Check:
+    """T11, FedRevive Appendix H: an aggregation step can be written as mixing the client's model in.
+
+    Returns:
+        The two forms' next models, and their difference beside η (x_t - x_{t_i}).
+    """
+    added, mixed = both_forms(1.5, 1.0, 0.4, 0.1)
+    fresh = both_forms(1.5, 1.5, 0.4, 0.1)
+    return Check(
+        "T11",
+        "FedRevive",
+        "Appendix H, against Eqs. 1, 3",
+        "The server's step with rate η_s can be computed, without forming the update, by interpolating between the "
+        "global and the client's model.",
+        (
+            Case(AS_PRINTED, "x_t = 1.5, client from 1, Δ = 0.4, η_s = 0.1", mixed, "=", added, 1e-12),
+            Case(REPAIRED, "the same with η_s (x_t - x_{t_i}) added", mixed + 0.1 * (1.5 - 1.0), "=", added, 1e-12),
+            Case(ASIDE, "a fresh client", fresh[1], "=", fresh[0], 1e-12),
+        ),
+        condition="the client started from the current model (staleness 0)",
+        counterexample="x_t = 1.5, x_{t_i} = 1, Δ = 0.4, η_s = 0.1: 1.49 in place of 1.54",
+        repair="use Eqs. 1 and 3; the interpolation needs η_s (x_t - x_{t_i}) on top, so it needs the old model too",
+    )

@@ -1,0 +1,250 @@
+"""T7 to T10: KUIPER's convergence analysis (§3.2, Appendix I), and the algorithm that it is about.
+
+The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff, whose deltas
+are new minus old, is that; ``K`` of the paper is the buffer size M here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from asyncfl_lite.algorithms import Update
+from asyncfl_lite.base.streams import stream
+from asyncfl_reproduction.theory.beds import feed, started, train, vector
+from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Case, Check
+
+
+def lemma_1(noise: float, spread: float, largest: float) -> float:
+    """Return the right-hand side of KUIPER's Lemma 1 (Eq. 11): 3 (σ_l² + σ_g² + G)."""
+    return 3 * (noise + spread + largest)
+
+
+def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
+    """Return E‖g_k‖² at ``x`` exactly, over clients and noise: mean_i (x - c_i)² + σ_l²; ``noise`` is σ_l²."""
+    return float((x - centres).square().mean()) + noise
+
+
+def check_t7() -> Check:
+    """T7, KUIPER Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
+
+    It leaves out all that makes the method KUIPER: bursts, staleness, the reward, and the mixing of models. T8 to T10
+    are about these. It is checked where G is known, on a bounded region.
+
+    Returns:
+        The mean square of a sampled gradient, exact and sampled, beside the bound and beside σ_l² + G.
+    """
+    centres, noise, x = vector(-1, 1), 0.25, 1.0
+    largest = float((x - centres).square().max())
+    exact = mean_square_gradient(centres, x, noise)
+    rng = stream(0, "theory T7")
+    drawn = x - centres.numpy()[rng.integers(0, 2, 100_000)] + 0.5 * rng.standard_normal(100_000)
+    return Check(
+        "T7",
+        "KUIPER",
+        "Appendix I, Lemma 1 (Eq. 11)",
+        "The mean square of a random client's stochastic gradient is at most 3 (σ_l² + σ_g² + G).",
+        (
+            Case(AS_PRINTED, "optima -1 and 1, at w = 1, σ_l = 0.5", exact, "<=", lemma_1(noise, 1.0, largest)),
+            Case(AS_PRINTED, "the tighter σ_l² + G", exact, "<=", noise + largest),
+            Case(ASIDE, "100,000 gradients drawn", float((drawn**2).mean()), "=", exact, 0.05),
+        ),
+        repair="σ_l² + G is enough: noise is orthogonal to the gradient in the mean, and G bounds ‖∇F_k‖² alone. The "
+        "lemma is about one client's gradient at one model: bursts, staleness, reward and mixing are not in it, and G "
+        "is assumed, though no quadratic has one beyond a bounded region",
+    )
+
+
+def corollary_1(
+    excess: float, global_lr: float, local_lr: float, length: float, smooth: float, spread: float, largest: float
+) -> float:
+    """Return the right-hand side of KUIPER's Corollary 1 (Eqs. 5, 9) for Q = 1, σ_l = 0 and fresh updates.
+
+    Args:
+        excess: F* = f(w_0) - min f.
+        global_lr, local_lr: η_g and η_l.
+        length: T.
+        smooth: L.
+        spread: σ_g².
+        largest: G.
+    """
+    return 2 * excess / (global_lr * local_lr * length) + 3 * smooth**2 * local_lr**2 * (spread + largest)
+
+
+def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
+    """Return the mean over T versions of E‖∇f‖² on quadratics with L = 1 and optimum 0, one sampled client each.
+
+    w ← w - a (w - c_i) gives E w² ← (1 - a)² E w² + a² Var(c): a geometric approach to a Var(c) / (2 - a).
+
+    Args:
+        step: a = η_g η_l, in (0, 2).
+        length: T.
+        x0: w_0.
+        spread: Var(c) = σ_g².
+    """
+    settled = step * spread / (2 - step)
+    keep = (1 - step) ** 2
+    return settled + (x0**2 - settled) * (1 - keep**length) / (length * (1 - keep))
+
+
+def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chains: int = 400) -> float:
+    """Return the same by FedBuff with M = 1: optima 1 and -1, a client drawn at random for each version.
+
+    Args:
+        global_lr, local_lr: η_g and η_l.
+        length: T.
+        x0: w_0.
+        chains: repetitions, one a coordinate.
+    """
+    rng = stream(0, "theory T8")
+    server = started("fedbuff", torch.full((chains,), x0, dtype=torch.float64), server_lr=global_lr)
+    total = 0.0
+    for version in range(length):
+        total += float(server.x.square().mean())
+        centres = torch.from_numpy(rng.choice([-1.0, 1.0], chains))
+        delta = train(server.x, lambda x, _, c=centres: x - c, local_lr, 1)
+        server.receive(Update(client=0, delta=delta, start_version=version))
+    return total / length
+
+
+def equal_deltas_step(size: int) -> float:
+    """Return ‖mean of M equal updates of length 1‖² by FedBuff; Eq. 13 prints at most 1/M."""
+    return float(feed(started("fedbuff", vector(0.0), buffer_size=size), [vector(1.0)] * size, 0).square())
+
+
+def check_t8() -> Check:
+    """T8, KUIPER Theorem 1, Corollary 1 and rate (Eqs. 5, 6, 8, 9): the bound on the mean squared gradient.
+
+    Returns:
+        Mean squared gradients beside the bound: F_i = ½ (w ∓ 1)², so L = σ_g² = 1 and G = 4 on [-1, 1].
+    """
+    setting = {"smooth": 1.0, "spread": 1.0, "largest": 4.0}
+    wide, narrow = sampled_mean(100.0, 0.01, 1000, 1.0, 2), exact_mean(0.01, 1e6, 0.0, 1.0)
+    bounds = corollary_1(0.5, 100.0, 0.01, 1000, **setting), corollary_1(0.0, 1.0, 0.01, 1e6, **setting)
+    by_length = {length: exact_mean(length**-0.5, length, 0.0, 1.0) for length in (1e3, 1e4, 1e5)}
+    printed = {length: corollary_1(0.0, 1.0, length**-0.5, length, **setting) for length in by_length}
+    drawn = sampled_mean(1.0, 0.1, 1000, 0.0)
+    return Check(
+        "T8",
+        "KUIPER",
+        "Corollary 1 and rate (Eqs. 5, 6, 8, 9)",
+        "With η_g η_l Q ≤ 1/L the mean squared gradient is bounded by the start's excess over T, by local noise, and "
+        "by terms in η_l²; clients' differences cost nothing of first order in the step.",
+        (
+            Case(AS_PRINTED, "η_g = 100, η_l = 0.01, T = 1000, from 1", wide, "<=", bounds[0]),
+            Case(AS_PRINTED, "η_g = 1, η_l = 0.01, T = 10^6, from 0", narrow, "<=", bounds[1]),
+            *(
+                Case(AS_PRINTED, f"η_l = T^-1/2, T = {t:.0e}, from 0", value, "<=", printed[t])
+                for t, value in by_length.items()
+            ),
+            Case(AS_PRINTED, "Eq. 13: square of the mean of 4 equal updates", equal_deltas_step(4), "<=", 1 / 4),
+            Case(REPAIRED, "with + L η_g η_l Q G: η_g = 100, from 1", wide, "<=", bounds[0] + 4.0),
+            Case(REPAIRED, "with + L η_g η_l Q G: η_g = 1, from 0", narrow, "<=", bounds[1] + 0.04),
+            Case(ASIDE, "FedBuff, 400 chains, η_l = 0.1, T = 1000", drawn, "=", exact_mean(0.1, 1000, 0.0, 1.0), 2e-3),
+        ),
+        counterexample="two clients with optima 1 and -1 and no noise: their draws alone keep the model moving. The "
+        "proof (Eq. 26) takes the square of a mean for at least the mean of squares, Jensen the wrong way round",
+        repair="drop T_4, bound T_5 by G: add L η_g η_l Q G to the bound, and 1/K in place of 1/K² in Eq. 13",
+    )
+
+
+def gentle_parabola(global_lr: float, local_lr: float = 0.01, length: int = 1000) -> tuple[float, float]:
+    """Return FedBuff's mean squared gradient over T versions on F = w²/4 from 1, one client; and its last model."""
+    server, total = started("fedbuff", vector(1.0), server_lr=global_lr), 0.0
+    for version in range(length):
+        total += float((server.x / 2).square())
+        delta = train(server.x, lambda x, _: x / 2, local_lr, 1)
+        server.receive(Update(client=0, delta=delta, start_version=version))
+    return total / length, server.x.item()
+
+
+def check_t9() -> Check:
+    """T9, KUIPER Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², with L where the proof needs L².
+
+    Returns:
+        The mean squared gradient beside Eq. 9: F = w²/4, which meets the assumption with L = 1/4, its true L is 1/2.
+    """
+    stuck, end = gentle_parabola(400.0)
+    slower, _ = gentle_parabola(200.0)
+    excess = {"excess": 0.25, "local_lr": 0.01, "length": 1000, "spread": 0.0, "largest": 0.25}
+    bound = corollary_1(global_lr=400.0, smooth=0.25, **excess)
+    repaired = corollary_1(global_lr=200.0, smooth=0.5, **excess)
+    return Check(
+        "T9",
+        "KUIPER",
+        "Assumption 4",
+        "Gradients' squared differences are at most L times the squared distance; with η_g η_l Q ≤ 1/L the bound of "
+        "Eq. 9 holds.",
+        (
+            Case(AS_PRINTED, "one client, F = w²/4, η_g η_l = 4 = 1/L", stuck, "<=", bound),
+            Case(REPAIRED, "η_g η_l = 2 = 1/L with the true L = 1/2", slower, "<=", repaired),
+            Case(ASIDE, "where the model is after 1,000 versions with η_g η_l = 4", end, "=", 1.0, 1e-9),
+        ),
+        counterexample="F = w²/4: L = 1/4 passes the assumption, η_g η_l = 4 the condition, and w only changes sign",
+        repair="‖∇F(w) - ∇F(w')‖ ≤ L ‖w - w'‖, without squares",
+    )
+
+
+def shrink_factor() -> float:
+    """Return by what Eq. 2, taken literally, multiplies a model that all clients send back as it is.
+
+    The two clients of the example: c = (0.1, 0.6), staleness 0 and 2, β_t = 0.7 / √2.
+    """
+    server = started("kuiper", vector(1.0), buffer_size=2, kuiper_norm="literal")
+    server.version = 2
+    for client, (version, size, accuracy) in enumerate(((2, 100, 0.6), (0, 300, 0.2))):
+        fields = {"num_samples": size, "received_accuracy": accuracy, "start": server.x}
+        server.receive(Update(client, vector(0.0), version, **fields))
+    return server.x.item()
+
+
+def one_version(name: str, deltas: Tensor, starts: Tensor, accuracy: float, **settings: object) -> float:
+    """Return the model after one buffer of clients that started from ``starts``, the server being at 1."""
+    server = started(name, vector(1.0), buffer_size=len(deltas), **settings)
+    feed(server, deltas[:, None], 0, start=list(starts[:, None]), received_accuracy=accuracy)
+    return server.x.item()
+
+
+def fixed_point(accuracies: tuple[float, float]) -> float:
+    """Return where KUIPER settles with optima -1 and 1, always fresh, if clients keep on reporting these accuracies."""
+    server, centres = started("kuiper", vector(0.0), buffer_size=2), (vector(-1.0), vector(1.0))
+    for _ in range(250):
+        deltas = [train(server.x, lambda x, _, c=c: x - c, 0.1, 1) for c in centres]
+        feed(server, deltas, server.version, received_accuracy=accuracies)
+    return server.x.item()
+
+
+def check_t10() -> Check:
+    """T10, KUIPER's theorem against its Algorithm 1: are they about one iteration, with one limit?
+
+    Returns:
+        Models after a version of KUIPER beside FedBuff's with η_g = β_t; then what the limits are.
+    """
+    deltas, here, stale, beta = vector(-0.2, 0.4), vector(1, 1), vector(1, 3), 0.7
+    buffered = one_version("fedbuff", deltas, here, math.nan, server_lr=beta)
+    kuiper = {
+        (base, accuracy): one_version("kuiper", deltas, start, accuracy, t0=None if accuracy else 0)
+        for base, start in (("fresh", here), ("stale", stale))
+        for accuracy in (0.0, 0.3)
+    }
+    literal = shrink_factor()
+    return Check(
+        "T10",
+        "KUIPER",
+        "Theorem 1 against Algorithm 1",
+        "The iterates that the theorem bounds are those of Algorithm 1, and the accuracy factor e does not affect the "
+        "analysis.",
+        (
+            Case(AS_PRINTED, "one version, a burst with a stale member", kuiper["stale", 0.0], "=", buffered, 1e-12),
+            Case(AS_PRINTED, "clients that return the model leave it (Eq. 2)", literal, "=", 1.0, 1e-12),
+            Case(AS_PRINTED, "limit, optima -1 and 1, accuracies 0.6 and 0.2", fixed_point((0.6, 0.2)), "=", 0, 1e-6),
+            Case(REPAIRED, "one version, all fresh, e = 1, renormalised", kuiper["fresh", 0.0], "=", buffered, 1e-12),
+            Case(REPAIRED, "limit with equal accuracies", fixed_point((0.5, 0.5)), "=", 0, 1e-6),
+            Case(ASIDE, "limit of the reweighted objective", fixed_point((0.6, 0.2)), "=", 1 / 3, 1e-6),
+        ),
+        counterexample="a stale member adds β_t (w_old - w); Eq. 2's coefficients add up to less than 1, so the model "
+        "shrinks; unequal accuracies move the limit to another objective's optimum; η_g = O(K) cannot be, as β_t ≤ 1",
+        repair="kuiper_norm='renorm', and a theorem for mixing models; the printed one is about FedBuff",
+    )

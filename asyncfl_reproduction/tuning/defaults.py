@@ -1,0 +1,36 @@
+"""The package's defaults that searches chose: written into one file by a command, and read from no result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asyncfl_lite import runs
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_reproduction import home
+from asyncfl_reproduction.tuning.tuned import chosen
+
+STUDIES = {"overlaid_mnist": "fedecho-overlaid_mnist", "overlaid_pairs100": "fedecho-overlaid_pairs100"}
+"""Task -> the study whose choices its methods take by default."""
+FILE = Path(runs.__file__).with_name("defaults.yaml")
+HEAD = """\
+# What searches chose, as defaults of the methods on these tasks, with the study whose outcomes it comes from.
+# `asyncfl-lite tune --defaults` writes this file: a later search changes nothing here until somebody asks for it.
+"""
+
+
+def searched() -> dict[str, Any]:
+    """Return task -> ``study`` and, by method of this package, what the study chose in the column ``tuned``."""
+    found = {}
+    for task, study in STUDIES.items():
+        methods = sorted(path.stem.removesuffix("-tuned") for path in (home.TUNING / study).glob("*-tuned.csv"))
+        own = [method for method in methods if "-" not in method]  # others are controls, such as fedecho-noise
+        found[task] = {"study": study, "methods": {method: chosen(study, method) for method in own}}
+    return found
+
+
+def write_defaults(path: Path = FILE) -> None:
+    """Write the file of defaults from the outcomes that are recorded now."""
+    write_atomically(path, HEAD + yaml.safe_dump(searched(), sort_keys=False))

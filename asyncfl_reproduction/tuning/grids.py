@@ -1,0 +1,171 @@
+"""What is tried for a cell: grids of settings by method, read from ``cells/grids.yaml`` and checked.
+
+A cell that names a set of grids (``search: fedecho-images``) has a search of its own: its configuration, with each
+combination of its method's grid, scored on validation samples. So what it is tuned with was searched just where it is
+used. Every method has as many tries as every other, and they are spent in the same way: all combinations with one seed,
+the best of them with more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from asyncfl_lite.base.errors import ConfigError, unknown_name
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction.grid.families import Seeds, merged
+from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.home import CELLS
+from asyncfl_reproduction.tuning.tuned import nested
+
+Grid = dict[str, list[Any]]
+"""Option -> its values in order; one of a group is written ``settings.distill_lr``."""
+
+
+class Stage(Settings):
+    """The best combinations so far go on with more seeds."""
+
+    keep: int = Field(ge=1)
+    seeds: Seeds
+
+
+class ColumnOfGrids(Settings):
+    """What is tried in one column, and how."""
+
+    tries: int = Field(ge=1)
+    """Combinations of every grid."""
+    seeds: Seeds
+    """Of all combinations."""
+    stages: list[Stage]
+    grids: dict[str, dict[str, Grid]] = Field(min_length=1)
+    """Name of a set -> method -> its grid."""
+
+
+class GridsFile(Settings):
+    """``cells/grids.yaml``."""
+
+    tuned: ColumnOfGrids
+    printed: ColumnOfGrids
+    """With the server's options fixed; see :mod:`asyncfl_reproduction.grid.columns`."""
+    all_printed: dict[str, dict[str, dict[str, Any]]]
+    """Name of a set -> method -> every rate that its paper's table prints for it, as option -> value."""
+    definitions: dict[str, Any] = {}
+    """A place for YAML anchors; not read."""
+
+
+@dataclass(frozen=True)
+class OwnSearch:
+    """The search for one cell's settings.
+
+    Attributes:
+        cell: its name.
+        settings: its configuration but for what is tried.
+        grid: option -> values; all combinations are tried.
+        seeds: of all combinations.
+        stages: what the best of them go through then.
+    """
+
+    cell: str
+    settings: dict[str, Any]
+    grid: Grid
+    seeds: tuple[int, ...]
+    stages: tuple[Stage, ...]
+
+    @property
+    def name(self) -> str:
+        """The cell's."""
+        return self.cell
+
+    @property
+    def study(self) -> str:
+        """The name that it shares with the searches of the methods that its cell is compared with."""
+        return study_of(self.cell)
+
+    def config(self, point: dict[str, Any], seed: int) -> Config:
+        """Return the configuration of one combination, which is scored on validation samples.
+
+        Raises:
+            ConfigError: naming the cell.
+        """
+        try:
+            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed, "judged_on": "validation"}))
+        except ConfigError as error:
+            raise ConfigError(f"search of {self.cell}: {error}") from None
+
+
+def read_grids(path: Path | None = None) -> GridsFile:
+    """Return ``cells/grids.yaml``, or another file, checked.
+
+    Raises:
+        ConfigError: one line that names file, set, method and what is allowed.
+    """
+    path = CELLS / "grids.yaml" if path is None else path
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _: int) -> GridsFile:
+    file = read_yaml(path, GridsFile)
+    for column in (file.tuned, file.printed):
+        for name, methods in column.grids.items():
+            for method, grid in methods.items():
+                tries = math.prod(map(len, grid.values()))
+                if tries != column.tries or any(len(values) != len(set(map(str, values))) for values in grid.values()):
+                    raise ConfigError(
+                        f"{path}: {name}/{method}: must be {column.tries} different combinations, got {tries}"
+                    )
+    return file
+
+
+def own_search(
+    cell: str, named: str, settings: dict[str, Any], column: Literal["tuned", "printed"] = "tuned"
+) -> OwnSearch | None:
+    """Return the search of a cell; None where its method has none in a column.
+
+    Args:
+        cell: its name.
+        named: the set of grids, ``fedecho-images``, or ``fedecho-images/fedecho-noise`` where the cell's method has
+            more than one grid there.
+        settings: the cell's, merged.
+        column: of the cell.
+
+    Raises:
+        ConfigError: where there is no such grid at all.
+    """
+    file = read_grids()
+    group, _, method = named.partition("/")
+    if group not in file.tuned.grids:
+        raise ConfigError(unknown_name("search", group, file.tuned.grids))
+    method = method or method_of(settings)
+    if method not in file.tuned.grids[group]:
+        raise ConfigError(unknown_name(f"search: {group}", method, file.tuned.grids[group]))
+    tried: ColumnOfGrids = getattr(file, column)
+    grid = tried.grids.get(group, {}).get(method)
+    return None if grid is None else OwnSearch(cell, settings, grid, tuple(tried.seeds), tuple(tried.stages))
+
+
+def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return every rate that a paper's table prints for a cell's method; None where it prints none or not all.
+
+    Args:
+        named, settings: as for :func:`own_search`.
+    """
+    group, _, method = named.partition("/")
+    return read_grids().all_printed.get(group, {}).get(method or method_of(settings))
+
+
+def study_of(cell: str) -> str:
+    """Return the study that a cell belongs to, ``fedecho/table2/large-dir0.1``: the folder that it shares."""
+    return cell.rpartition("/")[0]
+
+
+def method_of(settings: dict[str, Any]) -> str:
+    """Return what studies call a cell's method: its selection where clients are not drawn uniformly, as Oort draws."""
+    by_selection = settings.get("selection", "uniform") != "uniform"
+    return settings.get("selection" if by_selection else "algorithm", "fedbuff")

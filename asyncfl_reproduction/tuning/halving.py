@@ -1,0 +1,156 @@
+"""Carrying out the searches of cells: all combinations with one seed, the best of them with more.
+
+After the first seed every grid grows by one value of one option, beyond the edge on which the best lies or else beside
+the best. It grows for every method, so that all have equal numbers of tries. Every run is kept as soon as it is done,
+in one table for each study, the cells of one folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from math import isnan, sqrt
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from asyncfl_lite.base.errors import AsyncFLError, ConfigError
+from asyncfl_lite.runs.results import meaning, revised
+from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
+from asyncfl_reproduction.tuning.outcomes import FIELDS, chosen_for, file_of, rows_of
+from asyncfl_reproduction.tuning.search import AT_ONCE, results_of, row_of, write_rows
+from asyncfl_reproduction.tuning.studies import points_of
+from asyncfl_reproduction.tuning.tuned import METRIC, in_words
+
+Point = dict[str, Any]
+"""A combination: option -> value."""
+Known = dict[tuple[str, int], dict[str, str]]
+"""Point as JSON, seed -> what its run gave."""
+
+
+def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print) -> Point:
+    """Carry out a search, or what is left of it, and return its best combination.
+
+    Args:
+        tier: of its cell.
+        search: what is tried.
+        folder: of outcomes; the package's own if None.
+        say: called with a line at the end.
+    """
+    path = file_of(tier, search.study, folder)
+    known, others = _known(path, search)
+
+    def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
+        """Run what is missing, in lockstep, and keep it."""
+        wanted = [(point, seed) for seed in seeds for point in points]
+        missing = [one for one in wanted if (json.dumps(one[0]), one[1]) not in known]
+        for begin in range(0, len(missing), AT_ONCE):
+            part = missing[begin : begin + AT_ONCE]
+            configs = [search.config(*one) for one in part]
+            tried = zip(part, configs, strict=True)
+            for results in results_of(configs):
+                for result, ((point, seed), config) in zip(results, tried, strict=False):
+                    row = {"cell": search.cell, **row_of(point, seed, config, result)}
+                    known[row["point"], seed] = row
+                write_rows(path, [*others, *known.values()], FIELDS)
+
+    def ranked(points: Iterable[Point]) -> list[Point]:
+        """Return combinations by their mean over the seeds so far, the best first; diverged ones last."""
+        means = [(fmean(float(known[json.dumps(point), seed][METRIC]) for seed in seeds), point) for point in points]
+        return [point for _, point in sorted(means, key=lambda one: 1.0 if isnan(one[0]) else -one[0])]
+
+    seeds, points = list(search.seeds), points_of(search.grid)
+    run(points, seeds)
+    points = points_of(grown(search, ranked(points)))
+    run(points, seeds)
+    tries = len(points)
+    for stage in search.stages:
+        points = ranked(points)[: stage.keep]
+        run(points, stage.seeds)
+        seeds += stage.seeds
+    best = ranked(points)[0]
+    mean = fmean(float(known[json.dumps(best), seed][METRIC]) for seed in seeds)
+    say(f"{search.cell}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
+    return best
+
+
+def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
+    """Return a cell that costs what the search of ``cell`` still costs; None if it has none, or is at its end.
+
+    Args:
+        cell: of a grid.
+        folder: of outcomes; the package's own if None.
+    """
+    search = cell.search
+    if search is None or chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
+        return None
+    known, _ = _known(file_of(cell.tier, search.study, folder), search)
+    points = points_of(search.grid)
+    runs = len(points) + max(len(points) // len(values) for values in search.grid.values())
+    runs += sum(stage.keep * len(stage.seeds) for stage in search.stages)
+    config = search.config(points[0], search.seeds[0])
+    return replace(cell, name=f"search/{cell.name}", config=config, seeds=tuple(range(max(runs - len(known), 1))))
+
+
+def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
+    """Return the options whose best value is the smallest or largest of the grid though there are values beyond."""
+    return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
+
+
+def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
+    """Return the value beyond the edge on which the best lies, as far from it as its neighbour, as a ratio.
+
+    None where the best lies inside, or nothing is beyond: of words, of 0, and of what the option's bounds exclude.
+    """
+    value = best[option]
+    if len(values) < 2 or value not in (values[0], values[-1]) or not isinstance(value, int | float) or not value:
+        return None
+    neighbour = values[1] if value == values[0] else values[-2]
+    if not neighbour:
+        return None
+    new = float(f"{value * value / neighbour:.2g}")
+    try:
+        search.config({**best, option: new}, search.seeds[0])
+    except ConfigError:
+        return None
+    return new
+
+
+def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
+    """Return the grid with one more value: beyond the edge on which the best lies, or else beside the best.
+
+    Beside the best, it is the clients' learning rate halfway, as a ratio, to the better of its neighbours.
+
+    Args:
+        search: whose grid it is.
+        ranked: the grid's combinations, the best first.
+    """
+    best = ranked[0]
+    option = next(iter(edges(search, search.grid, best)), None)
+    if option is not None:
+        new = _beyond(search, option, search.grid[option], best)
+    else:
+        option, rates = "client_lr", search.grid["client_lr"]
+        index = rates.index(best[option])
+        beside = [{**best, option: rate} for rate in rates[max(index - 1, 0) : index + 2] if rate != best[option]]
+        neighbour = next(point for point in ranked if point in beside)
+        new = float(f"{sqrt(best[option] * neighbour[option]):.2g}")
+    return {**search.grid, option: sorted([*search.grid[option], new])}
+
+
+def _known(path: Path, search: OwnSearch) -> tuple[Known, list[dict[str, str]]]:
+    """Return the search's runs that are kept and still mean the same, and the rows of the study's other searches."""
+    known, others = Known(), []
+    for row in rows_of(path):
+        if row["cell"] != search.cell:
+            others.append(row)
+            continue
+        try:
+            config = search.config(json.loads(row["point"]), int(row["seed"]))
+        except AsyncFLError:
+            continue
+        if config.hash == row["config_hash"] and not revised(json.loads(row["meaning"]), meaning(config)):
+            known[row["point"], int(row["seed"])] = row
+    return known, others

@@ -1,0 +1,152 @@
+"""Studies: which settings are tried for which methods on a workload, read from ``cells/tuning.yaml`` and checked.
+
+A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
+column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a
+column all methods have grids of one size. All grids of an algorithm name the same knobs, some with one value, so that
+no search depends on defaults that another one has chosen.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction.grid.families import Seeds, merged
+from asyncfl_reproduction.grid.yaml_files import read_yaml
+from asyncfl_reproduction.tuning.tuned import nested
+
+Column = Literal["tuned", "printed"]
+Grid = dict[str, list[Any]]
+"""Knob -> its values in order; a knob of a group is written ``settings.distill_lr``."""
+
+
+class TriedMethod(Settings):
+    """One method of a study, as the file writes it."""
+
+    settings: dict[str, Any] = {}
+    tuned: Grid = Field(min_length=1)
+    printed: Grid = {}
+    """None where the paper prints no setting of the server's that ``tuned`` tries."""
+
+
+class StudyEntry(Settings):
+    """A study, as the file writes it."""
+
+    about: str
+    settings: dict[str, Any]
+    methods: dict[str, TriedMethod] = Field(min_length=1)
+    seeds: Seeds | None = None
+    """In the place of the file's, where a run takes minutes."""
+
+
+class StudyFile(Settings):
+    """``cells/tuning.yaml``."""
+
+    seeds: Seeds
+    studies: dict[str, StudyEntry] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+    """A place for YAML anchors; not read."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for one method's settings in one column of a study.
+
+    Attributes:
+        study, method, column: its name.
+        settings: what all that is tried has in common.
+        grid: knob -> values; all combinations are tried.
+        seeds: of each.
+    """
+
+    study: str
+    method: str
+    column: Column
+    settings: dict[str, Any]
+    grid: Grid
+    seeds: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as ``fedecho-overlaid_mnist/fedbuff-tuned``."""
+        return f"{self.study}/{self.method}-{self.column}"
+
+    def config(self, point: dict[str, Any], seed: int) -> Config:
+        """Return the configuration of one combination.
+
+        Raises:
+            ConfigError: naming study and method.
+        """
+        try:
+            return Config.from_mapping(merged(self.settings, nested(point), {"seed": seed}))
+        except ConfigError as error:
+            raise ConfigError(f"{self.name}: {error}") from None
+
+
+def points_of(grid: Grid) -> list[dict[str, Any]]:
+    """Return all combinations of a grid's values."""
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def read_searches(path: str | Path, only: str = "*") -> list[Search]:
+    """Read the file of studies and return its searches, every setting in them checked.
+
+    Args:
+        path: ``cells/tuning.yaml``.
+        only: only searches whose name matches this pattern.
+
+    Raises:
+        ConfigError: one line that names file, study, method and what is allowed.
+    """
+    path = Path(path)
+    file = read_yaml(path, StudyFile)
+    try:
+        searches = [
+            search
+            for name, entry in file.studies.items()
+            for search in _searches(name, entry, entry.seeds or file.seeds)
+        ]
+        _check_knobs(searches)
+        for search in searches:
+            search.config(points_of(search.grid)[0], search.seeds[0])
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    found = [search for search in searches if fnmatch.fnmatch(search.name, only)]
+    if not found:
+        raise ConfigError(f"{path}: only: no search of {len(searches)} matches {only!r}, such as {searches[0].name!r}")
+    return found
+
+
+def _check_knobs(searches: list[Search]) -> None:
+    knobs: dict[str, Search] = {}
+    for search in searches:
+        first = knobs.setdefault(search.settings["algorithm"], search)
+        if set(search.grid) != set(first.grid):
+            named = "; ".join(f"{', '.join(one.grid)} in {one.name}" for one in (first, search))
+            raise ConfigError(f"{search.name}: all grids of an algorithm must name the same knobs, got {named}")
+
+
+def _searches(study: str, entry: StudyEntry, seeds: list[int]) -> Iterator[Search]:
+    sizes: dict[str, dict[int, str]] = {"tuned": {}, "printed": {}}
+    for method, tried in entry.methods.items():
+        settings = merged({"algorithm": method}, entry.settings, tried.settings)
+        for column, grid in (("tuned", tried.tuned), ("printed", tried.printed)):
+            if not grid:
+                continue
+            if any(len(values) != len(set(values)) or not values for values in grid.values()):
+                raise ConfigError(f"{study}/{method}-{column}: a knob's values must be different ones, got {grid}")
+            sizes[column].setdefault(len(points_of(grid)), method)
+            yield Search(study, method, column, settings, grid, tuple(seeds))
+    for column, found in sizes.items():
+        if len(found) > 1:
+            shown = ", ".join(f"{size} of {method}" for size, method in found.items())
+            raise ConfigError(f"{study}: {column}: all methods must try as many combinations, got {shown}")
