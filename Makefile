@@ -25,10 +25,6 @@ TORCH_INDEX ?=
 CORES   ?= 2
 SIDE_BY_SIDE = -n $(CORES) --dist loadfile --no-loadscope-reorder
 
-# The library's own tests: files that import nothing of lessons, explorers, notebooks and the reproduction.
-OTHER_ROOMS   = asyncfl_course|asyncfl_reproduction|exercises|nbformat|playwright
-LIBRARY_TESTS = $(shell grep -LE '^ *(from|import) .*($(OTHER_ROOMS))' tests/test_*.py)
-
 export OMP_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport JUPYTER_PATH
@@ -85,13 +81,13 @@ notebooks: $(READY)  ## execute the notebooks for readers in place, to commit th
 	   --ExecutePreprocessor.store_widget_state=False $$book || exit 1; done
 
 docs: $(READY)  ## write the numbers of README.md and docs/ anew from what is recorded (minutes); then read the sentences
-	@$(BIN)/python tests/refresh.py
+	@$(BIN)/python tests/reproduction/refresh.py
 
 explorable: $(READY)  ## make docs/explore.html, the page that needs no kernel, from docs/explorable/
 	@$(BIN)/python docs/explorable/build.py
 
 coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; 95 % is asked for
-	@$(BIN)/python -m pytest $(LIBRARY_TESTS) -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest tests/lite tests/test_cli.py tests/test_docstrings.py -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
 	@$(BIN)/python benchmarks/speed.py

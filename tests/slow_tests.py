@@ -24,7 +24,7 @@ def measured(times: Path) -> set[str]:
     found = set()
     for case in ElementTree.parse(times).getroot().iter("testcase"):
         room, _, file = case.get("classname").rpartition(".")
-        if room == "tests" and float(case.get("time")) >= LONGEST:
+        if room.partition(".")[0] == "tests" and float(case.get("time")) >= LONGEST:
             found.add(f"{file}::{case.get('name').partition('[')[0]}")
     return found
 

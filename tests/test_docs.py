@@ -175,7 +175,7 @@ def test_what_the_pages_add_is_formatted_as_the_rest(copy):
     "page",
     [page for page in PAGES if page not in ADDING and page.stem not in ("callbacks", "strangers_hour")],
     ids=lambda page: page.stem,
-)  # what needs TensorBoard, tests/test_callbacks.py runs without it
+)  # what needs TensorBoard, tests/lite/test_callbacks.py runs without it
 def test_python_on_other_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(MODELS, "_entries", dict(MODELS._entries))  # no page's model in other tests

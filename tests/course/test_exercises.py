@@ -1,0 +1,144 @@
+"""Exercises check: every solution is right, every stub is open, a plausible mistake is told on which input it is wrong.
+
+Mistakes are in ``tests/mistakes/``, one module per lesson, ``MISTAKES``: exercise -> code in the stub's place.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import sys
+from pathlib import Path
+
+import mistakes
+import numpy as np
+import pytest
+import torch
+from exercises import Stub, exercises_of
+from solutions import lesson, needed
+from test_solutions import as_in_a_notebook  # noqa: F401
+
+from asyncfl_course import lessons
+from asyncfl_lite.base.errors import AsyncFLError
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+STUBS: dict[str, Stub] = {
+    stub.id: stub for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")) for stub in exercises_of(path)
+}
+MISTAKES: dict[str, list[str]] = {}
+for _module in pkgutil.iter_modules(mistakes.__path__):
+    MISTAKES |= importlib.import_module(f"mistakes.{_module.name}").MISTAKES
+SECONDS: dict[str, int] = {}
+"""Exercises whose solution and mistakes take more than 2 s of one core together; they run in `make test-long`."""
+
+
+def answered(stub: Stub, code: str) -> lessons.Checked:
+    """Put code in the stub's place, with what it needs of the lesson, and check the answer."""
+    from IPython.display import display
+
+    names: dict = vars(sys.modules["lesson"]) | {"display": display}
+    whole = f"{code}\n{stub.checked}"
+    cells = lesson(NOTEBOOKS / f"{stub.lesson}.ipynb", until=stub.cell)
+    for place in needed(cells.statements, whole):
+        exec(compile(cells.statements[place], f"{stub.id}, before it", "exec"), names)
+    exec(compile(code, stub.id, "exec"), names)
+    return eval(compile(stub.checked, stub.id, "eval"), names)
+
+
+def marked(ids) -> list:
+    return [pytest.param(one, id=one, marks=[pytest.mark.long] * (one in SECONDS)) for one in sorted(ids)]
+
+
+@pytest.mark.parametrize("id", marked(STUBS))
+def test_the_solution_is_right_and_the_stub_is_open(id, as_in_a_notebook):  # noqa: F811
+    stub = STUBS[id]
+    assert stub.solution, f"{id} has no solution folded below it"
+    found = answered(stub, stub.solution)
+    assert found, repr(found)
+    assert answered(stub, stub.code).state == "open"
+
+
+@pytest.mark.parametrize("id", marked(STUBS))
+def test_a_plausible_mistake_is_wrong_and_hears_why(id, as_in_a_notebook):  # noqa: F811
+    assert MISTAKES.get(id), f"tests/mistakes/ has no mistake for exercise {id}"
+    for code in MISTAKES[id]:
+        found = answered(STUBS[id], code)
+        assert found.state == "wrong", repr(found)
+        assert not found.message.startswith("Your code stops") and len(found.message.split()) >= 5, repr(found)
+
+
+def test_every_exercise_stands_in_its_lesson_once():
+    counted = [stub.id for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")) for stub in exercises_of(path)]
+    assert len(counted) == len(set(counted))
+    assert set(counted) == set(lessons.exercises()) == set(MISTAKES)
+    for stub in STUBS.values():
+        number, _, place = stub.id.partition(".")
+        assert stub.lesson.startswith(f"{number}_") and place.isdigit(), stub.id
+
+
+@pytest.mark.parametrize("id", sorted(STUBS))
+def test_an_exercise_says_how_hard_it_is_and_folds_hint_and_solution(id):
+    stub = STUBS[id]
+    head = re.search(rf"\*\*Exercise {re.escape(id)} · [^*]+\*\* \((★{{1,3}}), (\d+) minutes\)", stub.asked)
+    assert head, f'{id}: "**Exercise {id} · title** (★★, 10 minutes)" stands above its cell'
+    assert any("Hint" in one for one in stub.folds) and any("Solution" in one for one in stub.folds), id
+    assert "NotImplementedError" in stub.code or "..." in stub.code, id
+
+
+# --- checking ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """An exercise that asks for half of a number."""
+
+    def checker(answer):
+        lessons.expect_close(answer, (torch.tensor([1.0, 3.0]),), [0.5, 1.5], because="divide by 2")
+
+    monkeypatch.setitem(
+        lessons.exercises.__globals__["_EXERCISES"], "99.1", lessons.Exercise("99.1", "Halves", checker)
+    )
+
+
+def stub(x):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "message"),
+    [
+        (lambda x: x / 2, "right", ""),
+        (stub, "open", "Write your answer in the place of `raise NotImplementedError`, and run this cell again."),
+        (..., "open", "Put your answer in the place of the dots, and run this cell again."),
+        (lambda x: x * 2, "wrong", "<lambda>([1.0, 3.0]) gives [2.0, 6.0], expected [0.5, 1.5]. Divide by 2."),
+        (lambda x: x.sum() / 2, "wrong", "<lambda>([1.0, 3.0]) gives 2.0: shape (), expected (2,). Divide by 2."),
+        (lambda x: "a", "wrong", "<lambda>([1.0, 3.0]) gives 'a', which is no number. Divide by 2."),
+        (lambda x: None, "wrong", "<lambda>([1.0, 3.0]) gives nothing back; is there a return?"),
+        (3, "wrong", "A function is asked for, this is 3."),
+        (lambda x: x.half_of, "wrong", "Your code stops: AttributeError: 'Tensor' object has no attribute 'half_of'"),
+    ],
+)
+def test_an_answer_is_right_open_or_wrong_and_says_why(halves, answer, state, message):
+    found = lessons.check("99.1", answer)
+    assert (found.state, found.message, bool(found)) == (state, message, state == "right")
+    assert repr(found) == f"Exercise 99.1, Halves: {state}. {message}".rstrip()
+    assert f"Exercise 99.1, Halves: {state}" in found._repr_html_()
+
+
+def test_what_a_reader_writes_is_no_html(halves):
+    assert "<lambda>" not in lessons.check("99.1", lambda x: x)._repr_html_()
+
+
+def test_an_exercise_that_is_not_there_is_one_line(halves):
+    with pytest.raises(AsyncFLError, match=r"^there is no exercise '99.7'; this lesson has 99.1$"):
+        lessons.check("99.7", 1)
+
+
+def test_numbers_of_any_kind_are_compared(halves):
+    for value in (2, 2.0, np.float32(2), torch.tensor(2.0)):
+        lessons.expect_close(value, None, 2)
+    with pytest.raises(lessons.Wrong, match=r"^Your answer 2.1, expected 2.$"):
+        lessons.expect_close(2.1, None, 2)
+    with pytest.raises(lessons.Wrong, match=r"^Your answer \{'a'\}, expected \{'b'\}. Think.$"):
+        lessons.expect_equal({"a"}, None, {"b"}, because="think")

@@ -1,0 +1,167 @@
+"""Every method has a drawn diagram: well-formed, readable, in its colour, the same as in docs/pictures."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextToPath
+
+from asyncfl_course.explore import method_diagram
+from asyncfl_course.explore.board import Board, Label, at
+from asyncfl_course.explore.diagrams import METHODS
+from asyncfl_course.explore.method_drawings import DRAWINGS
+from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.plots import NO_METHODS, colour, title
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+OTHERS = {"course_map.py", "course_map.svg", "explore.png"}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def extent(label: Label) -> tuple[float, float, float, float]:
+    """Return left, upper, right and lower end of a text in DejaVu Sans, which is wider than most sans-serif faces."""
+    weight = "bold" if label.bold else "normal"
+    sizes = [
+        TextToPath().get_text_width_height_descent(
+            part, FontProperties(family="DejaVu Sans", size=size, weight=weight), ismath=False
+        )
+        for part, size in label.parts
+    ]
+    width, tallest = sum(size[0] for size in sizes), max(size for _, size in label.parts)
+    left = label.x - {"start": 0, "middle": width / 2, "end": width}[label.anchor]
+    return left, label.y - 0.72 * tallest, left + width, label.y + 0.2 * tallest
+
+
+def said(label: Label) -> str:
+    return "".join(part for part, _ in label.parts)
+
+
+def overlapping(labels: tuple[Label, ...]) -> list[tuple[str, str]]:
+    """Return the pairs of texts that overlap."""
+    placed = [(said(label), extent(label)) for label in labels]
+    return [
+        (one, other)
+        for (one, a), (other, b) in itertools.combinations(placed, 2)
+        if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+    ]
+
+
+def outside(labels: tuple[Label, ...]) -> list[str]:
+    """Return the texts that leave the box that they belong to."""
+    found = []
+    for label in labels:
+        (left, upper, right, lower), box = extent(label), label.inside
+        if left < box.x or right > box.x + box.width or upper < box.y or lower > box.y + box.height:
+            found.append(said(label))
+    return found
+
+
+def test_every_method_has_one():
+    ours = {name for name in ALGORITHMS if inspect.getmodule(ALGORITHMS.get(name)).__name__.startswith("asyncfl_lite.")}
+    assert set(METHODS) == ours | {"oort"}  # "oort" chooses clients for FedAvg's rounds and is no server of its own
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_file_is_what_the_code_draws(name):
+    assert (PICTURES / f"{name}.svg").read_text(encoding="utf-8") == method_diagram(name).svg
+
+
+def test_no_other_files_are_there():
+    assert {path.stem for path in PICTURES.glob("*.svg") if path.name not in OTHERS} == set(METHODS)
+    page = (PICTURES / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"!\[([^\]]*)\]\((\w+)\.svg\)", page) == [(title(name), name) for name in METHODS]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_drawing_is_whole(name):
+    diagram = method_diagram(name)
+    root = ET.fromstring(diagram.svg)
+    assert (root.tag, root.get("role"), root.get("aria-label")) == (f"{SVG}svg", "img", diagram.alt)
+    assert root.find(f"{SVG}desc").text == diagram.alt and root.find(f"{SVG}title").text == f"{title(name)}, drawn"
+    paper = root.find(f"{SVG}rect")  # GitHub's dark theme shows through where nothing is painted
+    assert paper.get("fill") == "#ffffff" and float(paper.get("width")) >= 759 and float(root.get("width")) == 760
+    sizes = [
+        float(text.get("font-size"))
+        for text in root.iter()
+        if text.tag in (f"{SVG}text", f"{SVG}tspan") and text.get("font-size")
+    ]
+    assert len(sizes) > 20 and min(sizes) >= 12
+    assert "id=" not in diagram.svg and "<style" not in diagram.svg and diagram.svg.count("http") == 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_its_texts_are_readable(name):
+    labels = method_diagram(name).labels
+    assert len(labels) > 20 and overlapping(labels) == [] and outside(labels) == []
+
+
+def test_what_overlaps_or_leaves_its_box_is_found():
+    board = Board("#0173b2", 400)
+    board.box(at(0, 0), "far too long for its own little box")
+    board.text("one text", 20, 40)
+    board.text("another", 60, 44)
+    assert overlapping(tuple(board.labels)) == [("one text", "another")]
+    assert outside(tuple(board.labels)) == ["far too long for its own little box"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_it_has_its_methods_colour_and_no_other_methods(name):
+    own, drawn = colour(name), set(re.findall(r"#[0-9a-f]{6}", method_diagram(name).svg))
+    others = {ALGORITHMS.get(other).colour for other in ALGORITHMS} | {shade for _, shade in NO_METHODS.values()}
+    greys = {NO_METHODS["alone"][1]}  # the lines of what is not new
+    assert own in drawn and not drawn & (others - {own} - greys)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_its_steps_are_in_the_picture_and_in_words(name):
+    drawing, diagram = DRAWINGS[name], method_diagram(name)
+    texts = [said(label) for label in diagram.labels]
+    numbers = [text for text in texts if text.isdigit()]
+    assert 3 <= len(drawing.steps) <= 5
+    for number in range(1, len(drawing.steps) + 1):  # once in the picture, once before its words
+        assert numbers.count(str(number)) >= 2, number
+        assert f" {number}. " in diagram.alt
+    assert diagram.alt.startswith(f"{title(name)}: ") and "_" not in diagram.alt and "{" not in diagram.alt
+
+
+def test_numbers_in_the_drawings_are_the_methods_own():
+    assert (
+        make_algorithm("fedrevive").settings.num_teachers == 8 == make_algorithm("dd_fedrevive").settings.num_teachers
+    )
+    assert make_algorithm("dd_fedrevive").beta(0) == 0.5 and make_algorithm("fedadt").settings.tau_kd == 1
+    assert make_algorithm("fedac").settings.floor == 0.1 and make_algorithm("fedasmu").settings.merge_at == 0.5
+    assert make_algorithm("fedasync").mixing_weight(3) == 0.6 / 2  # (1 + τ)^-½
+    for name, words in {"fedrevive": "latest 8 client", "fedadt": "τ > 1", "fedasync": "(1 + τ)−½"}.items():
+        assert words in method_diagram(name).alt
+
+
+def test_a_notebook_shows_it_with_words_beside():
+    bundle, _ = DisplayFormatter().format(method_diagram("fedecho"))
+    assert bundle["image/svg+xml"] == method_diagram("fedecho").svg
+    assert bundle["text/plain"].startswith("FedEcho: FedBuff, then distillation")
+
+
+def test_an_unknown_method_is_one_line(tmp_path):
+    with pytest.raises(ConfigError, match="method: 'fedecoh' is not known; did you mean 'fedecho'") as caught:
+        method_diagram("fedecoh")
+    assert "\n" not in str(caught.value)
+    assert method_diagram("oort").save(tmp_path / "a.svg").read_text(encoding="utf-8") == method_diagram("oort").svg
+
+
+def test_the_command_writes_them(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "asyncfl_course.explore", tmp_path / "new"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{len(METHODS)} diagrams written to {tmp_path / 'new'}\n" and not done.stderr
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {path.name for path in PICTURES.iterdir()} - OTHERS

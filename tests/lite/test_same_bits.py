@@ -1,0 +1,141 @@
+"""The bits of short runs, recorded: a change of shape must not change them.
+
+Bits depend on the processor and on torch's build, so the table names both, and elsewhere the tests skip. After a change
+that is meant to change bits: ``python tests/lite/test_same_bits.py`` writes the table anew, and the commit says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from asyncfl_lite import Config, Run, run, run_many
+
+TABLE = Path(__file__).parents[1] / "same_bits.json"
+SMALL = {"task": "digits", "clients": 10, "concurrency": 6, "eval_every": 3, "client_lr": 0.05, "rounds": 9, "seed": 4}
+QUICK = {  # what makes a method's run short
+    "fedecho": {"settings": {"distill_samples": 60}},
+    "fedrevive": {"settings": {"synthesis_only_rounds": 1, "k_synth": 3, "k_kd": 5, "t_gen": 3}},
+    "dd_fedrevive": {"settings": {"k_kd": 5}},
+}
+METHODS = [
+    "afl_dw",
+    "ca2fl",
+    "dd_fedrevive",
+    "fadas",
+    "fedac",
+    "fedadam",
+    "fedadt",
+    "fedasmu",
+    "fedasync",
+    "fedavg",
+    "fedavgm",
+    "fedbuff",
+    "fedecho",
+    "fedfa",
+    "fedprox",
+    "fedrevive",
+    "kuiper",
+]
+TROUBLE = {"drop_out": 0.1, "crash": 0.2, "partial": 0.2, "duplicate": 0.1, "damage": 0.1, "time_out": 40.0}
+RUNS = {
+    **{name: {"algorithm": name, **QUICK.get(name, {})} for name in METHODS},
+    "adamw": {"algorithm": "fedac", "client_optimizer": "adamw", "client_lr": 0.002},
+    "batch norm": {"model": "cnn", "model_settings": {"norm": "batch"}},
+    "oort": {"algorithm": "fedavg", "selection": "oort"},
+    "words": {"task": "modmath", "rounds": 2, "concurrency": 2, "buffer_size": 1},
+    "trouble": {"trouble": TROUBLE, "rounds": 20},
+    "coming and going": {"trouble": {"available": 30.0, "away": 20.0, "time_out": 40.0}, "rounds": 12},
+    "coming and going in rounds": {
+        "algorithm": "fedavg",
+        "trouble": {"available": 30.0, "away": 20.0, "time_out": 40.0},
+        "rounds": 4,
+    },
+}
+
+
+def build() -> str:
+    """The processor and the libraries that bits depend on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    capability = torch.backends.cpu.get_cpu_capability()
+    return f"{name}, {capability}, torch {torch.__version__}, numpy {np.__version__}, pandas {pd.__version__}"
+
+
+def digest(result) -> dict[str, str]:
+    """Digests of a result's weights, and of its curve and its updates to the last digit."""
+    tables = [
+        getattr(result, name).to_csv(index=False, float_format="%.17g").encode()
+        for name in ("curve", "updates", "in_flight")
+    ]
+    weights = result.summary["weights_sha256"][:16]
+    return {"weights": weights, "tables": hashlib.sha256(b"".join(tables)).hexdigest()[:16]}
+
+
+def config_of(name: str) -> Config:
+    return Config(**{**SMALL, **RUNS[name]})
+
+
+def one(name: str) -> dict[str, str]:
+    return digest(run(config_of(name)))
+
+
+def three() -> list[dict[str, str]]:
+    """Three runs in lockstep, which must be as each alone."""
+    return [digest(result) for result in run_many([config_of(name) for name in ("fedbuff", "fedecho", "trouble")])]
+
+
+def resumed(name: str, path: Path) -> dict[str, str]:
+    """A run that was cut off, and went on from its checkpoint."""
+
+    class CutOff(Exception):
+        pass
+
+    config = config_of(name).model_copy(update={"checkpoint_every": 2})
+    begun = Run(config, checkpoint=path)
+
+    def cut_off(simulation, arrival):
+        if simulation.algorithm.version == 5:
+            raise CutOff
+
+    begun.simulation.observers.append(cut_off)
+    with pytest.raises(CutOff):
+        begun.finish()
+    assert path.exists()
+    return digest(run(config, checkpoint=path))
+
+
+RECORDED = json.loads(TABLE.read_text()) if TABLE.exists() else {"build": "none", "runs": {}}
+LONG = ("words", "batch norm")
+"""Runs that take seconds."""
+only_here = pytest.mark.skipif(build() != RECORDED["build"], reason=f"recorded on {RECORDED['build']}")
+
+
+@only_here
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in RUNS])
+def test_a_run_has_the_bits_that_were_recorded(name):
+    assert one(name) == RECORDED["runs"][name]
+
+
+@pytest.mark.parametrize(
+    "name", ["fedbuff", *(pytest.param(n, marks=pytest.mark.long) for n in ("trouble", "coming and going"))]
+)
+def test_a_resumed_run_has_the_bits_of_one_in_one_go(name, tmp_path):
+    assert resumed(name, tmp_path / "run.pt") == one(name)
+
+
+def test_a_run_in_lockstep_has_the_bits_of_one_alone():
+    assert three() == [one(name) for name in ("fedbuff", "fedecho", "trouble")]
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    recorded = {"build": build(), "runs": {name: one(name) for name in RUNS}}
+    TABLE.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,102 @@
+"""Write the numbers of README.md and of docs/findings.md, differences.md and results.md anew from what is recorded.
+
+``make docs`` after a record has changed; then read what the sentences around the tables say. It changes
+differences with their intervals in rows that name their cells, README's copy of the first table, FedEcho's table and the
+counts of verdicts; the tests hold all of them to the records.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import test_findings as findings
+import test_readme as readme
+
+from asyncfl_reproduction.report import Recorded
+
+ROOT = Path(__file__).parents[2]
+
+
+def row_of(line: str) -> str:
+    """Return a line of a table whose last column names one or two cells, with today's numbers; others as they are."""
+    parts = [part.strip() for part in line.strip("|").split("|")]
+    cells = re.findall(r"`([a-z]+/[^`]+)`", parts[-1])
+    if not line.startswith("|") or not cells:
+        return line
+    if len(cells) == 1:
+        parts[-2] = findings.difference(cells[0], f"{cells[0]}@printed")
+    else:
+        left, right = cells
+        parts[2:4] = findings.difference(f"{left}@printed", f"{right}@printed"), findings.difference(left, right)
+    return "| " + " | ".join(parts) + " |"
+
+
+def refreshed_findings(text: str) -> str:
+    """Return docs/findings.md with today's differences, those of its first table and those that notes explain."""
+    text = "\n".join(map(row_of, text.splitlines())) + "\n"
+    for number, source in findings.sources(text).items():
+        text = re.sub(rf"[+−]\d+\.\d \[[^\]]*\](?=\[\^{number}\])", findings.noted(*source), text)
+    left = findings.left_over((ROOT / "docs/results.md").read_text())
+    return re.sub(r"Of \d+ claims (\d+ rest on borrowed rates, )?\d+ are undecided and \d+ were not run", left, text)
+
+
+def refreshed_differences(text: str) -> str:
+    """Return docs/differences.md with today's differences."""
+    text = "\n".join(map(row_of, text.splitlines())) + "\n"
+    for row in findings.course():
+        text = re.sub(rf"^\| {row[0]} \|.*$", "| " + " | ".join(row) + " |", text, flags=re.M)
+    return text
+
+
+def refreshed_readme(text: str, leads: list[list[str]]) -> str:
+    """Return README.md with the leads of docs/findings.md."""
+    for row in leads:
+        text = re.sub(rf"^\| {re.escape(row[0])} \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
+    said = textwrap.fill(findings.first_sentence((ROOT / "docs/results.md").read_text()), 120)
+    return re.sub(r"Of \d+ trained claims[^.]*\.", said, text)
+
+
+def refreshed_results(text: str) -> str:
+    """Return docs/results.md with FedEcho's accuracies and the counts of verdicts."""
+    smoke, laptop = (
+        readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "laptop")
+    )
+    for title, paper, *_ in readme.rows_below("## FedEcho against FedBuff", text):
+        cell = readme.fedechos_cell(title)
+        row = f"| {title} | {paper} | {smoke[cell]} | {laptop[f'{cell}@printed']} | {laptop[cell]} |"
+        text = re.sub(rf"^\| {re.escape(title)} \| {re.escape(paper)} \|.*$", row, text, flags=re.M)
+    before, there, after = text.partition("| CIFAR-10 (JPEG q75) |")
+    for title, ours in readme.photographs().items():
+        after = re.sub(rf"^\| {title} \|.*$", f"| {title} | {' | '.join(ours)} |", after, flags=re.M)
+    text = before + there + after
+    for tier in ("smoke", "laptop"):
+        found = Recorded(
+            ROOT / "asyncfl_reproduction/cells" / f"{tier}.yaml",
+            ROOT / "nothing",
+            ROOT / "asyncfl_reproduction/results",
+        )
+        for paper, of, claims, *_ in readme.rows_below("## Claims, paper by paper", text):
+            if of == tier:
+                counts = " | ".join(map(str, found.verdicts(paper.lower())))
+                text = re.sub(
+                    rf"^\| {paper} \| {tier} \|.*$", f"| {paper} | {tier} | {claims} | {counts} |", text, flags=re.M
+                )
+    for kind, counts in findings.counts_by_kind(found).items():  # of the laptop tier
+        text = re.sub(rf"^\| {kind} \|.*$", f"| {kind} | {' | '.join(counts)} |", text, flags=re.M)
+    return text
+
+
+def main() -> None:
+    """Write the four pages."""
+    changes = {"results": refreshed_results, "differences": refreshed_differences, "findings": refreshed_findings}
+    for page, change in changes.items():
+        name = f"docs/{page}.md"
+        (ROOT / name).write_text(change((ROOT / name).read_text()))
+    leads = findings.tables((ROOT / "docs/findings.md").read_text())[0]
+    (ROOT / "README.md").write_text(refreshed_readme((ROOT / "README.md").read_text(), leads))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,415 @@
+"""FedEcho's grid and claims: every artefact has its cells, and every claim can hold and can fail."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from asyncfl_lite import Config
+from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_reproduction.claims import (
+    FAILS,
+    HOLDS,
+    LEVEL,
+    NOT_RUN,
+    PARTLY,
+    REVERSED,
+    SMALLER,
+    UNDECIDED,
+    WHERE_RUN,
+    Measured,
+)
+from asyncfl_reproduction.claims import fedecho as claims
+from asyncfl_reproduction.claims.fedecho import (
+    BASELINES,
+    DEFAULT,
+    FEDECHO,
+    LARGE,
+    MRPC_MAJORITIES,
+    SETS,
+    TABLE2,
+    TABLE3,
+)
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.measure import fedecho as measure
+from asyncfl_reproduction.published import hyperparameters, published
+
+PAPER = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedecho.yaml"
+IDS = [
+    *("FE-T1-a", "FE-T1-b"),
+    *("FE-T2-a", "FE-T2-b", "FE-T2-c", "FE-T2-d", "FE-T2-e", "FE-T2-f", "FE-T2-g"),
+    *("FE-T3-a", "FE-T3-b", "FE-T3-c", "FE-T3-d"),
+    *("FE-T4-a", "FE-T4-b", "FE-T5-a", "FE-T5-b", "FE-T6-a", "FE-T6-b", "FE-T6-c", "FE-T7-a", "FE-T7-b"),
+    *("FE-T8-a", "FE-T11-a", "FE-X-a", "FE-X-b", "FE-X-c", "FE-X-d"),
+]
+SIMULATED = ("FE-T1-a", "FE-T1-b", "FE-T8-a", "FE-X-b", "FE-X-c", "FE-X-d")
+"""Claims that need no recorded cell."""
+TRAINED = [claim for claim in FEDECHO if claim.kind == "trained" or claim.id == "FE-T5-b"]
+BY_ID = {claim.id: claim for claim in FEDECHO}
+OURS = re.compile("/beside/|/control/|/equal-steps")
+"""Cells that are in no table of the paper."""
+COUNTS = {
+    "paper": {"table2": 28, "table3": 28, "table4": 5, "table5": 5, "table6": 3, "table7": 3, "table11": 2},
+    "laptop": {
+        "table2": 28,
+        "table3": 28,
+        "table4": 5,
+        "table5": 5,
+        "table6": 6,
+        "table7": 3,
+        "table11": 2,
+        "beside": 2,
+        "control": 3,
+    },
+    "smoke": {"table2": 13, "table4": 2, "table5": 2, "table6": 3, "table7": 3, "table11": 2, "beside": 2},
+}
+
+
+LOSING_SETS = {
+    "FE-T3-b": {f"{column}/fedecho-synthetic" for column in ("large-dir0.03", "large-dir0.1", "mild-dir0.03")},
+    "FE-T3-c": {"mild-dir0.1/fedecho-natural"},
+}
+"""Sets that lose to a baseline, or to the synthetic set, in the paper's own Table 3."""
+
+WITHIN_A_POINT = {"FE-T2-d", "FE-T4-a"}
+"""Claims of an order in which two printed numbers are less than a point apart, so that we call these level."""
+UNPAIRED = {"FE-T7-b"}
+"""Refuted by the printed means and deviations, which ten seeds that are not paired cannot tell."""
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory) -> dict[str, dict[str, Cell]]:
+    """Tier -> its cells by name."""
+    folder, tiers = tmp_path_factory.mktemp("tiers"), {}
+    for tier in COUNTS:
+        (folder / f"{tier}.yaml").write_text(f"tier: {tier}\npapers: [{PAPER}]\n")
+        tiers[tier] = {cell.name: cell for cell in expand_grid(folder / f"{tier}.yaml")}
+    return tiers
+
+
+SHAKE = np.random.default_rng(7).standard_normal((200, 10))
+"""What ten seeds of a cell differ by; every cell takes another row."""
+
+
+def shaken(mean: float, deviation: float, cell: str) -> list[float]:
+    """Ten accuracies of exactly this mean and deviation."""
+    row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+    return list(mean + deviation * (row - row.mean()) / row.std(ddof=1))
+
+
+def verdict(identifier: str, m: Measured) -> str:
+    return BY_ID[identifier].check(m).verdict
+
+
+def measured(cells: dict[str, list[float]], starts: dict[str, float] | None = None) -> Measured:
+    """Made-up accuracies in percent, one a seed; ``starts`` are those of version 0."""
+    numbers = {name: np.array(values) / 100 for name, values in cells.items()}
+    summaries = {name: pd.DataFrame({"final_accuracy": x, "last5_accuracy": x}) for name, x in numbers.items()}
+    curves = {
+        name: [pd.DataFrame({"version": [0], "accuracy": [start / 100]})] * len(cells[name])
+        for name, start in (starts or {}).items()
+    }
+    return Measured(summaries, curves)
+
+
+@lru_cache
+def printed_rows(artefact: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A table's printed numbers, and the same as text."""
+    table = published("FedEcho", artefact)
+    return table, table.astype(str)
+
+
+def matching(row: dict[str, str]) -> pd.DataFrame:
+    """The printed rows that a cell's row means."""
+    table, text = printed_rows(row["artefact"])
+    return table[np.logical_and.reduce([text[column] == value for column, value in row.items()])]
+
+
+def printed(cells: dict[str, Cell], spread: bool = False) -> Measured:
+    """What the claims would see if the paper tier gave the paper's numbers over ten seeds, almost without deviation or
+    with the paper's."""
+    values = {}
+    for name, cell in cells.items():
+        (value, std), *others = {(r["value"], r["std"]) for row in cell.published for _, r in matching(row).iterrows()}
+        assert not others, f"{name}: several printed numbers"
+        values[name] = shaken(value, std if spread else 0.001, name)
+    return measured(values, {name: 42.38 for name in values if "/table5/" in name})
+
+
+def test_every_claim_is_there():
+    assert [claim.id for claim in FEDECHO] == IDS
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_cells_of_each_artefact(grid, tier):
+    assert Counter(name.split("/")[1] for name in grid[tier]) == COUNTS[tier]
+    assert sum(COUNTS["paper"].values()) == 74
+
+
+@pytest.mark.parametrize("tier", COUNTS)
+def test_every_cell_stands_beside_one_number_of_each_artefact(grid, tier):
+    for name, cell in grid[tier].items():
+        assert all(len(matching(row)) == 1 for row in cell.published), name
+        assert bool(cell.published) == (not OURS.search(name))
+        assert {"partition", "delay_settings", "settings (fedecho)"} <= set(cell.ours)
+
+
+def test_the_paper_tier_has_a_cell_for_every_printed_accuracy(grid):
+    served = [(row["artefact"], *matching(row).index) for cell in grid["paper"].values() for row in cell.published]
+    assert len(set(served)) == len(served)
+    for number in (2, 3, 4, 5, 6, 7, 11):
+        rows, _ = printed_rows(f"Table {number}")
+        rows = rows[rows["method"] != "none (pretrained start)"]
+        assert {place for artefact, place in served if artefact == f"Table {number}"} == set(rows.index)
+
+
+def test_claims_ask_for_cells_that_exist(grid):
+    class Asked(dict):
+        def __contains__(self, name):
+            names.add(name)
+            return False
+
+    names: set[str] = set()
+    for claim in TRAINED:
+        assert claim.check(Measured(Asked())).verdict == NOT_RUN
+    assert names <= {name for cells in grid.values() for name in cells}
+    assert names >= set(grid["paper"])  # and each cell is asked for
+    assert names >= {name for name in grid["laptop"] if not OURS.search(name)}
+
+
+def test_the_paper_tier_has_the_papers_rates(grid):
+    table = hyperparameters("FedEcho")
+    rates = table[table["name"].isin(["local_lr", "global_lr"])].groupby(["dataset", "method", "name"])["value"].first()
+    datasets = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "mrpc": "GLUE-MRPC", "mathinstruct": "MathInstruct"}
+    methods = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "FADAS", "fedecho": "FedEcho"}
+    for cell in grid["paper"].values():
+        row = rates[datasets[cell.config.task], methods[cell.config.algorithm]].astype(float)
+        assert (cell.config.client_lr, cell.config.server_lr) == (row["local_lr"], row["global_lr"]), cell.name
+
+
+def test_the_paper_tier_has_the_papers_settings(grid):
+    common = {"clients": 50, "concurrency": 25, "buffer_size": 5, "local_epochs": 2, "batch_size": 50,
+              "client_optimizer": "sgd", "weight_decay": 1e-4}  # fmt: skip
+    text = {"clients": 10, "concurrency": 5, "buffer_size": 3, "local_epochs": 1, "batch_size": 8,
+            "client_optimizer": "adamw", "alpha": 0.6, "delay": "fedecho_large"}  # fmt: skip
+    rounds = {"cifar10": 500, "cifar100": 1000, "mrpc": 200, "mathinstruct": 5}
+    distilled = {"cifar10": (3e-6, 2000), "cifar100": (3e-6, 2000), "mrpc": (3e-7, 100), "mathinstruct": (3e-6, 100)}
+    for name, cell in grid["paper"].items():
+        config = cell.config
+        for key, value in (common if config.task.startswith("cifar") else text).items():
+            assert getattr(config, key) == value, (name, key)
+        assert config.rounds == rounds[config.task]
+        if config.algorithm == "fedecho" and "/table6/" not in name:
+            assert (config.settings.distill_lr, config.settings.distill_samples) == distilled[config.task]
+            assert (config.settings.distill_set == "synthetic") == (
+                getattr(config.task_settings, "generated", None) is not None
+            )
+
+
+def test_laptop_and_smoke_keep_clients_concurrency_buffer_and_delays(grid):
+    for name in set(grid["paper"]) & set(grid["laptop"]):
+        for tier in ("smoke", "laptop"):
+            ours = grid[tier].get(name, grid["paper"][name]).config
+            paper = grid["paper"][name].config
+            for key in (
+                "clients",
+                "concurrency",
+                "buffer_size",
+                "delay",
+                "delay_settings",
+                "alpha",
+                "partition",
+                "algorithm",
+            ):
+                assert getattr(ours, key) == getattr(paper, key), (tier, name, key)
+
+
+def test_claims_say_of_the_printed_numbers_what_the_paper_does(grid):
+    """A claim that the paper's numbers refute is reversed, or its difference is within a point or smaller than said.
+
+    So is a part of one that they bear out by less than a point: FedAC and FADAS differ by 0.8.
+    """
+    exact, with_spread = (printed(grid["paper"], spread) for spread in (False, True))
+    for claim in TRAINED:
+        m = with_spread if claim.id in ("FE-T6-b", "FE-T7-b", "FE-T11-a") else exact
+        found, says = claim.check(m).verdict, claim.printed.split()[0].strip(",;")
+        refuted = (UNDECIDED,) if claim.id in UNPAIRED else (REVERSED, LEVEL, PARTLY, SMALLER)
+        says = PARTLY if claim.id in WITHIN_A_POINT else says
+        assert found in (refuted if says == "fails" else (says,)), claim.id
+    for identifier, wanted in LOSING_SETS.items():
+        parts = BY_ID[identifier].check(exact).leaves
+        lost = [x.detail for x in parts if x.contrast.mean < x.contrast.margin]  # by a point or less, in one case
+        assert {text.split(" against ")[0].removeprefix("table3/") for text in lost} == wanted
+
+
+def ideal() -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Numbers of which every claim is true, and accuracies of version 0."""
+    level = {"fedbuff": 40, "ca2fl": 45, "fadas": 55, "fedac": 60, SETS[2]: 80, SETS[0]: 82, SETS[1]: 84}
+    means = {
+        f"{column}/{method}": level[method] + (7 if method == "ca2fl" else 3) * place / 2
+        for columns in (TABLE2, TABLE3)
+        for place, column in enumerate(columns)
+        for method in BASELINES + SETS
+    }
+    table4 = {"fedecho": 90, "fedac": 85, "ca2fl": 80, "fedbuff": 75}
+    table5 = {"fedecho": 50, "fedac": 48, "fedbuff": 46, "ca2fl": 44, "fadas": 42}
+    means |= {f"fedecho/table4/{method}": value for method, value in table4.items()}
+    means |= {f"fedecho/table5/{method}": value for method, value in table5.items()}
+    means |= {"fedecho/table6/samples-250": 70, "fedecho/table6/samples-1000": 88, "fedecho/table7/ce-only": 60,
+              "fedecho/table7/kl-only": 70, "fedecho/table7/fixed-0.5": 75, "fedecho/table11/clip-1": 70,
+              "fedecho/table11/no-clip": 70}  # fmt: skip
+    cells = {name: shaken(mean, 0.1, name) for name, mean in means.items()}
+    cells["fedecho/table6/samples-100"] = shaken(50.0, 2.0, "samples-100")
+    cells["fedecho/table4/fadas"] = [100 * MRPC_MAJORITIES["MRPC, GLUE's validation pairs"]] * 10
+    return cells, {f"fedecho/table5/{method}": 30.0 for method in table5}
+
+
+def test_every_claim_can_hold():
+    m = measured(*ideal())
+    assert {claim.id: claim.check(m).verdict for claim in TRAINED} == {claim.id: HOLDS for claim in TRAINED}
+
+
+def test_every_claim_of_an_order_is_reversed_with_it():
+    cells, starts = ideal()
+    m = measured(
+        {name: [100 - value for value in values] for name, values in cells.items()},
+        {name: 100 - value for name, value in starts.items()},
+    )
+    spreads = {"FE-T2-e", "FE-T6-b"}  # which a reversal leaves as they are
+    found = {claim.id: claim.check(m).verdict for claim in TRAINED if claim.id not in spreads}
+    assert found == {name: FAILS if name == "FE-T4-b" else REVERSED for name in found}
+
+
+def test_one_wrong_comparison_of_many_is_enough_and_is_named():
+    cells, _ = ideal()
+    cells["fedecho/table2/mild-dir0.3/fedac"] = shaken(95.0, 0.1, "fedac")
+    finding = BY_ID["FE-T2-a"].check(measured(cells))
+    assert finding.verdict == REVERSED
+    assert finding.detail.startswith("48 of 48 comparisons run: 45 holds, 3 reversed")
+    assert finding.detail.count("mild-dir0.3/fedac") == 3
+    assert verdict("FE-T2-b", measured(cells)) == REVERSED
+
+
+def test_a_gain_may_be_smaller_than_claimed_or_none():
+    cells, _ = ideal()
+    place = "fedecho/table2/mild-dir0.3/fedac"
+    best = np.mean(cells[f"{TABLE2[3]}/{SETS[1]}"])
+    for below, expected in ((8, HOLDS), (4, SMALLER), (0, PARTLY)):
+        cells[place] = shaken(best - below, 0.1, "fedac")
+        assert verdict("FE-T2-b", measured(cells)) == expected
+
+
+def test_the_best_is_compared_only_where_all_were_run():
+    cells, _ = ideal()
+    one = {name: values for name, values in cells.items() if name.startswith(LARGE)}
+    assert BY_ID["FE-T2-b"].check(measured(one)).detail.startswith("1 of 4 comparisons run: 1 holds")
+    assert verdict("FE-T2-b", measured(one)) == WHERE_RUN
+    del one[f"{LARGE}/fadas"]
+    assert verdict("FE-T2-b", measured(one)) == NOT_RUN
+
+
+@pytest.mark.parametrize(("ca2fl", "expected"), [([40, 60, 45, 50], HOLDS), ([50, 50, 50, 50], REVERSED),
+                                                 ([50, 52, 50, 50], LEVEL)])  # fmt: skip
+def test_spreads_over_columns_are_compared_as_spreads(ca2fl, expected):
+    values = {**dict.fromkeys(SETS, [80, 82, 80, 81]), "ca2fl": ca2fl}
+    cells = {(name := f"{column}/{method}"): shaken(mean, 0.3, name)
+             for method, means in values.items() for column, mean in zip(TABLE2, means, strict=True)}  # fmt: skip
+    assert verdict("FE-T2-e", measured(cells)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fewest", "most", "expected"),
+    [
+        (20, 1, HOLDS),
+        (1, 20, REVERSED),
+        (10, 9, UNDECIDED),
+    ],
+)
+@pytest.mark.parametrize("ladder", [("samples-100", "samples-1000"), ("paper-500", "paper-5000")])
+def test_spreads_over_seeds_are_compared_as_spreads(fewest, most, expected, ladder):
+    cells = {f"fedecho/table6/{name}": shaken(50, x, name) for name, x in zip(ladder, (fewest, most), strict=True)}
+    assert verdict("FE-T6-b", measured(cells)) == expected
+    few = measured({name: values[:2] for name, values in cells.items()})
+    assert verdict("FE-T6-b", few) == UNDECIDED
+
+
+@pytest.mark.parametrize(("ahead", "expected"), [(5, HOLDS), (0.7, LEVEL), (0, LEVEL), (-5, REVERSED)])
+def test_a_claim_of_a_clear_difference_needs_one(ahead, expected):
+    """Both spread by one point, together: their differences spread by a fifth of one."""
+    fixed = np.array(shaken(70, 1, "fixed"))
+    cells = {DEFAULT: fixed + ahead + np.array(shaken(0, 0.2, "dynamic")), "fedecho/table7/fixed-0.5": fixed}
+    assert verdict("FE-T7-b", measured(cells)) == expected
+    assert verdict("FE-T7-b", measured({name: values[:2] for name, values in cells.items()})) == UNDECIDED
+
+
+def test_at_least_as_good_allows_a_point():
+    cells, _ = ideal()
+    for column in TABLE2:
+        cells[f"{column}/{SETS[1]}"] = np.array(cells[f"{column}/{SETS[2]}"]) - 0.5
+    assert verdict("FE-T2-f", measured(cells)) == HOLDS
+    cells[f"{LARGE}/{SETS[1]}"] = np.array(cells[f"{LARGE}/{SETS[2]}"]) - shaken(1.5, 0.1, "natural")
+    assert verdict("FE-T2-f", measured(cells)) == REVERSED
+
+
+def test_one_seed_decides_nothing():
+    cells, starts = ideal()
+    m = measured({name: values[1:2] for name, values in cells.items()}, starts)
+    assert {claim.check(m).verdict for claim in TRAINED} == {UNDECIDED}
+
+
+def test_a_fadas_that_learns_does_not_say_the_majority():
+    shares = (66.7, 100 * MRPC_MAJORITIES["MRPC, pairs drawn from Microsoft's"], 68.38)
+    known = measured({"fedecho/table4/fadas": [shares[1]] * 3})
+    assert verdict("FE-T4-b", known) == HOLDS
+    assert verdict("FE-T4-b", measured({"fedecho/table4/fadas": [*[shares[1]] * 2, 70.0]})) == FAILS
+
+
+def test_claims_that_need_no_run(monkeypatch):
+    nothing = Measured({})
+    assert [verdict(name, nothing) for name in SIMULATED] == [HOLDS, HOLDS, HOLDS, FAILS, HOLDS, FAILS]
+    monkeypatch.setattr(claims, "MOST_MODELS", 25)
+    assert verdict("FE-X-b", nothing) == HOLDS
+    monkeypatch.setattr(measure, "LAWS", measure.LAWS[::-1])
+    assert verdict("FE-T1-b", nothing) == FAILS
+    monkeypatch.setitem(claims.TABLE1, "fedecho_large", {"short": (1, 2), "medium": (3, 5), "long": (50, 60)})
+    assert verdict("FE-T1-a", nothing) == FAILS
+    other = hyperparameters("FedEcho")
+    other.loc[(other["name"] == "local_lr").idxmax(), "value"] = "0.5"
+    monkeypatch.setattr(claims, "hyperparameters", lambda paper: other)
+    assert verdict("FE-T8-a", nothing) == FAILS
+
+
+def test_stored_logits_are_of_one_models_order_for_images_and_not_for_generation(monkeypatch):
+    """At the paper's numbers of clients and samples, which are those of its cells."""
+    shares = {task: one.logits_over_model for task, one in measure.STORED.items()}
+    assert shares["CIFAR-100"] == pytest.approx(50 * 2000 * 100 / 11_220_132) == pytest.approx(0.89, abs=0.005)
+    assert shares["MathInstruct"] == pytest.approx(31.5, abs=0.1)
+    for task, one in measure.STORED.items():
+        config = Config(task=task.lower().replace("-", ""), algorithm="fedecho")
+        assert (config.clients, config.settings.distill_samples) == (one.clients, one.samples)
+    assert Config(task="mathinstruct").task_settings.length == measure.TOKENS
+    shorter = measure.STORED["MathInstruct"]._replace(outputs=100 * measure.VOCABULARY)
+    monkeypatch.setitem(measure.STORED, "MathInstruct", shorter)
+    assert verdict("FE-X-d", Measured({})) == HOLDS, "samples of 100 tokens would do"
+    monkeypatch.setitem(measure.STORED, "MRPC", shorter._replace(clients=50))
+    assert verdict("FE-X-c", Measured({})) == FAILS
+
+
+def test_versions_held_are_counted_while_clients_are_in_flight():
+    """Two clients at once; one that started from version 0 is still out when others start from 1 and 2."""
+    updates = pd.DataFrame(
+        {"dispatched_at": [0.0, 1.0, 2.0], "arrived_at": [1.0, 2.0, 9.0], "start_version": [0, 1, 2]}
+    )
+    out = pd.DataFrame({"dispatched_at": [0.0, 9.0], "start_version": [0, 5]})
+    clients = pd.DataFrame()
+    assert measure.most_versions_held(Schedule(updates, out, clients)) == 2
+    three = pd.concat([out, pd.DataFrame({"dispatched_at": [2.0], "start_version": [7]})])
+    assert measure.most_versions_held(Schedule(updates, three, clients)) == 3
+    assert measure.most_versions_held(Schedule(updates, out[1:], clients)) == 1

@@ -1,0 +1,125 @@
+"""The twelve headlines: fixed, untuned, and corrected together."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from asyncfl_reproduction.claims import CLAIMS, Measured
+from asyncfl_reproduction.claims.headlines import HEADLINES, check_headlines
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.league.across import QUESTIONS
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.statistics import holm
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, NOT_RUN, REVERSED
+
+ROOT = Path(__file__).parents[2]
+SHAKE = np.random.default_rng(7).standard_normal((200, 10)) / 200
+
+
+def world(**levels: float) -> Measured:
+    """Every cell that a headline asks for, at an accuracy by the end of its name, reached the sooner the higher it is."""
+    asked: set[str] = set()
+
+    class Asked(dict):
+        def __contains__(self, name: object) -> bool:
+            asked.add(str(name))
+            return False
+
+        def get(self, name: str, default: object = None) -> object:
+            asked.add(name)
+            return default
+
+    for headline in HEADLINES:
+        headline.check(Measured(Asked(), Asked()))
+    for method in (
+        "fedavg",
+        "fedavgm",
+        "fedbuff",
+        "ca2fl",
+        "fedasync",
+        "fedfa",
+        "fedadt",
+    ):  # asked for once others are there
+        asked.add(f"fedadt/table1/mnist-dir0.1/{method}")
+    summaries, curves = {}, {}
+    for cell in asked:
+        row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+        level = levels.get(re.split("[/-]", cell)[-1], levels["rest"]) + row
+        summaries[cell] = pd.DataFrame({"last5_accuracy": level, "seed": range(10)})
+        curves[cell] = [
+            pd.DataFrame({"time": [0.0, *((1 - end) * 100 + np.arange(6)), 200.0], "accuracy": [0.1, *[end] * 7]})
+            for end in level
+        ]
+    return Measured(summaries, curves)
+
+
+def test_there_are_three_a_paper_each_of_a_claim_or_question():
+    assert len(HEADLINES) == 12 and [one.id[:2] for one in HEADLINES] == [
+        x for x in ("FE", "FR", "KU", "FA") for _ in "123"
+    ]
+    known = {claim.id for claims in CLAIMS.values() for claim in claims} | {question.id for question in QUESTIONS}
+    assert {one.claim for one in HEADLINES} <= known
+
+
+def test_their_cells_are_of_the_laptop_tier():
+    cells = {cell.name for cell in expand_grid(ROOT / "asyncfl_reproduction/cells" / "laptop.yaml")}
+    asked = set(world(rest=0.5).summaries)
+    assert {name for name in asked if "/table6/paper-" not in name} <= cells
+
+
+def test_printed_numbers_are_those_of_the_papers():
+    said = {one.id: float(found[0]) for one in HEADLINES if (found := re.findall(r"[0-9.]+", one.printed))}
+
+    def accuracy(paper: str, artefact: str, **which: str) -> float:
+        table = published(paper, artefact)
+        return float(
+            table[np.logical_and.reduce([table[name] == value for name, value in which.items()])]["value"].item()
+        )
+
+    echo = {"delay": "large", "alpha": "0.1"}
+    natural = accuracy("FedEcho", "Table 2", **echo, method="FedEcho", distill_set="STL10")
+    table6 = published("FedEcho", "Table 6")["value"].astype(float)
+    revive = {x: [accuracy("FedRevive", "Table 1", dataset="CIFAR-10", method=x, metric=metric) for metric in
+                  ("final test accuracy", "virtual time to target")] for x in ("FedRevive", "FedBuff", "AFL-DW")}  # fmt: skip
+    adt = {x: [accuracy("FedADT", f"Table {number}", dataset="MNIST", alpha="0.1", method=x) for number in ("I", "II")]
+           for x in ("FedADT", "CA2FL", "FedAsync")}  # fmt: skip
+    assert said == pytest.approx({
+        "FE-1": natural - accuracy("FedEcho", "Table 2", **echo, method="FedAC"),
+        "FE-2": natural - accuracy("FedEcho", "Table 2", **echo, method="FedBuff"),
+        "FE-3": table6.max() - table6.min(),
+        "FR-1": revive["FedRevive"][0] - revive["FedBuff"][0], "FR-2": revive["FedBuff"][1] / revive["FedRevive"][1],
+        "FR-3": revive["FedRevive"][0] - revive["AFL-DW"][0],
+        "KU-1": accuracy("KUIPER", "Fig. 3(b) caption", baseline="FedBuff"),
+        "KU-2": accuracy("KUIPER", "Fig. 3(b) caption", baseline="Oort"),
+        "FA-1": adt["CA2FL"][0] / adt["FedADT"][0], "FA-2": adt["FedADT"][1] - adt["FedAsync"][1],
+    }, abs=0.06)  # fmt: skip
+
+
+def test_each_can_hold_be_reversed_and_be_told_from_no_difference():
+    ours = {"natural": 0.8, "1000": 0.8, "fedrevive": 0.8, "kuiper": 0.8, "fedadt": 0.8}
+    good, bad = world(rest=0.5, **ours), world(rest=0.8, **dict.fromkeys(ours, 0.5))
+    table = check_headlines(good)
+    assert set(table["verdict"]) == {HOLDS} and table["survives"].all() and (table["seeds"] == 10).all()
+    assert (table.loc[table["unit"] == "points", "mean"] > 0.25).all()
+    assert table.loc[table["unit"] == "log ratio", "id"].tolist() == ["FR-2", "FA-1"]
+    assert set(check_headlines(bad)["verdict"]) == {REVERSED}
+    level = check_headlines(world(rest=0.8)).set_index("id")["verdict"]
+    assert set(level.drop(["FE-1", "FA-1", "FA-2"])) <= {LEVEL, "undecided"} and level["FE-2"] == LEVEL
+
+
+def test_all_twelve_count_however_many_were_run():
+    everything = world(rest=0.5, kuiper=0.506)
+    one = Measured({name: of for name, of in everything.summaries.items() if "/bias1/" in name})
+    table = check_headlines(one).set_index("id")
+    ran = table["verdict"] != NOT_RUN
+    assert sorted(table.index[ran]) == ["KU-1", "KU-2"] and table.loc[~ran, "holm"].isna().all()
+    p = [min(1, 5 * x) for x in table.loc[ran, "p"]]  # the bar with ten seeds is 1 %
+    assert table.loc[ran, "holm"].tolist() == pytest.approx(holm([*p, *[1.0] * 10])[:2])
+    twin = Measured(one.summaries | {"kuiper/fig3b/bias1/fedbuff@printed": one.summaries["kuiper/fig3b/bias1/fedbuff"]})
+    assert check_headlines(twin)["column"].tolist() == [*["tuned"] * 7, "printed", *["tuned"] * 5]

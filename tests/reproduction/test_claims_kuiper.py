@@ -1,0 +1,312 @@
+"""KUIPER's grid has the cells that its claims ask for, and every claim can hold and fail."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import asyncfl_lite.tasks.partitions.part
+import asyncfl_lite.tasks.video.frames  # noqa: F401 - both register
+from asyncfl_reproduction.claims import kuiper
+from asyncfl_reproduction.claims.kuiper import (
+    KUIPER,
+    METHODS,
+    below,
+    sooner_in_order,
+    unimodal,
+    unmoved,
+)
+from asyncfl_reproduction.claims.measured import Measured
+from asyncfl_reproduction.grid.cells import Cell, expand_grid
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.verdicts import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    PARTLY,
+    REVERSED,
+    SMALLER,
+    UNDECIDED,
+    WHERE_RUN,
+)
+
+GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "kuiper.yaml"
+CHECKS = {claim.id: claim.check for claim in KUIPER}
+IDS = {
+    "T1": "abcd", "T3": "ab", "F14a": "a", "T4": "ab", "F2": "abc", "F3": "abcd", "F4": "abcd", "F5": "a",
+    "F6": "abcd", "F7": "abc", "F8": "ab", "F9": "abc", "F10": "a", "F11": "a", "F16": "a", "F12": "ab",
+    "F13": "a", "F14b": "a",
+}  # fmt: skip
+# artefact -> cells of the paper's tier, at laptop scale, at smoke; smoke has one more of Fig. 3 than the list of
+# experiments, and accuracy is ours
+COUNTS = {
+    "table3": (5, 5, 1), "table4": (2, 2, 0), "fig16": (2, 1, 0), "fig2": (8, 3, 1), "fig3": (48, 36, 5),
+    "fig4": (28, 21, 0), "fig5": (64, 16, 0), "fig6": (13, 9, 3), "fig7": (28, 14, 2), "fig8": (16, 8, 0),
+    "fig9": (33, 9, 4), "fig10": (36, 6, 0), "fig11": (8, 5, 0), "fig12": (6, 6, 0), "fig13": (12, 4, 0),
+    "fig14": (4, 8, 0), "accuracy": (0, 37, 5), "last": (11, 0, 0),
+}  # fmt: skip
+NEED_NO_RUN = {
+    "KU-T1-a": HOLDS,
+    "KU-T1-b": HOLDS,
+    "KU-T1-c": FAILS,
+    "KU-T1-d": HOLDS,
+    "KU-T3-b": HOLDS,
+    "KU-T4-b": HOLDS,
+}
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory) -> dict[str, list[Cell]]:
+    """Every tier's cells."""
+    tiers = {}
+    for tier in ("paper", "laptop", "smoke"):
+        path = tmp_path_factory.mktemp("grid") / f"{tier}.yaml"
+        path.write_text(f"{{tier: {tier}, papers: [{GRID}]}}")
+        tiers[tier] = expand_grid(path)
+    return tiers
+
+
+SHAKE = np.random.default_rng(7).standard_normal((200, 10)) / 10
+"""What ten seeds of a cell differ by, in points; every cell takes another row."""
+
+
+def world(**cells: float | tuple[float, float]) -> Measured:
+    """Ten seeds a cell around an accuracy (0: at it), reached at a time (1 without); names without ``kuiper/``."""
+    summaries, curves = {}, {}
+    for name, value in cells.items():
+        points, time = value if isinstance(value, tuple) else (value, 1.0)
+        row = SHAKE[zlib.crc32(name.encode()) % len(SHAKE)]
+        ends, times = (points + (row - row.mean()) * bool(points)) / 100, time * (1 + row / 100)
+        columns = {"final_accuracy": ends, "last5_accuracy": ends, "final_perplexity": 100 * (1 - ends),
+                   "virtual_time": times, "versions": 1}  # fmt: skip
+        summaries[f"kuiper/{name}"] = pd.DataFrame(columns)
+        curves[f"kuiper/{name}"] = [
+            pd.DataFrame({"time": [0, at], "accuracy": [0.0, end]}) for at, end in zip(times, ends, strict=True)
+        ]
+    return Measured(summaries, curves)
+
+
+# --- the grid --------------------------------------------------------------------------------------
+
+
+def test_every_tier_has_its_cells(grid):
+    for place, tier in enumerate(("paper", "laptop", "smoke")):
+        counted = Counter(cell.name.split("/")[1].rstrip("abc") for cell in grid[tier])
+        assert {artefact: counted[artefact] for artefact in COUNTS} == {a: n[place] for a, n in COUNTS.items()}
+        assert sum(counted.values()) == sum(n[place] for n in COUNTS.values())
+        assert len({cell.config.hash for cell in grid[tier]}) == len(grid[tier])  # none is run twice
+
+
+def test_published_rows_are_printed_numbers(grid):
+    rows = [row for cells in grid.values() for cell in cells for row in cell.published]
+    assert all(cell.published for cells in grid.values() for cell in cells)
+    for row in {tuple(row.items()): row for row in rows}.values():
+        table = published("KUIPER", row["artefact"])
+        if len(row) == 1:  # a plot: its cells stand beside no printed number
+            assert table.empty, row
+        for column, value in row.items():
+            table = table[table[column].astype(str) == value]
+        assert len(row) == 1 or len(table) == 1, row
+
+
+def test_claims_ask_for_cells_that_exist(grid):
+    class Asked(dict):
+        names: set[str] = set()
+
+        def __contains__(self, name: str) -> bool:
+            self.names.add(name)
+            return False
+
+    for cells in grid.values():
+        for check in CHECKS.values():
+            check(Measured(Asked(), Asked(), planned={cell.name for cell in cells}))
+    existing = {cell.name for cells in grid.values() for cell in cells}
+    assert len(Asked.names) > 250
+    assert Asked.names <= existing
+
+
+def test_rivals_make_as_many_client_updates(grid):
+    for cells in grid.values():
+        folders: dict[str, dict[str, int]] = {}
+        for cell in cells:
+            folder, method = cell.name.rsplit("/", 1)
+            folders.setdefault(folder, {})[method] = cell.config.rounds * cell.config.buffer_size
+        rivals = [{by[x] for x in METHODS if x in by} for by in folders.values() if "kuiper" in by and len(by) > 1]
+        assert len(rivals) > 1
+        assert all(len(counts) == 1 for counts in rivals)
+
+
+# --- the claims ------------------------------------------------------------------------------------
+
+
+def test_every_claim_is_there():
+    assert [claim.id for claim in KUIPER if list(CHECKS).count(claim.id) != 1] == []
+    assert len(KUIPER) == len(CHECKS)
+    assert set(CHECKS) == {f"KU-{artefact}-{letter}" for artefact, letters in IDS.items() for letter in letters}
+
+
+def test_without_runs_only_printed_numbers_and_simulations_decide():
+    verdicts = {name: check(Measured({})).verdict for name, check in CHECKS.items()}
+    assert {name: verdicts.pop(name) for name in NEED_NO_RUN} == NEED_NO_RUN
+    assert verdicts.pop("KU-T4-a") == FAILS  # 0.52 and 0.49 of the synchronous time
+    assert set(verdicts.values()) == {NOT_RUN}
+
+
+F3 = {f"fig3{panel}/bias1/{x}": v for panel in "abc" for x, v in (("kuiper", 50), ("oort", 38), ("fedbuff", 35))}
+F7 = {
+    "fig7/bias0/kuiper": 50,
+    "fig7/bias0/kuiper-dropped": 49,
+    "fig7/bias1/kuiper": 40,
+    "fig7/bias1/kuiper-dropped": 20,
+}
+F7B = {f"fig7/bias{b}/{x}": v - 9 * int(b) for b in "01" for x, v in (("oort", 40), ("fedbuff", 39), ("fedasync", 38))}
+F8 = {"fig8/bias0/kuiper": (50, 5), "fig8/bias0/fedbuff": (50, 6), "fig8/bias0/oort": (50, 7),
+      "fig8/bias0.8/kuiper": (40, 5), "fig8/bias0.8/oort": (40, 6), "fig8/bias0.8/fedbuff": (40, 7)}  # fmt: skip
+F9 = {"fig3b/bias0.8/kuiper": 50, "fig9a/bias0.8/no-burst": 40, "fig9a/bias0.8/no-staleness": 45,
+      "fig9a/bias0.8/no-error": 48, "fig3b/bias0/kuiper": 60, "fig9a/bias0/no-error": 60}  # fmt: skip
+F9C = {
+    "fig9c/bias0.8/beta0": (0, 1),
+    "fig9c/bias0.8/beta0.3": 30,
+    "fig3b/bias0.8/kuiper": 40,
+    "fig9c/bias0.8/beta0.9": 35,
+}
+F12 = {
+    f"fig12/{b}/{x}": v for x in ("kuiper", "oort", "fedbuff") for b, v in (("homogeneous", (50, 5)), ("slow", (40, 9)))
+}
+F12B = {"fig12/homogeneous/oort": (50, 5), "fig12/homogeneous/fedbuff": (50, 6),
+        "fig12/slow/oort": (50, 9), "fig12/slow/fedbuff": (50, 8)}  # fmt: skip
+F13 = {"fig13/bias0/5x": 50, "fig13/bias0/dropped": 48, "fig13/bias0.8/5x": 45, "fig13/bias0.8/dropped": 25}
+F14 = {f"fig3b/bias0/{x}": 50 for x in ("kuiper", "oort", "fedbuff", "fedasync")} | {
+    "fig14b/scratch/kuiper": 47, "fig14b/scratch/oort": 48, "fig14b/scratch/fedbuff": 48, "fig14b/scratch/fedasync": 44,
+}  # fmt: skip
+GAPS = {"fig2/clients12-bias0/alone": 40, "fig3b/bias0/kuiper": 45, "fig2/clients12-bias1/alone": 10,
+        "fig3b/bias1/kuiper": 30, "fig2/clients4-bias1/alone": 20, "fig3a/bias1/kuiper": 45}  # fmt: skip
+F6 = {
+    f"fig6/k{k}/{x}": (v + k, t + k)
+    for k in (2, 6)
+    for x, v, t in (("oort", 20, 5), ("fedbuff", 20, 4), ("kuiper", 30, 3))
+}
+F6C = {"fig3b/bias0.8/kuiper": (46, 5), "fig6/k6/oort": (46, 6), "fig6/k7/fedbuff": (46, 7)}
+F4 = {f"fig4/bias0-clients{n}/{x}": v for n, u in ((12, 50), (20, 40), (50, 30))
+      for x, v in (("kuiper", u), ("oort", u - 5), ("fedbuff", u - 6))}  # fmt: skip
+F5 = {f"fig5/{at}/{x}": v for at in ("mnist-clients50", "topics-clients50") for x, v in (("kuiper", 50), ("oort", 40))}
+F10 = {"fig10/mnist-clients10/bias0": 90, "fig10/mnist-clients10/bias1": 80,
+       "fig10/mnist-clients50/bias0": 85, "fig10/mnist-clients50/bias1": 40}  # fmt: skip
+STARTS = {"table3/scratch": 50, "table3/assistants-0": 54, "table3/assistants-1": 55}
+# a world in which the claim holds, and what has to change for it to fail
+WORLDS = {
+    "KU-T3-a": (STARTS, {"table3/assistants-1": 53}),
+    "KU-F14a-a": (STARTS, {"table3/scratch": 56}),
+    "KU-F2-a": (GAPS, {"fig2/clients12-bias1/alone": 31}),
+    "KU-F2-b": (GAPS, {"fig2/clients12-bias1/alone": 29}),
+    "KU-F2-c": (GAPS, {"fig2/clients4-bias1/alone": 44}),
+    "KU-F3-a": (F3, {"fig3b/bias1/oort": 42}),
+    "KU-F3-b": (F3, {"fig3b/bias1/oort": 51}),
+    "KU-F3-c": ({**F3, "fig3b/bias0/kuiper": 60, "fig3b/bias0/oort": 58}, {"fig3b/bias0/oort": 40}),
+    "KU-F3-d": (F3, {"fig3a/bias1/oort": 30}),
+    "KU-F4-a": (F4, {"fig4/bias0-clients50/oort": 35}),
+    "KU-F4-b": (F4, {"fig4/bias0-clients50/kuiper": 45}),
+    "KU-F4-c": ({"fig4c/clients12/kuiper": 20, **F4}, {"fig4c/clients12/kuiper": 35}),
+    "KU-F4-d": ({"fig4/bias0.5-clients50/kuiper": 3}, {"fig4/bias0.5-clients50/kuiper": 30}),
+    "KU-F5-a": (F5, {"fig5/topics-clients50/oort": 60}),
+    "KU-F6-a": (F6, {"fig6/k6/oort": 10}),
+    "KU-F6-b": (F6, {"fig6/k6/oort": 50}),
+    "KU-F6-c": (F6C, {"fig6/k6/oort": (46, 4)}),
+    "KU-F6-d": (F6, {"fig6/k2/kuiper": (30, 20)}),
+    "KU-F7-a": (F7, {"fig7/bias1/kuiper-dropped": 40.9}),
+    "KU-F7-b": ({**F7, **F7B, "fig7/bias0/sync-no-delay": 55}, {"fig7/bias0/sync-no-delay": 45}),
+    "KU-F7-c": ({"fig7/bias0/kuiper": 50, "fig7/bias1/kuiper": 45, **F7B}, {"fig7/bias1/kuiper": 20}),
+    "KU-F8-a": (F8 | {"fig8/bias0/oort": 45, "fig8/bias0/fedbuff": 44, "fig8/bias0.8/oort": 3, "fig8/bias0.8/fedbuff": 2},
+                {"fig8/bias0.8/oort": 45}),
+    "KU-F8-b": (F8, {"fig8/bias0.8/oort": (40, 9)}),
+    "KU-F9-a": (F9, {"fig9a/bias0/no-error": 50}),
+    "KU-F9-b": ({"fig9b/bias0.8/alpha0.7": 50, "fig9b/bias0.8/alpha1": 40}, {"fig9b/bias0.8/alpha1": 44}),
+    "KU-F9-c": (F9C, {"fig3b/bias0.8/kuiper": 20}),
+    "KU-F10-a": (F10, {"fig10/mnist-clients50/bias1": 80}),
+    "KU-F11-a": ({"fig11/hmdb51/frames1": 10, "fig11/hmdb51/frames4": 20, "fig16/hmdb51/central": 30},
+                 {"fig11/hmdb51/frames4": 40}),
+    "KU-F16-a": ({"fig16/hmdb51/central": 47.8, "fig3b/bias0/kuiper": 46.15}, {"fig3b/bias0/kuiper": 40}),
+    "KU-F12-a": (F12, {"fig12/slow/oort": (40, 4)}),
+    "KU-F12-b": (F12B, {"fig12/slow/oort": (50, 7)}),
+    "KU-F13-a": (F13, {"fig13/bias0/dropped": 20}),
+    "KU-F14b-a": (F14, {"fig14b/scratch/kuiper": 40}),
+}  # fmt: skip
+
+
+def test_every_claim_of_trained_cells_has_made_up_worlds():
+    assert set(WORLDS) == set(CHECKS) - set(NEED_NO_RUN) - {"KU-T4-a"}
+
+
+WHOLE = {"KU-F3-a", "KU-F3-d", "KU-F6-c", "KU-F12-a", "KU-F12-b", "KU-F14b-a", "KU-F14a-a", "KU-F16-a", "KU-F2-c",
+         "KU-F4-d", "KU-F7-c", "KU-F8-b", "KU-F9-a"}  # fmt: skip
+"""Claims all of whose comparisons are in their world."""
+REFUTED = {"KU-F3-a": SMALLER, "KU-F9-b": SMALLER}
+"""How claims come out that are not reversed in their changed world."""
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_claim_holds_and_is_refuted_with_the_numbers(name):
+    holding, change = WORLDS[name]
+    assert CHECKS[name](world(**holding)).verdict == (HOLDS if name in WHOLE else WHERE_RUN)
+    assert CHECKS[name](world(**{**holding, **change})).verdict == REFUTED.get(name, REVERSED)
+
+
+def test_half_of_a_claim_is_not_the_claim():
+    still = CHECKS["KU-F9-c"](world(**{"fig9c/bias0.8/beta0": (0, 1)}))
+    assert still.verdict == NOT_RUN and still.detail.startswith("no curve was run; ")
+
+
+def test_what_was_left_out_of_an_order_is_counted():
+    text = CHECKS["KU-T3-a"](world(**STARTS)).detail
+    assert text.startswith("1 of 3 comparisons run: 1 holds")
+    assert CHECKS["KU-F9-a"](world(**{**F9, "fig9a/bias0.8/no-burst": 50})).verdict == PARTLY
+
+
+def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
+    same = world(**{"a": 50.0, "b": 50.05, "c": 49.9})
+    two = Measured({name: frame.iloc[:2] for name, frame in same.summaries.items()})
+    assert below(same, "kuiper/a", 0.6).verdict == HOLDS and below(same, "kuiper/a", 0.4).verdict == REVERSED
+    assert below(two, "kuiper/a", 0.9).verdict == UNDECIDED
+    assert below(world(a=50.0), "kuiper/a", 0.5).verdict == UNDECIDED  # a limit is not approached by a point
+    assert unimodal(same, ["kuiper/a", "kuiper/b"]).verdict == NOT_RUN
+    assert (unmoved(world(a=0), "kuiper/a").verdict, unmoved(same, "kuiper/a").verdict) == (HOLDS, FAILS)
+
+
+@pytest.mark.parametrize(
+    ("points", "verdict"),
+    [
+        ((30, 40, 45, 35), HOLDS),
+        ((30, 44.8, 45, 35), HOLDS),  # level at the top
+        ((30, 40, 25, 50), REVERSED),  # a valley
+        ((50, 40, 30, 20), HOLDS),  # it falls all the way
+        ((44.98, 45, 44.99, 44.98), PARTLY),
+    ],
+)
+def test_unimodal_is_a_rise_and_a_fall_without_a_valley(points, verdict):
+    cells = {f"beta{place}": value for place, value in enumerate(points)}
+    assert unimodal(world(**cells), [f"kuiper/{name}" for name in cells]).verdict == verdict
+
+
+def test_a_target_is_one_that_all_compared_runs_reach():
+    finding = sooner_in_order(world(a=(50, 5), b=(40, 9)), ["kuiper/a", "kuiper/b"])
+    assert finding.verdict == HOLDS
+    assert "time to 34.8%" in finding.detail  # 87% of 40
+
+
+def test_a_tiers_own_cell_counts_before_another_figures_though_only_that_was_run():
+    """Fig. 16's central training is of drawn shapes at laptop scale, Fig. 3(b)'s starts of another model."""
+    shared = {"fig16/hmdb51/central": 90, **{name: value for name, value in F14.items() if "fig3b" in name}}
+    elsewhere = world(**shared)
+    own = ["kuiper/fig11/hmdb51/frames8", "kuiper/fig14b/distilled/oort"]
+    here = replace(elsewhere, planned=own)
+    for m, found in ((elsewhere, ["kuiper/fig16/hmdb51/central", "kuiper/fig3b/bias0/oort"]), (here, own)):
+        assert [kuiper.with_frames(m, "hmdb51", "8"), kuiper.distilled(m, "oort")] == found
+        assert kuiper.with_frames(m, "hmdb51", "4") == "kuiper/fig11/hmdb51/frames4"
+    assert not here.without(["kuiper/fig16/hmdb51/central"]).plans("kuiper/fig16/hmdb51/central")
+    assert here.without(["kuiper/fig16/hmdb51/central"]).plans(own[0])

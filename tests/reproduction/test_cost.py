@@ -1,0 +1,201 @@
+"""What a grid will cost: client updates against real runs, time against what was recorded and what is timed."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from asyncfl_lite import Config, run
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.run import Run
+from asyncfl_lite.simulator.update import Outcome
+from asyncfl_reproduction.grid import cost
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cost import Estimate, Speed, client_updates, duration, estimate, timed_speed
+from asyncfl_reproduction.grid.tidy import write_tidy
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
+KIND = ("digits", "mlp", "fedecho", "cpu")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"rounds": None, "horizon": 20.0},
+        {"rounds": None, "horizon": 2000.0},
+        {"algorithm": "fedasync", "buffer_size": 1},
+        {"algorithm": "fedavg", "buffer_size": 5},
+        {"algorithm": "fedavg", "buffer_size": 3},
+        {"algorithm": "kuiper", "settings": {"t0": 0}},  # without asking for accuracies
+        {"redispatch": "after_agg", "rounds": None, "horizon": 30.0},
+    ],
+)
+def test_client_updates_are_those_of_the_clock(settings):
+    """Beyond the window (the longest is 3,000 updates) it goes on as before."""
+    config = Config(**{**SMALL, **settings})
+    simulation, trained = Run(config).simulation, 0
+    zero = simulation.algorithm.x * 0
+
+    def train(jobs):
+        nonlocal trained
+        trained += len(jobs)
+        return [Outcome(zero, num_samples=10, train_loss=1.0, train_accuracy=0.5) for _ in jobs]
+
+    simulation.run(train)
+    assert client_updates(config) == pytest.approx(trained, rel=0.1, abs=SMALL["concurrency"])
+
+
+@pytest.fixture
+def shortened(monkeypatch):
+    """Runs that take 3 seconds and half a second per update, ten updates per version; returns the lengths asked for."""
+    clock, asked = [0.0], []
+
+    def take(config, versions):
+        asked.append(versions)
+        updates = 10 * min(versions, config.rounds or 3)  # a horizon ends the others
+        clock[0] += 3.0 + 0.5 * updates
+        return updates
+
+    monkeypatch.setattr(cost, "_shortened", take)
+    monkeypatch.setattr(cost.time, "process_time", lambda: clock[0])
+    return asked
+
+
+def test_time_goes_along_the_line_through_two_shortened_runs(shortened, monkeypatch):
+    assert timed_speed(Config(**SMALL)) == (3.0, 0.5, False) and shortened == [1, 1, 2]  # the first warms up
+    shortened.clear()
+    monkeypatch.setattr(cost, "LONG_ENOUGH", 30.0)
+    assert timed_speed(Config(**SMALL)) == (3.0, 0.5, False) and shortened == [1, 1, 2, 4, 8]
+    shortened.clear()
+    monkeypatch.setattr(cost, "LONG_ENOUGH", math.inf)
+    assert timed_speed(Config(**{**SMALL, "rounds": None, "horizon": 9.0})) == (3.0, 0.5, False)
+    assert shortened == [1, 1, 2, 4, 8]  # the last two end alike
+    assert timed_speed(Config(**{**SMALL, "rounds": 1})).an_update == pytest.approx(0.8)  # all that there is
+
+
+def test_time_is_measured_within_an_order_of_magnitude():
+    config = Config(algorithm="fedbuff", rounds=100)
+    speed, began = timed_speed(config), time.process_time()
+    run(config)
+    ours = speed.fixed + client_updates(config) * speed.an_update
+    assert 1 / 6 < ours / (time.process_time() - began) < 6
+
+
+def test_what_takes_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr(cost, "LIMIT", 0.2)
+    monkeypatch.setattr(cost, "_shortened", lambda config, versions: time.sleep(60))
+    began = time.monotonic()
+    with pytest.raises(ConfigError, match="two server versions take longer than 0.2 seconds here"):
+        timed_speed(Config(**SMALL))
+    assert time.monotonic() - began < 5
+
+
+def test_what_has_to_be_fetched_is_not_timed():
+    with pytest.raises(ConfigError, match="fetched first"):
+        timed_speed(Config(task="cifar10", task_settings={"download": True}, **SMALL))
+
+
+def write_grid(folder, cells=("toy/a",), **settings):
+    tier = {"seeds": [0, 1], "settings": {"task": "digits", **SMALL, **settings}}
+    grid = {"paper": "toy", "tiers": {"smoke": tier}, "cells": {name: {} for name in cells}}
+    (folder / "toy.yaml").write_text(json.dumps(grid))
+    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
+    return expand_grid(folder / "smoke.yaml")
+
+
+def record(cell, seconds, folder):
+    for config in cell.configs:
+        result = run(config)
+        result.timing["cpu_seconds"] = seconds
+        result.save(cell.folder(folder) / f"seed-{config.seed}")
+
+
+def test_recorded_seconds_are_preferred_and_scaled_by_client_updates(tmp_path, monkeypatch):
+    monkeypatch.setattr(cost, "timed_speed", lambda config: pytest.fail("timed all the same"))
+    (cell,) = write_grid(tmp_path)
+    record(cell, 1000.0, tmp_path / "runs")
+    plan = estimate(write_grid(tmp_path, rounds=200), tmp_path / "runs")
+    assert plan.rows["recorded"].all() and plan.rows["updates"].sum() == 2 * 405
+    assert plan.rows["seconds"].sum() == pytest.approx(2 * 1000 * 405 / 40, rel=0.01)  # 40 arrived in what is recorded
+    assert plan.hours == pytest.approx(plan.rows["seconds"].sum() / 3600) and plan.asks
+    assert estimate(write_grid(tmp_path, rounds=200), tmp_path / "runs", workers=4).hours == plan.hours / 4
+    assert cost.recorded_speeds(tmp_path / "runs", {KIND}) == {}
+
+
+def test_tables_that_are_kept_count_where_nothing_else_is_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(cost, "timed_speed", lambda config: pytest.fail("timed all the same"))
+    (cell,) = write_grid(tmp_path)
+    record(cell, 1000.0, tmp_path / "runs")
+    write_tidy([cell], tmp_path / "runs", tmp_path / "results/smoke")
+    longer = write_grid(tmp_path, rounds=200)
+    kept = estimate(longer, tmp_path / "none", kept=tmp_path / "results")
+    assert kept.rows["seconds"].sum() == pytest.approx(2 * 1000 * 405 / 40, rel=0.01) and kept.rows["recorded"].all()
+    record(cell, 10.0, tmp_path / "runs")
+    own = estimate(longer, tmp_path / "runs", kept=tmp_path / "results")
+    assert own.rows["seconds"].sum() == pytest.approx(2 * 10 * 405 / 40, rel=0.05)
+
+
+def test_each_kind_is_timed_once(tmp_path, monkeypatch):
+    timed = []
+    monkeypatch.setattr(cost, "timed_speed", lambda config: timed.append(config.algorithm) or Speed(2.0, 1.0))
+    plan = estimate(write_grid(tmp_path, ("toy/a", "toy/b")), tmp_path)
+    assert len(timed) == 1 and not plan.rows["recorded"].any()
+    assert plan.rows["seconds"].tolist() == [cost.STARTING + 2 * (2.0 + 45)] * 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"clients": 5000}, "at most the 1437 samples"), ({"device": "cuda:7"}, "this machine has no 'cuda:7'"),
+     ({"task": "cifar10", "task_settings": {"folder": "nowhere"}}, "nowhere")],
+)  # fmt: skip
+def test_what_cannot_be_estimated_is_listed_and_asked_for(tmp_path, settings, reason):
+    plan = estimate(write_grid(tmp_path, ("toy/a", "toy/b"), **settings), tmp_path)
+    assert list(plan.unknown) == ["toy/a", "toy/b"] and all(reason in text for text in plan.unknown.values())
+    assert plan.asks and str(plan).splitlines()[1].startswith("not estimated: 2 cells, such as toy/a: ")
+
+
+def test_an_estimate_prints_states_updates_and_time():
+    rows = [("p/a", "p", 3, 300.0, 3600.0, True), ("q/a", "q", 1, 1200.0, 5400.0, False)]
+    columns = ["cell", "paper", "runs", "updates", "seconds", "recorded"]
+    states = {"p/a": "stale", "q/a": "missing", "q/b": "complete"}
+    plan = Estimate(states, pd.DataFrame(rows, columns=columns), workers=2)
+    assert str(plan).splitlines() == [
+        "3 cells: 1 complete, 2 to run (1 stale)",
+        "  p             3 runs, 300 client updates, about 30 minutes",
+        "  q             1 runs, 1,200 client updates, about 45 minutes",
+        "estimated cost: 4 runs, 1,500 client updates, about 75 minutes, with 2 workers "
+        "(speed of 1 cells as recorded, else measured now)",
+    ]
+    assert plan.hours == 1.25 and not plan.asks
+    done = Estimate({"q/b": "complete"}, pd.DataFrame(columns=columns))
+    assert str(done) == "1 cells: 1 complete, 0 to run" and done.hours == 0 and not done.asks
+
+
+def test_durations_are_in_fitting_units():
+    assert [duration(s) for s in (30, 600, 3 * 3600, 5e4, 1e9)] == [
+        "30 seconds", "10.0 minutes", "3.0 hours", "13.9 hours", "32 years",
+    ]  # fmt: skip
+
+
+def test_the_smoke_tier_is_estimated_from_what_is_kept():
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/smoke.yaml")
+    plan = estimate(cells, "nowhere", kept=ROOT / "asyncfl_reproduction/results")
+    assert plan.rows["recorded"].all() and not plan.unknown and len(plan.rows) == len(cells)
+    table = pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results/smoke").glob("*/runs.csv")))
+    assert plan.hours * 3600 == pytest.approx(table["cpu_seconds"].sum() + cost.STARTING * len(cells), rel=0.5)
+
+
+def test_client_updates_of_the_paper_tier_are_counted_without_its_data():
+    """One cell of each paper and method."""
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/paper.yaml")
+    chosen = {(cell.name.split("/")[0], cell.config.algorithm): cell for cell in reversed(cells)}
+    counts = {cell.name: client_updates(cell.config) for cell in chosen.values()}
+    assert counts["fedecho/table2/large-dir0.1/fedbuff"] == 500 * 5 + 25
+    assert len(counts) > 15 and all(1 <= count < 1e7 for count in counts.values())

@@ -1,0 +1,126 @@
+"""A grid on a Dask cluster: a real scheduler, two workers as processes of their own, one of them killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.workers import BEGUN, connected, outcomes
+
+pytest.importorskip("distributed", reason="dask.distributed is not installed: pip install 'asyncfl-lite[dask]'")
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[2]
+PAPER = """
+paper: toy
+tiers:
+  smoke:
+    seeds: [0]
+    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, rounds: 3}
+cells:
+  toy/{rate}:
+    over:
+      rate:
+        a: {settings: {client_lr: 0.1}}
+        b: {settings: {client_lr: 0.2}}
+        c: {settings: {client_lr: 0.3}}
+"""
+
+
+@pytest.fixture
+def grid(tmp_path):
+    (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
+    (tmp_path / "toy.yaml").write_text(PAPER)
+    return tmp_path / "smoke.yaml"
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler's address, and a function that starts a worker; all are gone afterwards."""
+    file, started = tmp_path / "scheduler.json", []
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
+
+    def start(kind, *options):
+        command = [sys.executable, "-m", "dask", kind, *options]
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.DEVNULL))
+        return started[-1]
+
+    start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    wait_for(file.exists)
+    address = json.loads(file.read_text())["address"]
+    yield address, lambda: start("worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    for process in reversed(started):
+        process.kill()
+        process.wait()
+
+
+def wait_for(condition, seconds=90):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def test_a_worker_that_is_killed_in_a_cell_costs_nothing_but_time(grid, cluster, tmp_path):
+    """The command line, papermill, kernels, all real; the killed worker's cell is done by the other one."""
+    address, start_worker = cluster
+    workers, runs = [start_worker(), start_worker()], tmp_path / "runs"
+    with connected(address) as client:
+        client.wait_for_workers(2, timeout=30)
+    command = [sys.executable, "-m", "asyncfl_lite.cli", "grid", str(grid), "--runs", str(runs)]
+    command += ["--backend", "dask", "--scheduler", address]
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(list(runs.rglob(BEGUN))) == 2)  # each of the two is in a cell
+    kernels = psutil.Process(workers[0].pid).children(recursive=True)
+    workers[0].kill()
+    told, errors = running.communicate(timeout=150)
+    assert running.returncode == 0, errors
+    assert "3 cells done, 0 complete before, 0 failed" in told
+    assert all(cell.is_complete(runs) for cell in expand_grid(grid))
+    assert not list(runs.rglob(BEGUN))
+    wait_for(lambda: not any(kernel.is_running() for kernel in kernels), 10)  # nor does its kernel live on
+
+
+def deadly(cell, runs):
+    """Stands for a cell that took two workers with it and takes a third."""
+    if cell.name == "toy/a":
+        (cell.folder(runs) / BEGUN).write_text("3")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return cell.name, "not run, in this test"
+
+
+def test_a_cell_that_kills_every_worker_fails_and_the_others_are_done(grid, cluster, tmp_path):
+    address, start_worker = cluster
+    start_worker(), start_worker()
+    with connected(address) as client:
+        client.wait_for_workers(2, timeout=30)
+    ended = dict(outcomes(deadly, expand_grid(grid), tmp_path, scheduler=address))
+    assert ended.pop("toy/a") == "its worker was lost 3 times, killed or out of memory"
+    assert ended == {"toy/b": "not run, in this test", "toy/c": "not run, in this test"}
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [("tcp://127.0.0.1:9", "nothing answers at 'tcp://127.0.0.1:9'"), ("here", "must be tcp://HOST:PORT, got 'here'")],
+)
+def test_a_scheduler_that_is_not_there_is_one_line(address, message):
+    with pytest.raises(ConfigError, match=message) as caught, connected(address):
+        pass
+    assert "\n" not in str(caught.value)
+
+
+def test_a_scheduler_without_workers_is_one_line(cluster, monkeypatch):
+    monkeypatch.setattr("asyncfl_reproduction.grid.workers.SCHEDULER_SECONDS", 1)
+    with pytest.raises(ConfigError, match="has no worker after 1 s"), connected(cluster[0]):
+        pass

@@ -1,0 +1,90 @@
+"""docs/fair.md against the records of the tier, and what its comparisons rest on."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN, expand_grid
+from asyncfl_reproduction.statistics import contrast
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/fair.md").read_text(encoding="utf-8")
+ROWS = [[part.strip() for part in line.strip("|").split("|")] for line in PAGE.splitlines() if "` − `" in line]
+
+
+@cache
+def runs() -> pd.DataFrame:
+    return pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results/fair").glob("*/runs.csv"))).set_index(
+        "cell"
+    )
+
+
+def difference(left: str, right: str) -> str:
+    sides = [runs().loc[cell].set_index("seed")["last5_accuracy"] for cell in (left, right)]
+    found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
+    assert found.seeds >= 10
+    return f"{100 * found.mean:+.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]".replace("-", "−")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_every_difference_is_what_was_recorded(row):
+    _, *told, cells = row
+    left, right = re.findall(r"`([^`]+)`", cells)
+    endings = ("", TWIN, ALL_PRINTED)[: len(told)]
+    assert told == [difference(left + ending, right + ending) for ending in endings]
+
+
+def test_the_page_tells_all_of_fedechos_places():
+    assert len([row for row in ROWS if len(row) == 5]) == 12 and len(ROWS) == 34
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return {cell.name: cell for cell in expand_grid(ROOT / "asyncfl_reproduction/cells/fair.yaml")}
+
+
+def test_what_is_compared_differs_in_method_and_rates_alone(cells):
+    """A control proves that it controlled: the two sides have the same data, clients, delays and versions."""
+    same = {
+        "task",
+        "task_settings",
+        "model",
+        "model_settings",
+        "delay",
+        "delay_settings",
+        "partition",
+        "alpha",
+        "clients",
+    }
+    for row in ROWS:
+        left, right = (cells[name].config.as_dict() for name in re.findall(r"`([^`]+)`", row[-1]))
+        assert {key: left[key] for key in same} == {key: right[key] for key in same}
+        assert left != right
+
+
+def test_no_cell_is_judged_on_what_it_was_chosen_on(cells):
+    for cell in cells.values():
+        if cell.search is not None:
+            point = {option: values[0] for option, values in cell.search.grid.items()}
+            tried = cell.search.config(point, cell.search.seeds[0])
+            assert (tried.judged_on, cell.config.judged_on) == ("validation", "test")
+            options = {option.partition(".")[0] for option in cell.search.grid}
+            beside = {"seed", "judged_on", *options}
+            parts = [{k: v for k, v in one.as_dict().items() if k not in beside} for one in (tried, cell.config)]
+            assert parts[0] == parts[1]
+            used = {*cell.search.seeds, *(seed for stage in cell.search.stages for seed in stage.seeds)}
+            assert used.isdisjoint(cell.seeds)
+
+
+def test_what_is_recorded_is_of_todays_cells(cells):
+    hashes = runs().groupby(level=0)["config_hash"].agg(set)
+    for name, found in hashes.items():
+        cell = cells[name]
+        assert found == {config.hash for config in cell.configs}, name
+    assert all(isinstance(cells[name].config, Config) for name in hashes.index)

@@ -1,0 +1,147 @@
+"""Figures have a text alternative, their labels are whole, and they show what they are given.
+
+A lesson keeps the text alternative of a cell's figure in the cell's metadata, under ``alt``, from where nbconvert's
+classic template takes it into HTML.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import pandas as pd
+import pytest
+import torch
+from matplotlib.colors import to_hex
+from nbconvert import HTMLExporter
+
+from asyncfl_course import lessons
+from asyncfl_course.explore import (
+    Snapshot,
+    distillation_figure,
+    gallery_figure,
+    moment_figure,
+    run_clock,
+    schedule_figure,
+    staleness_figure,
+)
+from asyncfl_lite import Config, plots, run
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.style import VERDICT_COLOURS
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
+
+ROOT = Path(__file__).parents[2]
+EXPORTER = HTMLExporter(template_name="classic")
+LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
+
+
+def shown(cell) -> list[dict]:
+    """Return what is said of a cell's images; an explorer says itself what its picture shows."""
+    outs = [out for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+    return [out.get("metadata", {}).get("image/png", {}) for out in outs]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_figure_of_a_lesson_has_a_text_alternative_in_html(name):
+    book = nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4)
+    book.metadata.pop("widgets", None)  # without it, pages show explorers' pictures
+    pictured = [cell for cell in book.cells if shown(cell)]
+    texts = [cell.metadata.get("alt", "") or shown(cell)[0].get("alt", "") for cell in pictured]
+    assert len(texts) >= 3 and all(len(text.split()) >= 8 for text in texts) and len(set(texts)) == len(texts)
+    book.cells = pictured  # the rest takes seconds
+    page, _ = EXPORTER.from_notebook_node(book)
+    page = re.sub(r"(?s)<script type=\"application/vnd.*?</script>", "", page)  # what widgets will show, as JSON
+    found = re.findall(r"<img[^>]*?\salt=\"([^\"]*)\"", page)
+    assert len(found) == len(re.findall("<img", page)) == len(texts)
+
+
+def schedules():
+    return schedule_figure(run_clock("fedrevive", clients=100, concurrency=20, buffer_size=1, versions=200).updates)
+
+
+def gallery():
+    named = torch.arange(64) % 10
+    kept = [Snapshot(v, torch.rand(64, 1, 8, 8), named, named, named, 0.5, 16_000) for v in (100, 200)]
+    return gallery_figure(kept, 200)
+
+
+def time_machine():
+    """All of ten clients report at once, and all are named."""
+    equal = {"delay": "constant", "clients": 10, "concurrency": 10, "buffer_size": 5, "rounds": 6}
+    result = run(Config(task="digits", **equal))
+    return moment_figure(result, result.updates["arrived_at"].max())
+
+
+def curves(*names):
+    tables = {name: pd.DataFrame({"time": [0.0, 1.0], "accuracy": [0.1, 0.9]}) for name in names}
+    axes = plots.plot_curves(tables)
+    plt.close(axes.figure)
+    return axes
+
+
+def test_curves_that_are_no_methods_have_colours_of_their_own():
+    names = ("buffer 1", "buffer 5", "buffer 20", "fedecho")
+    shades = [line.get_color() for line in curves(*names).get_lines()]
+    assert len(set(shades)) == 4 and shades[0] == plots.NEUTRAL and shades[3] == plots.colour("fedecho")
+    assert not set(shades[:3]) & {ALGORITHMS.get(name).colour for name in ALGORITHMS}
+    assert not set(plots.OTHERS) & {ALGORITHMS.get(name).colour for name in ALGORITHMS}
+
+
+def test_labels_at_the_ends_of_lines_keep_off_each_other():
+    """Six lines end at one point; their labels stand one above the other, in their colours, without a legend."""
+    names = ("fedbuff", "fedecho", "kuiper", "fedadt", "fedasync", "fadas")
+    axes = plots.label_lines(curves(*names))
+    axes.figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert len(boxes) == 6 and all(one.y1 <= other.y0 + 0.5 for one, other in zip(boxes, boxes[1:], strict=False))
+    assert {text.get_text(): text.get_color() for text in axes.texts} == {
+        plots.title(name): plots.colour(name) for name in names
+    }
+    assert axes.get_legend() is None and max(box.x1 for box in boxes) <= axes.figure.bbox.x1
+
+
+@pytest.mark.parametrize("make", [distillation_figure, staleness_figure, schedules, gallery, time_machine])
+def test_no_label_and_no_title_is_cut_off(make):
+    figure = make()
+    figure.draw_without_rendering()
+    texts = [axis.label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    titles = [text for axes in figure.axes for text in axes.get_children() if text in (axes.title, axes._left_title)]
+    texts, titles = ([text for text in found if text.get_text()] for found in (texts, titles))
+    assert titles and len(texts) >= 3
+    for text in [*texts, *titles]:
+        box = text.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, text.get_text()
+        assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1, text.get_text()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in titles]
+    for place, (one, box) in enumerate(boxes):
+        assert not [other for other, another in boxes[place + 1 :] if box.overlaps(another)], one
+
+
+def test_squares_have_the_difference_and_the_colour_of_its_verdict():
+    found = pd.DataFrame(
+        [("here", "fedbuff", 1.26, HOLDS), ("here", "ca2fl", -2.0, REVERSED), ("there", "fedbuff", math.nan, NOT_RUN)],
+        columns=["place", "other", "mean", "verdict"],
+    )
+    axes = plots.plot_differences(found)
+    assert [text.get_text() for text in axes.texts] == ["+1.3", "−2.0", "–"]
+    assert [text.get_position() for text in axes.texts] == [(0, 0), (0, 1), (1, 0)]
+    shades = [to_hex(square.get_facecolor()) for square in axes.patches]
+    assert shades == [VERDICT_COLOURS[verdict] for verdict in (HOLDS, REVERSED, NOT_RUN)]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["FedBuff", "CA²FL"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [HOLDS, REVERSED, NOT_RUN]
+    bare = plots.plot_differences(found.drop(columns="verdict"))
+    assert bare.get_legend() is None and {to_hex(square.get_facecolor()) for square in bare.patches} == {"#ffffff"}
+    plt.close("all")
+
+
+def test_differences_are_what_comparisons_say():
+    place, other = "fedecho/table2/large-dir0.1", "fedbuff"
+    row = lessons.differences("fedecho-natural", [other], {"digits": place}, column="rate 1").iloc[0]
+    said = lessons.compare(f"{place}/fedecho-natural", f"{place}/{other}", column="rate 1")
+    assert f"{row['mean']:+.1f} [{row['low']:.1f}, {row['high']:.1f}], {row['seeds']} seeds: {row['verdict']}" in said
+    with pytest.raises(ResultError, match="nothing"):
+        lessons.differences("nothing", [other], {"digits": place})

@@ -1,0 +1,311 @@
+"""Every number of docs/findings.md and docs/differences.md is what was recorded: differences paired by seed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from asyncfl_course import lessons
+from asyncfl_reproduction.claims import KINDS, VERDICTS
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.columns import FIXED, RATE_1, TUNED, untuned
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report import Recorded
+from asyncfl_reproduction.statistics import contrast
+from asyncfl_reproduction.verdicts import HOLDS, LEVEL, REVERSED, counted
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/differences.md").read_text()
+FINDINGS = (ROOT / "docs/findings.md").read_text()
+README = (ROOT / "README.md").read_text()
+TIERS = {"league": "league", "questions": "league", "real": "real"}
+"""First part of a cell's name -> where it is recorded, if not in the laptop tier."""
+SETS = {"natural": "STL10", "synthetic": "synthetic-DDPM", "cross": "CIFAR-100"}
+DATA = {
+    "mnist": "MNIST",
+    "fmnist": "FMNIST",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "newsgroups": "20NewsGroups",
+    "femnist": "FEMNIST",
+}
+
+
+@cache
+def by_seed(cell: str) -> pd.Series | None:
+    """A cell's mean of the last five tests, by seed."""
+    paper = cell.split("/")[0]
+    runs = pd.read_csv(
+        ROOT / "asyncfl_reproduction/results" / TIERS.get(paper, "laptop") / paper / "runs.csv"
+    ).set_index("cell")
+    return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
+
+
+def difference(left: str, right: str) -> str:
+    sides = by_seed(left), by_seed(right)
+    if any(side is None for side in sides):
+        return "not run"
+    found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
+    assert found.seeds >= (5 if left.startswith("real/") else 10)
+    return in_points(100 * found.mean, 100 * found.low, 100 * found.high)
+
+
+def in_points(mean: float, low: float, high: float) -> str:
+    return f"{mean:+.1f} [{low:.1f}, {high:.1f}]".replace("-", "−")
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The rows of each table, without its head."""
+    groups = itertools.groupby(text.splitlines(), key=lambda line: line.startswith("|"))
+    return [
+        [[part.strip() for part in line.strip("|").split("|")] for line in lines][2:] for is_table, lines in groups
+        if is_table
+    ]  # fmt: skip
+
+
+(LEADS,) = tables(FINDINGS)
+OF_FEDECHO, OF_TUNING, ABLATIONS, OF_PAIRS, OF_KUIPER, OF_FEDADT, OF_FEDREVIVE, OF_COURSE, OF_LEAGUE = tables(PAGE)
+PRINTED = {
+    "samples-1000": ("Table 6", "distill_samples", "5000"),
+    "samples-100": ("Table 6", "distill_samples", "500"),
+    "fedecho-cross": ("Table 7", "mix", "dynamic 0.2-0.8"),
+    "ce-only": ("Table 7", "mix", "0 (CE only)"),
+    "kl-only": ("Table 7", "mix", "1 (KL only)"),
+    "fixed-0.5": ("Table 7", "mix", "0.5 fixed"),
+}
+"""Cell -> table, column and value of its printed row."""
+
+
+def fedechos(cell: str) -> float | None:
+    """What Tables 2 and 3 print."""
+    number, delay, alpha, name = re.fullmatch(r"fedecho/table([23])/(\w+)-dir([\d.]+)/(.+)", cell).groups()
+    table = published("FedEcho", f"Table {number}").query("delay == @delay and alpha == @alpha")
+    method, _, chosen = name.partition("-")
+    rows = table[table["distill_set"] == SETS[chosen]] if chosen else table[table["method"].str.lower() == method]
+    return float(rows["value"].item()) if len(rows) == 1 else None
+
+
+def fedadts(cell: str) -> float | None:
+    """What Table II prints."""
+    data, alpha, method = re.fullmatch(r"fedadt/table1/(\w+)-dir([\d.]+)/(\w+)", cell).groups()
+    table = published("FedADT", "Table II").query("dataset == @DATA[@data] and alpha == @alpha")
+    values = dict(zip(table["method"].str.lower(), table["value"].astype(float), strict=True))
+    return values.get(method)
+
+
+def fedrevives(cell: str) -> float | None:
+    """What Table 1 prints."""
+    found = re.fullmatch(r"fedrevive/table1/(\w+)/(\w+)", cell)
+    if found is None:
+        return None
+    data, method = found.groups()
+    table = published("FedRevive", "Table 1").query("dataset == @DATA[@data] and metric == 'final test accuracy'")
+    values = dict(zip(table["method"].str.lower().str.replace("-", "_"), table["value"].astype(float), strict=True))
+    return values.get(method)
+
+
+OF_PAPER = {"fedecho": fedechos, "fedadt": fedadts, "fedrevive": fedrevives}
+
+
+def printed_gain(ours: str, other: str) -> float | None:
+    """By how much a paper's numbers say that one is above another; KUIPER's are in the caption of Fig. 3(b)."""
+    if ours.startswith("kuiper/"):
+        if ours != "kuiper/fig3b/bias1/kuiper" or not other.startswith("kuiper/fig3b/bias1/"):
+            return None
+        table = published("KUIPER", "Fig. 3(b) caption")
+        return float(table[table["baseline"].str.lower() == other.split("/")[-1]]["value"].item())
+    if "/control/" in ours + other or ours.startswith("league/"):
+        return None
+    left, right = map(OF_PAPER[ours.split("/")[0]], (ours, other))
+    return None if left is None or right is None else left - right
+
+
+@pytest.mark.parametrize(
+    "row", [*LEADS, *OF_FEDECHO, *OF_PAIRS, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE, *OF_LEAGUE], ids=lambda row: row[-1]
+)
+def test_a_difference_is_what_was_recorded(row):
+    _, paper, as_printed, tuned, cells = row
+    left, right = re.findall("`([^`]+)`", cells)
+    assert tuned == difference(left, right) != "not run"
+    assert as_printed == difference(f"{left}@printed", f"{right}@printed") != "not run"
+    gain = printed_gain(left, right)
+    assert paper == ("" if gain is None else f"{gain:+.1f}".replace("-", "−"))
+
+
+def printed(cell: str) -> float | None:
+    artefact, column, value = PRINTED.get(cell.split("/")[-1], ("", "", ""))
+    if not artefact:
+        return None
+    table = published("FedEcho", artefact)
+    (name,) = [name for name in table.columns if name.startswith(column)]
+    return float(table[table[name].astype(str) == value]["value"].item())
+
+
+@pytest.mark.parametrize("row", ABLATIONS, ids=lambda row: row[0])
+def test_an_ablation_is_what_was_recorded(row):
+    _, paper, as_printed, tuned, cells = row
+    left, right = re.findall("`([^`]+)`", cells)
+    assert tuned == difference(left, right) != "not run"
+    assert as_printed == difference(f"{left}@printed", f"{right}@printed") != "not run"
+    values = printed(left), printed(right)
+    assert paper == ("" if None in values else f"{values[0] - values[1]:+.1f}")
+
+
+@pytest.mark.parametrize("row", OF_TUNING, ids=lambda row: row[0])
+def test_what_tuning_is_worth_is_what_was_recorded(row):
+    _, worth, cell = row
+    name = cell.strip("`")
+    assert worth == difference(name, f"{name}@printed") != "not run"
+
+
+COURSES = [
+    ("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff", "version"),
+    ("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/ca2fl", "version"),
+    ("fedrevive/table1/cifar10/fedrevive", "fedrevive/table1/cifar10/fedbuff", "time"),
+    ("fedrevive/table1/cifar10/fedrevive", "fedrevive/table1/cifar10/afl_dw", "time"),
+]
+"""What the columns of the table on parts of a run compare, over versions or virtual time."""
+
+
+def course() -> list[list[str]]:
+    """The rows of the table on parts of a run."""
+    found = [lessons.leads(*cells, over=over) for *cells, over in COURSES]
+    told = [[in_points(row.mean, row.low, row.high) for row in one.itertuples()] for one in found]
+    return [[f"{part} of 8", *leads] for part, leads in enumerate(zip(*told, strict=True), 1)]
+
+
+def test_the_course_of_leads_is_what_was_recorded():
+    assert course() == OF_COURSE
+
+
+def test_a_table_calls_its_columns_what_they_are():
+    """By the papers of its cells; in the first table rows of FedRevive have a mark."""
+    seen = 0
+    for text in (PAGE, FINDINGS):
+        for head, cells in re.findall(
+            r"^\| (?:difference|lead).* \| paper \| ([^|]+) \| tuned \|.*\n.*\n((?:\|.*\n)+)", text, re.M
+        ):
+            for row in cells.splitlines():
+                seen += 1
+                (paper,) = {cell.split("/")[0] for cell in re.findall("`([^`]+)`", row)}
+                assert head == (RATE_1 if " †" in row else untuned(paper)) and (" †" in row) <= (paper == "fedrevive")
+    assert seen == len([*LEADS, *OF_FEDECHO, *ABLATIONS, *OF_PAIRS, *OF_KUIPER, *OF_FEDADT, *OF_FEDREVIVE, *OF_LEAGUE])
+
+
+def test_numbers_in_the_text_stand_in_its_tables():
+    prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
+    shown = {part for table in tables(PAGE) for row in table for cell in row for part in re.findall(r"\d+\.\d", cell)}
+    assert set(re.findall(r"\d+\.\d", prose)) <= shown | {
+        "0.1",
+        "0.3",
+        "98.5",
+        "97.5",
+        *("1.0", "0.01", "0.03", "0.0001", "0.7", "0.6"),
+    }  # α, rates and mixing as papers print them, levels of looks
+
+
+def sources(text: str) -> dict[str, tuple[str, str, str]]:
+    """Number of each note of findings -> column and the two cells whose difference stands before its mark."""
+    found = re.findall(r"^\[\^(\d+)\]: ([\w ]+), `([^`]+)` − `([^`]+)`$", text, re.M)
+    return {number: of for number, *of in found}
+
+
+def noted(column: str, left: str, right: str) -> str:
+    assert column in (TUNED, untuned(left.split("/")[0])), f"{left} has no column {column!r}"
+    mark = TWIN * (column != TUNED)
+    return difference(left + mark, right + mark)
+
+
+@pytest.mark.parametrize("number", sources(FINDINGS))
+def test_a_number_in_the_findings_is_what_was_recorded(number):
+    (said,) = re.findall(rf"([+−]\d+\.\d \[[^\]]*\])\[\^{number}\](?!:)", FINDINGS)
+    assert said == noted(*sources(FINDINGS)[number])
+
+
+def test_the_readme_has_the_leads_on_photographs():
+    cells = "real/cifar10_jpeg75/fedecho-natural", "real/cifar10_jpeg75/fedbuff"
+    fixed, tuned = (noted(column, *cells).split(" ")[0] for column in (RATE_1, TUNED))
+    assert f"{fixed} at rate 1, {tuned} tuned" in README
+
+
+@pytest.mark.parametrize(("column", "verdict"), [("rate 1", HOLDS), ("tuned", REVERSED)])
+def test_fedadts_lead_turns_in_all_columns_of_its_table(column, verdict):
+    data = ("mnist", "fmnist", "cifar10", "cifar100")
+    places = {f"{name}-dir{alpha}": f"fedadt/table1/{name}-dir{alpha}" for name in data for alpha in (0.1, 0.5, 1.0)}
+    found = lessons.differences("fedadt", ["fedbuff"], places, column=column)
+    assert "turns in all twelve columns" in FINDINGS and len(found) == 12 and set(found["verdict"]) == {verdict}
+
+
+def test_no_number_of_the_findings_is_without_its_cells():
+    lines = [line for line in FINDINGS.splitlines() if not line.startswith(("|", "[^"))]
+    bare = re.findall(r"[+−]\d+\.\d \[[^\]]*\](?!\[\^\d+\])", "\n".join(lines))
+    assert not bare and len(sources(FINDINGS)) > 10
+    assert len(FINDINGS.splitlines()) - len(sources(FINDINGS)) <= 110, "two pages"
+
+
+def left_over(results: str) -> str:
+    """How many claims of the laptop tier rest on borrowed rates, are undecided or not run, by docs/results.md."""
+    rows = [row for table in tables(results) for row in table if row[1] == "laptop"]
+    claims, undecided, borrowed, not_run = (sum(int(row[column]) for row in rows) for column in (2, 9, -2, -1))
+    return f"Of {claims} claims {borrowed} rest on borrowed rates, {undecided} are undecided and {not_run} were not run"
+
+
+def of_kinds(results: str) -> dict[str, list[str]]:
+    """Kind -> its row of the table of claims by kind in docs/results.md, laptop tier: claims, then verdicts."""
+    (found,) = [rows for rows in tables(results) if rows[0][0] == KINDS[0]]
+    return {kind: counts for kind, *counts in found}
+
+
+def counts_by_kind(found: Recorded) -> dict[str, list[str]]:
+    """The same rows from what is recorded, every method tuned."""
+    table = found.verdicts_by_kind()
+    table = table[table["column"] != FIXED].set_index("kind")
+    return {kind: [str(row["claims"]), *(str(row[name]) for name in VERDICTS)] for kind, row in table.iterrows()}
+
+
+def first_sentence(results: str) -> str:
+    """What README says first of its results: how many trained claims have each verdict."""
+    claims, *counts = of_kinds(results)["trained"]
+    return counted(dict(zip(VERDICTS, map(int, counts), strict=True)))
+
+
+def test_the_readme_counts_the_trained_claims_first():
+    said = first_sentence((ROOT / "docs/results.md").read_text())
+    results = " ".join(README.partition("## Results\n")[2].split())
+    assert results.startswith(said)
+
+
+def test_how_many_claims_are_left_is_what_the_results_count():
+    assert left_over((ROOT / "docs/results.md").read_text()) in FINDINGS
+
+
+def test_the_readme_shows_the_first_table():
+    assert [row[:4] for row in LEADS] in tables(README)
+
+
+def test_the_readme_says_how_far_fedecho_leads_early():
+    (early,) = re.findall(r"first eighth FedEcho, tuned, leads by (\d+\.\d)", README.replace("\n", " "))
+    assert OF_COURSE[0][1].startswith(f"+{early} ")
+
+
+@pytest.mark.parametrize(("row", "level"), [*enumerate([True, True, True, False, False, True, False])])
+def test_which_tuned_leads_are_level(row, level):
+    left, right = map(by_seed, re.findall("`([^`]+)`", LEADS[row][-1]))
+    assert (contrast((left - right).dropna().to_numpy(), "").verdict == LEVEL) is level
+    assert "KUIPER at bias 0 and 0.8, and FedRevive are level" in FINDINGS
+
+
+def test_in_how_many_columns_fedadt_is_above_fedbuff_in_its_own_table():
+    table = published("FedADT", "Table II").pivot(index="method", columns=["dataset", "alpha"], values="value")
+    above = int((table.loc["FedADT"] > table.loc["FedBuff"]).sum())
+    assert (above, table.shape[1]) == (8, 12) and "FedBuff in eight columns and below in four" in FINDINGS
+
+
+def test_every_lead_is_over_fedbuff():
+    cells = [re.findall("`([^`]+)`", row[-1]) for row in LEADS]
+    assert all(left.split("/")[:-1] == right.split("/")[:-1] and right.endswith("/fedbuff") for left, right in cells)

@@ -1,0 +1,340 @@
+"""Grids: YAML to cells, real papermill kernels, failures kept, nothing finished run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+import yaml
+
+from asyncfl_lite.algorithms.fedecho import FedEcho
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.results import load_result, write_record
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.cost import estimate
+from asyncfl_reproduction.grid.interrupts import MESSAGE
+from asyncfl_reproduction.grid.run import cell_parameters, run_cell, run_grid, run_seeds, summarise_cell
+from asyncfl_reproduction.report import Recorded
+from asyncfl_reproduction.report.tables import beside
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "notebooks/experiment.ipynb"
+PAPER = """
+paper: toy
+tiers:
+  smoke:
+    about: a toy
+    seeds: [0, 1]
+    settings: {task: digits, clients: 6, concurrency: 3, buffer_size: 2, local_steps: 2, rounds: 3}
+cells:
+  toy/one/fedbuff:
+    settings: {algorithm: fedbuff}
+  toy/two/fedecho:
+    settings: {algorithm: fedecho, settings: {distill_samples: 40}}
+  toy/laptop-only:
+    settings: {algorithm: fedbuff}
+    tiers: {laptop: {}}
+"""
+
+
+@pytest.fixture
+def experiments(tmp_path):
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    write_experiments(folder)
+    return folder
+
+
+def write_experiments(folder):
+    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
+    (folder / "toy.yaml").write_text(PAPER)
+
+
+def change(experiments, path, value):
+    """Change one value of the toy paper's file, ``path`` being keys."""
+    content = yaml.safe_load((experiments / "toy.yaml").read_text())
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (experiments / "toy.yaml").write_text(yaml.safe_dump(content))
+
+
+def test_cells_merge_tier_and_own_settings(experiments):
+    cells = expand_grid(experiments / "smoke.yaml")
+    assert [cell.name for cell in cells] == ["toy/one/fedbuff", "toy/two/fedecho"]
+    assert cells[1].config.clients == 6 and cells[1].config.settings.distill_samples == 40
+    assert [config.seed for config in cells[0].configs] == [0, 1]
+    assert [c.name for c in expand_grid(experiments / "smoke.yaml", only="toy/two/*")] == ["toy/two/fedecho"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("cells", "toy/one/fedbuff", "settings", "algorithm"),
+            "fedbuf",
+            "cell toy/one/fedbuff: algorithm: 'fedbuf' is not known",
+        ),
+        (
+            ("cells", "toy/one/fedbuff", "settings", "alfa"),
+            1,
+            "cell toy/one/fedbuff: setting: 'alfa' is not known; did you mean 'alpha'",
+        ),
+        (("cells", "toy/one/fedbuff", "setings"), {}, "is not known; did you mean"),
+        (("cells", "toy/one/fedbuff", "settings"), 5, "settings: must be a valid dictionary, got 5"),
+        (("tiers",), {}, "tier: 'smoke' is not known"),
+        (("cells",), {}, "cells: "),
+        (("tiers", "smoke", "seeds"), [], "tiers.smoke.seeds: "),
+        (("papre",), "x", "'papre' is not known; did you mean 'paper'"),
+    ],
+)
+def test_mistakes_are_found_before_a_kernel_starts(experiments, path, value, message):
+    change(experiments, path, value)
+    with pytest.raises(ConfigError, match="toy.yaml: ") as caught:
+        expand_grid(experiments / "smoke.yaml")
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read_are_named(experiments):
+    with pytest.raises(ConfigError, match="medium.yaml: No such file or directory; there are: smoke.yaml, toy.yaml"):
+        expand_grid(experiments / "medium.yaml")
+    (experiments / "smoke.yaml").write_text("tier: [")
+    with pytest.raises(ConfigError, match="smoke.yaml: no YAML"):
+        expand_grid(experiments / "smoke.yaml")
+    (experiments / "smoke.yaml").write_text("just words")
+    with pytest.raises(ConfigError, match="smoke.yaml: must be a mapping of tier, papers"):
+        expand_grid(experiments / "smoke.yaml")
+
+
+def test_patterns_and_papers_that_match_nothing_are_named(experiments):
+    with pytest.raises(ConfigError, match="no cell of 2 matches 'toy/three', such as 'toy/one/fedbuff'"):
+        expand_grid(experiments / "smoke.yaml", only="toy/three")
+    with pytest.raises(ConfigError, match="paper: 'tou' is not known; did you mean 'toy'"):
+        expand_grid(experiments / "smoke.yaml", paper="tou")
+
+
+def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
+    """With real kernels: one cell breaks, the other finishes; mended, only what is missing runs."""
+    runs, broken = tmp_path / "runs", tmp_path / "broken.ipynb"
+    book = nbformat.read(TEMPLATE, as_version=4)
+    trouble = "if configuration['algorithm'] == 'fedecho':\n    raise RuntimeError('broken on purpose')"
+    book.cells.insert(3, nbformat.v4.new_code_cell(trouble))
+    nbformat.write(book, broken)
+    cells = expand_grid(experiments / "smoke.yaml")
+
+    report = run_grid(cells, runs, workers=1, notebook=broken)
+    assert report.done == ["toy/one/fedbuff"]
+    assert report.failed == {"toy/two/fedecho": "RuntimeError: broken on purpose (see failed.ipynb)"}
+    kept = runs / "smoke/toy/two/fedecho"
+    assert "broken on purpose" in (kept / "failed.ipynb").read_text()
+    assert not (kept / "result.json").exists()
+
+    done = runs / "smoke/toy/one/fedbuff"
+    record = json.loads((done / "result.json").read_text())
+    assert record["status"] == "complete" and record["seeds"] == [0, 1]
+    assert 0 < record["summary"]["mean"]["final_accuracy"] < 1
+    executed = nbformat.read(done / "experiment.ipynb", as_version=4)
+    assert all(cell.execution_count for cell in executed.cells if cell.cell_type == "code")
+    assert sorted(p.name for p in done.iterdir()) == ["experiment.ipynb", "result.json", "seed-0", "seed-1"]
+
+    report = run_grid(cells, runs, workers=1, notebook=TEMPLATE)
+    assert (report.done, report.skipped, report.failed) == (["toy/two/fedecho"], ["toy/one/fedbuff"], {})
+    assert not (kept / "failed.ipynb").exists()
+    assert run_grid(cells, runs, workers=1, notebook=TEMPLATE).skipped == [cell.name for cell in cells]
+
+
+def record_without_a_kernel(cell, runs):
+    """What the notebook does, in this process."""
+    run_seeds(cell.config.as_dict(), cell.seeds, cell.folder(runs))
+    summarise_cell(cell, runs)
+
+
+def states(experiments, runs):
+    return [cell.state(runs) for cell in expand_grid(experiments / "smoke.yaml")]
+
+
+@pytest.fixture(scope="module")
+def recorded_once(tmp_path_factory):
+    """A folder in which both cells are complete."""
+    folder = tmp_path_factory.mktemp("recorded")
+    write_experiments(folder)
+    for cell in expand_grid(folder / "smoke.yaml"):
+        record_without_a_kernel(cell, folder)
+    return folder
+
+
+@pytest.fixture
+def recorded(recorded_once, tmp_path):
+    """A copy of that folder."""
+    shutil.copytree(recorded_once, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07, ["changed", "complete"]),
+        (("cells", "toy/two/fedecho", "tiers"), {"smoke": {"rounds": 4}}, ["complete", "changed"]),
+        (("cells", "toy/two/fedecho", "settings", "settings"), {"distill_samples": 41}, ["complete", "changed"]),
+        (("tiers", "smoke", "settings", "alpha"), 0.2, ["changed", "changed"]),
+        (("tiers", "smoke", "seeds"), [0, 1, 2], ["missing", "missing"]),
+        (("tiers", "smoke", "seeds"), [1], ["complete", "complete"]),
+        (("cells", "toy/one/fedbuff", "seeds"), {"smoke": [0, 5]}, ["missing", "complete"]),
+        (("tiers", "smoke", "about"), "other words", ["complete", "complete"]),
+        (("tiers", "smoke", "settings", "threads"), 2, ["complete", "complete"]),  # how, not what
+    ],
+)
+def test_a_change_touches_exactly_its_cells(experiments, recorded, path, value, expected):
+    assert states(experiments, recorded) == ["complete", "complete"]
+    change(experiments, path, value)
+    assert states(experiments, recorded) == expected
+
+
+def test_only_what_changed_runs_again(experiments, recorded, monkeypatch):
+    change(experiments, ("cells", "toy/one/fedbuff", "settings", "client_lr"), 0.07)
+    cells, ran = expand_grid(experiments / "smoke.yaml"), []
+    monkeypatch.setattr("asyncfl_reproduction.grid.run._execute", lambda cell, folder, _: ran.append(cell.name))
+    monkeypatch.setattr("asyncfl_reproduction.grid.run.summarise_cell", lambda *_: None)
+    report = run_grid(cells, recorded, notebook=TEMPLATE)
+    assert ran == report.done == ["toy/one/fedbuff"] and report.skipped == ["toy/two/fedecho"]
+
+
+def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorded, monkeypatch):
+    monkeypatch.setattr(FedEcho, "revision", 2, raising=False)
+    assert states(experiments, recorded) == ["complete", "stale"]
+    _, echo = expand_grid(experiments / "smoke.yaml")
+    assert echo.load(recorded) == []
+    assert load_result(echo.folder(recorded) / "seed-0").outdated == {"algorithm": (1, 2)}
+    assert str(estimate([echo], recorded)).startswith("1 cells: 0 complete, 1 to run (1 stale)")
+    record_without_a_kernel(echo, recorded)
+    assert states(experiments, recorded) == ["complete", "complete"]
+    assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2
+    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 2)
+    assert states(experiments, recorded) == ["stale", "stale"]
+
+
+def test_results_from_before_there_were_revisions_count_as_the_first(experiments, recorded, monkeypatch):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    for seed in cell.seeds:
+        path = cell.folder(recorded) / f"seed-{seed}/result.json"
+        record = json.loads(path.read_text())
+        del record["meaning"]
+        write_record(path, record)
+    assert cell.is_complete(recorded) and load_result(cell.folder(recorded) / "seed-0").outdated == {}
+    monkeypatch.setattr(type(cell.config.task_settings), "revision", 2, raising=False)
+    assert cell.state(recorded) == "stale"
+
+
+def test_a_stale_result_stays_stale_when_it_is_saved_again(experiments, recorded, monkeypatch):
+    monkeypatch.setattr(FedEcho, "revision", 2, raising=False)
+    folder = expand_grid(experiments / "smoke.yaml")[1].folder(recorded) / "seed-0"
+    load_result(folder).save(recorded / "copy")
+    assert load_result(recorded / "copy").outdated == {"algorithm": (1, 2)}
+
+
+def test_a_seed_that_is_finished_is_kept_and_read(experiments, tmp_path):
+    """The missing one comes out as if both had run from the start, though only it is written."""
+    cell, both = expand_grid(experiments / "smoke.yaml")[0], tmp_path / "both"
+    run_seeds(cell.config.as_dict(), [0], tmp_path)
+    before = (tmp_path / "seed-0/result.json").read_bytes()
+    results = run_seeds(cell.config.as_dict(), [0, 1], tmp_path)
+    assert (tmp_path / "seed-0/result.json").read_bytes() == before
+    assert results[1].summary == run_seeds(cell.config.as_dict(), [0, 1], both)[1].summary
+    assert run_seeds(cell.config.as_dict(), [0, 1], tmp_path)[0].summary == results[0].summary
+
+
+def test_a_cut_off_result_makes_its_cell_run_again(experiments, recorded):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    table = cell.folder(recorded) / "seed-1/curve.csv"
+    table.write_text(table.read_text()[:40])
+    assert not cell.is_complete(recorded)
+    assert len(cell.load(recorded)) == 1
+
+
+def test_an_unwritable_folder_stops_before_anything_runs(experiments, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(Exception, match="cannot be written"):
+        run_grid(expand_grid(experiments / "smoke.yaml"), blocked, notebook=TEMPLATE)
+    name, error = run_cell(expand_grid(experiments / "smoke.yaml")[0], blocked, TEMPLATE)
+    assert error.startswith(("FileExistsError", "NotADirectoryError"))
+
+
+def test_papermill_gets_what_the_template_takes(experiments, tmp_path):
+    cell = expand_grid(experiments / "smoke.yaml")[0]
+    book = nbformat.read(TEMPLATE, as_version=4)
+    (parameters,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", [])]
+    names = {line.split(" = ")[0] for line in textwrap.dedent(parameters.source).splitlines() if " = " in line}
+    assert names == set(cell_parameters(cell, tmp_path))
+
+
+@pytest.mark.parametrize("tier", ["smoke", "laptop"])
+def test_the_projects_own_grids_are_sound(tier):
+    cells = expand_grid(ROOT / f"asyncfl_reproduction/cells/{tier}.yaml")
+    assert len({cell.name for cell in cells}) == len(cells) >= 18
+    assert all(len(cell.seeds) >= 3 for cell in cells)
+    vision = [cell for cell in cells if cell.name.startswith(("fedecho/table2/", "fedecho/table6/", "methods/"))]
+    assert len(vision) >= 12
+    assert all(
+        (c.config.clients, c.config.concurrency) == (50, 50 if c.config.redispatch == "burst" else 25) for c in vision
+    )
+
+
+def test_every_published_row_that_a_cell_names_exists():
+    recorded = Recorded(ROOT / "asyncfl_reproduction/cells/smoke.yaml", "nowhere")
+    for artefact, rows in (("Table 2", 28), ("Table 6", 4), ("Table 7", 4), ("Table 11", 3)):
+        table = beside(recorded, "FedEcho", artefact)
+        assert len(table) == rows
+        named = {c.name for c in recorded.cells.values() if artefact in c.artefacts}
+        assert set(table["cell"]) - {""} == named
+        assert set(table["ours"]) == {"not run"}
+
+
+def test_the_tasks_tier_has_every_kind_of_task_with_five_methods():
+    cells = expand_grid(ROOT / "asyncfl_reproduction/cells/tasks.yaml")
+    pairs = {(cell.config.task, cell.config.algorithm) for cell in cells}
+    methods = {"fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt"}
+    tasks = {"pairdigits100", "pydoc_topics", "pydoc_chars", "modmath", "movingdigits"}
+    assert pairs == {(task, method) for task in tasks for method in methods}
+
+
+@pytest.mark.long
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(experiments, recorded):
+    """A real SIGINT to the whole process group, as Ctrl-C sends it, while two kernels run; they save their runs."""
+    runs, cells = recorded, expand_grid(experiments / "smoke.yaml")
+    for number in (2, 3):  # too long to end before the interrupt; of a speed that is recorded
+        longer = {"algorithm": "fedbuff", "client_lr": 0.01 * number, "rounds": 100_000, "checkpoint_seconds": 3.0}
+        change(experiments, ("cells", f"toy/{number}"), {"settings": longer})
+    command = [sys.executable, "-m", "asyncfl_lite.cli", "grid", str(experiments / "smoke.yaml")]
+    grid = subprocess.Popen(
+        [*command, "--runs", str(runs), "--workers", "2", "--yes"], cwd=ROOT, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 120
+    while len(list(runs.rglob("checkpoint.pt"))) < 4 and time.monotonic() < end:  # two seeds of each are on their way
+        time.sleep(0.02)
+    time.sleep(0.5)  # training goes on from there
+    others = psutil.Process(grid.pid).children(recursive=True)
+    assert len(others) >= 4  # processes, and what kernels are forked from
+    sent = time.time()
+    os.killpg(grid.pid, signal.SIGINT)
+    _, errors = grid.communicate(timeout=60)
+    assert grid.returncode == 130
+    told = [line for line in errors.replace("\r", "\n").splitlines() if line and not line.startswith("grid:")]
+    assert told == [MESSAGE]
+    _, alive = psutil.wait_procs(others, timeout=10)
+    assert [other for other in alive if other.status() != psutil.STATUS_ZOMBIE] == []
+    assert cells[0].is_complete(runs)
+    saved = [path.stat().st_mtime for path in runs.rglob("checkpoint.pt")]
+    assert len(saved) == 4 and min(saved) > sent  # where they were when they were interrupted

@@ -1,0 +1,166 @@
+"""A cell's own search: equal tries, growth for everybody, more seeds for the best, validation samples alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_reproduction.tuning import halving
+from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
+from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
+from asyncfl_reproduction.tuning.outcomes import choice_of, chosen_for, file_of, rows_of
+from asyncfl_reproduction.tuning.studies import points_of
+from asyncfl_reproduction.tuning.tuned import METRIC
+
+SETTINGS = {"task": "glyphs", "task_settings": {"samples": 200, "test_samples": 50}, "algorithm": "fedbuff",
+            "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, "eval_every": 1, "local_epochs": 1}  # fmt: skip
+SEARCH = OwnSearch(
+    "paper/table/column/fedbuff",
+    SETTINGS,
+    {"client_lr": [0.1, 0.2, 0.4], "server_lr": [0.5, 1.0], "settings.staleness_weight": ["none", "poly"]},
+    (100,),
+    (Stage(keep=3, seeds=[101]), Stage(keep=2, seeds=[102, 103])),
+)
+
+
+def made_up(monkeypatch, accuracy):
+    """Let runs give made-up accuracies; return the configurations that are asked for."""
+    asked = []
+
+    def results(configs):
+        asked.extend(configs)
+        yield [None] * len(configs)
+
+    def row(point, seed, config, result):
+        return {"point": json.dumps(point), "seed": str(seed), METRIC: str(accuracy(config)), "final_accuracy": "0",
+                "config_hash": config.hash, "meaning": json.dumps(halving.meaning(config)), "cpu_seconds": "0"}  # fmt: skip
+
+    monkeypatch.setattr(halving, "results_of", results)
+    monkeypatch.setattr(halving, "row_of", row)
+    return asked
+
+
+def test_all_are_tried_once_and_the_best_with_more_seeds(monkeypatch, tmp_path):
+    asked = made_up(monkeypatch, lambda config: -abs(config.client_lr - 0.2) - abs(config.server_lr - 1))
+    best = carry_out("laptop", SEARCH, tmp_path, lambda line: None)
+    assert best == {"client_lr": 0.2, "server_lr": 1.0, "settings.staleness_weight": "none"}
+    seeds = [config.seed for config in asked]
+    # 12 combinations and, as the server's best rate lies on its edge, 6 more; then 3 with one seed more, 2 with two
+    assert [seeds.count(seed) for seed in (100, 101, 102, 103)] == [18, 3, 2, 2]
+    assert {config.judged_on for config in asked} == {"validation"}
+    assert len(rows_of(file_of("laptop", "paper/table/column", tmp_path))) == len(asked)
+
+
+def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_path):
+    def accuracy(config):  # which combinations are ahead depends on how many seeds are counted
+        return {0.1: 0.5, 0.2: 0.4, 0.4: 0.45}.get(config.client_lr, 0.3) + 0.2 * (config.seed > 100) * config.client_lr
+
+    asked = made_up(monkeypatch, accuracy)
+    best = carry_out("laptop", SEARCH, tmp_path, lambda line: None)
+    path, whole = file_of("laptop", SEARCH.study, tmp_path), list(asked)
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join(rows[:-2]) + "\n")
+    asked.clear()
+    assert carry_out("laptop", SEARCH, tmp_path, lambda line: None) == best
+    assert [config.hash for config in asked] == [config.hash for config in whole[-2:]]
+    asked.clear()
+    changed = replace(SEARCH, settings={**SETTINGS, "rounds": 4})
+    carry_out("laptop", changed, tmp_path, lambda line: None)
+    assert len(asked) == len(whole)
+
+
+def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
+    points = points_of(SEARCH.grid)
+
+    def ahead(**best):
+        best = {"settings.staleness_weight": "none", **best}
+        return sorted(points, key=lambda point: sum(point[option] != value for option, value in best.items()))
+
+    assert edges(SEARCH, SEARCH.grid, ahead(client_lr=0.4, server_lr=1.0)[0]) == ["client_lr", "server_lr"]
+    assert grown(SEARCH, ahead(client_lr=0.4, server_lr=1.0))["client_lr"] == [0.1, 0.2, 0.4, 0.8]
+    assert grown(SEARCH, ahead(client_lr=0.1, server_lr=1.0))["client_lr"] == [0.05, 0.1, 0.2, 0.4]
+    assert grown(SEARCH, ahead(client_lr=0.2, server_lr=0.5))["server_lr"] == [0.25, 0.5, 1.0]
+    inside = replace(SEARCH, grid={**SEARCH.grid, "server_lr": [1.0]})
+    best, *rest = [point for point in points_of(inside.grid) if point["client_lr"] == 0.2]
+    others = [{**best, "client_lr": 0.4}, {**best, "client_lr": 0.1}, *rest]
+    assert edges(inside, inside.grid, best) == []
+    assert grown(inside, [best, *others])["client_lr"] == [0.1, 0.2, 0.28, 0.4]
+
+
+def test_nothing_lies_beyond_a_word_a_zero_or_a_bound():
+    search = replace(
+        SEARCH,
+        settings={**SETTINGS, "algorithm": "fedasync", "buffer_size": 1},
+        grid={"client_lr": [0.1, 0.2, 0.4], "settings.mixing": [0.1, 0.3, 1.0], "settings.poly_a": [0.0, 0.5, 1.0]},
+    )
+    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 1.0, "settings.poly_a": 0.0}) == []
+    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 0.1, "settings.poly_a": 0.0}) == [
+        "settings.mixing"
+    ]
+    assert edges(search, search.grid, {"client_lr": 0.2, "settings.mixing": 0.3, "settings.poly_a": 1.0}) == [
+        "settings.poly_a"
+    ]
+
+
+def test_half_a_search_chooses_nothing():
+    file = read_grids().tuned
+    seeds = [*file.seeds, *(seed for stage in file.stages for seed in stage.seeds)]
+    rows = [
+        {"point": json.dumps({"client_lr": rate}), "seed": str(seed), METRIC: str(rate)}
+        for rate in (0.1, 0.2, 0.3)
+        for seed in seeds
+    ]
+    assert choice_of(rows, file) == {"client_lr": 0.3}
+    assert choice_of(rows[:-1], file) is None
+    diverged = [{**row, METRIC: "nan"} if "0.3" in row["point"] and row["seed"] == "101" else row for row in rows]
+    assert choice_of(diverged, file) == {"client_lr": 0.2}
+    assert chosen_for("laptop", "no/such/cell") is None
+
+
+def test_every_grid_has_as_many_tries():
+    file = read_grids().tuned
+    assert file.tries == 27
+    assert {len(points_of(grid)) for methods in file.grids.values() for grid in methods.values()} == {27}
+    # each grows by the same number, whichever option it is that grows
+    assert {
+        len(values) for methods in file.grids.values() for grid in methods.values() for values in grid.values()
+    } == {3}
+    used = {*file.seeds, *(seed for stage in file.stages for seed in stage.seeds)}
+    assert min(used) >= 100
+    fixed = read_grids().printed
+    for methods in fixed.grids.values():
+        for grid in methods.values():
+            assert {option: len(values) for option, values in grid.items()} == dict.fromkeys(grid, 1) | {"client_lr": 9}
+
+
+PRINTED = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "FADAS", "fedecho": "FedEcho",
+           "fedavg": "FedAvg", "afl_dw": "AFL-DW", "dd_fedrevive": "DD-FedRevive", "fedrevive": "FedRevive"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "paper", "names"),
+    [
+        ("fedecho-images", "FedEcho", ("local_lr", "global_lr")),
+        ("fedrevive-small", "FedRevive", ("client_lr", "server_lr")),
+    ],
+)
+def test_rates_in_the_printed_column_are_those_that_the_table_prints(group, paper, names):
+    table = pd.read_csv(Path(__file__).parents[2] / "asyncfl_reproduction/printed" / "hyperparameters.csv", dtype=str)
+    table = table[(table["paper"] == paper) & (table["dataset"] == "CIFAR-10")]
+    for method, rates in read_grids().all_printed[group].items():
+        own = table[table["method"] == PRINTED[method]]
+        for name, option in zip(names, ("client_lr", "server_lr"), strict=True):
+            assert {float(value) for value in own[own["name"] == name]["value"]} == {rates[option]}, (method, name)
+
+
+def test_a_grid_that_is_not_there_is_named():
+    with pytest.raises(ConfigError, match=r"^search: 'fedecho-image' is not known; did you mean 'fedecho-images'"):
+        own_search("a/b", "fedecho-image", SETTINGS)
+    with pytest.raises(ConfigError, match=r"^search: fedecho-images: 'kuiper' is not known"):
+        own_search("a/b", "fedecho-images", {**SETTINGS, "algorithm": "kuiper"})
+    assert study_of("fedecho/table2/large-dir0.1/fedbuff") == "fedecho/table2/large-dir0.1"

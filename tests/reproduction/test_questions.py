@@ -1,0 +1,223 @@
+"""The questions that no paper asks: their controls, and answers that follow the numbers."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
+from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
+from asyncfl_reproduction.league.across import (
+    ANSWERED,
+    FIVE,
+    LARGE,
+    LAWS,
+    OTHERS,
+    QUESTIONS,
+    STATES,
+    WORKLOADS,
+    answer_questions,
+)
+
+TIER = Path(__file__).parents[2] / "asyncfl_reproduction/cells/league.yaml"
+
+
+@pytest.fixture(scope="module")
+def cells() -> dict[str, Cell]:
+    """The league's cells and the questions' controls, those as printed left out."""
+    return {cell.name: cell for cell in expand_grid(TIER) if not cell.name.endswith(TWIN)}
+
+
+SHAKE = np.random.default_rng(7).standard_normal((200, 10))
+"""What ten seeds of a cell differ by; every cell takes another row."""
+
+
+def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread: float = 0.5) -> Measured:
+    """Cells with ten seeds, accuracies in percent; ``times`` to any target, infinite where absent."""
+    summaries, curves = {}, {}
+    for cell, final in cells.items():
+        row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+        accuracies = (final + spread * (row - row.mean()) / row.std(ddof=1)) / 100
+        numbers = {"final_accuracy": accuracies, "last5_accuracy": accuracies}
+        summaries[cell] = pd.DataFrame({**numbers, "parameters": 1000, "most_versions_in_flight": 12})
+        at, reached = (times or {}).get(cell, 1.0), float(cell in (times or {}))
+        curves[cell] = [pd.DataFrame({"time": [0.0, at + aside / 100], "accuracy": [0.0, reached]}) for aside in row]
+    return Measured(summaries, curves)
+
+
+def ask(name: str, measured: Measured) -> tuple[str, str]:
+    return next(question for question in QUESTIONS if question.id == name).answer(measured)
+
+
+def test_all_twelve_questions_are_asked():
+    table = answer_questions(Measured({}))
+    assert list(table["id"]) == [f"X-{number}" for number in range(1, 13)]
+    assert set(table["state"]) == {NOT_RUN}
+    assert set(STATES) == {ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN}
+
+
+def test_every_method_meets_every_workload_and_law(cells):
+    controls = {name for name in cells if name.startswith("questions/x")}
+    whole = {f"league/{w}/{law}/{m}" for m in (*FIVE, *OTHERS) for w in WORKLOADS for law in LAWS}
+    assert whole == set(cells) - controls and len(whole) == 72 and len(controls) == 40
+
+
+def test_every_run_gets_the_same_updates_and_is_tested_as_often(cells):
+    for name, cell in cells.items():
+        c = cell.config
+        assert (c.rounds * c.buffer_size, c.rounds / c.eval_every) == (500, 20), name
+
+
+@pytest.mark.parametrize(
+    ("changed", "method", "differing"),
+    [
+        ("x3/fedadt-labels-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x3/fedadt-teacher-only", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x3/fedrevive-noise", "fedrevive", {"settings.generator_lr", "settings.latent_lr"}),
+        ("x3/fedecho-strokes", "fedecho", {"settings.distill_set"}),
+        ("x3/fedecho-noise", "fedecho", {"settings.distill_set"}),
+        ("x4/large/fedrevive-half", "fedrevive", {"settings.beta_family"}),
+        ("x4/large/afl_dw-half", "afl_dw", {"settings.beta_family"}),
+        ("x5/fedecho-fixed-weight", "fedecho", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x5/fedadt-ramp-reversed", "fedadt", {"settings.alpha_min", "settings.alpha_max"}),
+        ("x5/kuiper-equal-accuracy", "kuiper", {"settings.t0"}),
+        ("x5/fedrevive-mean-weight", "fedrevive", {"settings.beta_family", "settings.beta_constant"}),
+        ("x6/fedecho-charged", "fedecho", {"server_time"}),
+        ("x6/fedrevive-charged", "fedrevive", {"server_time"}),
+        ("x7/global-from-clients", "dd_fedrevive",
+         {"settings.auxiliary", "settings.k_kd", "settings.kd_temperature"}),
+        *((f"x10/in-flight-{n}/{method}", method, {"concurrency"})
+          for n in (3, 10, 50) for method in ("fedbuff", "fedecho", "fedadt", "fedrevive")),
+    ],
+)  # fmt: skip
+def test_a_control_differs_from_its_method_in_what_it_is_named_for(cells, changed, method, differing):
+    ours, base = (cells[name].config.as_dict() for name in (f"questions/{changed}", f"{LARGE}/{method}"))
+    own = {f"settings.{key}" for key in ours["settings"] if ours["settings"][key] != base["settings"][key]}
+    assert own | {key for key in ours if key != "settings" and ours[key] != base[key]} == differing
+    assert cells[f"questions/{changed}"].seeds == cells[f"{LARGE}/{method}"].seeds
+
+
+def test_slow_clients_are_as_many_in_one_group_as_in_all(cells):
+    one, every = (cells[f"questions/x8/{slow}/fedbuff"].config for slow in ("one-group", "every-group"))
+    durations = [np.resize(config.delay_settings.durations, config.clients) for config in (one, every)]
+    assert sorted(durations[0]) == sorted(durations[1])
+    slow = [np.flatnonzero(values > 1) // 10 for values in durations]
+    assert (set(slow[0]), set(slow[1])) == ({4}, {0, 1, 2, 3, 4})
+
+
+class Asked(dict):
+    """Recorded numbers of which none is there; remembers what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.names.add(str(name))
+        return False
+
+
+def test_answers_ask_for_all_cells_and_no_others(cells):
+    asked = Asked()
+    answer_questions(Measured(asked, asked))
+    assert asked.names - set(cells) == set()
+    charged = {f"questions/x6/{method}-charged" for method in ("fedecho", "fedrevive")}  # asked for after FedBuff's
+    assert set(cells) - asked.names == charged
+
+
+def test_orders_join_what_is_not_clear():
+    m = runs({f"{LARGE}/fedadt": 90, f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80})
+    assert ask("X-1", m) == (ANSWERED, "overlaid_mnist, large: fedadt 90.0 > fedecho 80.1 ≈ fedbuff 80.0")
+    assert ask("X-1", runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}))[0] == ANSWERED  # they are level
+    far = runs({f"{LARGE}/fedecho": 80.1, f"{LARGE}/fedbuff": 80}, spread=9)
+    assert ask("X-1", far) == (UNDECIDED, "overlaid_mnist, large: fedecho 80.1 ? fedbuff 80.0")
+
+
+@pytest.mark.parametrize(
+    ("there", "begins", "state"),
+    [((80, 90), "1 pairs of methods keep", ANSWERED), ((90, 80), "0 pairs of methods keep their order in all laws run, 1",
+     ANSWERED), ((85, 85), "0 pairs of methods keep their order in all laws run, 0 reverse it, 1", UNDECIDED)],
+)  # fmt: skip
+def test_reversals_are_counted(there, begins, state):
+    uniform = "league/overlaid_mnist/uniform"
+    m = runs({f"{LARGE}/fedbuff": 80, f"{LARGE}/fedadt": 90,
+              f"{uniform}/fedbuff": there[0], f"{uniform}/fedadt": there[1]})  # fmt: skip
+    answered, text = ask("X-2", m)
+    assert answered == state
+    assert text.startswith(begins)
+
+
+PAIRS = [
+    ("X-3", f"{LARGE}/fedadt", "questions/x3/fedadt-labels-only"),
+    ("X-5", f"{LARGE}/kuiper", "questions/x5/kuiper-equal-accuracy"),
+    ("X-7", "questions/x3/fedadt-teacher-only", "questions/x7/global-from-clients"),
+    ("X-8", "questions/x8/every-group/fedecho", "questions/x8/one-group/fedecho"),
+    ("X-9", "league/glyphs/large/oort", "league/glyphs/large/fedavg"),
+    ("X-10", f"{LARGE}/fedbuff", "questions/x10/in-flight-50/fedbuff"),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), PAIRS)
+def test_pairs_are_compared_both_ways(name, first, second):
+    for points, said, state in ((90, "the first is better", ANSWERED), (70, "the second is better", ANSWERED),
+                                (80, "(level)", ANSWERED)):  # fmt: skip
+        answered, text = ask(name, runs({first: points, second: 80}))
+        assert (answered, text.count(said)) == (state, 1)
+    answered, text = ask(name, runs({first: 80, second: 80}, spread=9))
+    assert (answered, text.count("(undecided)")) == (UNDECIDED, 1)
+
+
+@pytest.mark.parametrize(("fresh", "said"), [(80, "the first is better"), (99, "the second is better")])
+def test_the_gain_at_large_delay_is_compared_with_that_without(fresh, said):
+    m = runs({f"{LARGE}/fedecho": 90, f"{LARGE}/fedbuff": 80, "questions/x4/none/fedecho": fresh,
+              "questions/x4/none/fedbuff": 80})  # fmt: skip
+    assert said in ask("X-4", m)[1]
+
+
+def test_server_time_can_make_a_method_late():
+    free, charged, buff = f"{LARGE}/fedecho", "questions/x6/fedecho-charged", f"{LARGE}/fedbuff"
+    state, text = ask("X-6", runs({free: 80, charged: 80, buff: 80}, {free: 5, charged: 9, buff: 7}))
+    assert state == ANSWERED
+    assert (
+        "fedecho against overlaid_mnist/large/fedbuff, time to 68%: 5.0 ± 0.0, 7.0 ± 0.0, × 1.40 [1.40, 1.40]" in text
+    )
+    assert "9.0 ± 0.0, 7.0 ± 0.0, × 0.78 [0.78, 0.78], 10 seeds (the second is better)" in text
+
+
+def test_memory_is_that_of_models_versions_and_logits():
+    state, text = ask("X-11", runs({f"{LARGE}/{method}": 80 for method in ("fedbuff", "fedecho", "ca2fl")}))
+    assert state == ANSWERED
+    assert "fedbuff 80.0%, 2 models, 8 kB;" in text
+    assert (
+        "fedecho 80.0%, 14 models, 56 kB, 12 of them versions in flight, and 2 kB of logits for each unlabelled" in text
+    )
+    assert "ca2fl 80.0%, 57 models" in text
+    assert all(ALGORITHMS.get("fedavg" if name == "oort" else name) for name in (*FIVE, *OTHERS))
+
+
+def test_answers_mark_constant_answers_and_do_not_count_them():
+    pair = runs({f"{LARGE}/fedbuff": 10, f"{LARGE}/fedecho": 80})
+    pair.summaries[f"{LARGE}/fedbuff"][["largest_prediction_share", "worst_class_accuracy"]] = [1.0, 0.0]
+    assert ask("X-1", pair) == (DID_NOT_TRAIN, "overlaid_mnist, large: fedecho 80.0 ? fedbuff 10.0 (constant answer)")
+    assert "10.0%, 2 models" not in ask("X-11", pair)[1] and "10.0% (constant answer), 2" in ask("X-11", pair)[1]
+    assert "+70.0 ± 0.6 (constant answer with 10 of 20 seeds)" in ask("X-12", pair)[1]
+    three = runs({f"{LARGE}/{method}": at for method, at in (("fedbuff", 10), ("fedecho", 80), ("fedadt", 90))})
+    assert ask("X-1", three)[0] == ANSWERED
+
+
+def test_paired_tests_go_by_seed():
+    fedbuff, fedadt = f"{LARGE}/fedbuff", f"{LARGE}/fedadt"
+    m = runs({fedbuff: 80}, spread=5.0)  # a spread that pairing takes away
+    shifted = m.summaries[fedbuff].assign(last5_accuracy=m.summaries[fedbuff]["last5_accuracy"] + 0.05 + SHAKE[0] / 1e3)
+    both = Measured(m.summaries | {fedadt: shifted})
+    state, text = ask("X-12", both)
+    assert (
+        state == ANSWERED and text.startswith("1 of 1 differences from FedBuff are clear at 5%") and "; 1 stand" in text
+    )
+    mixed = shifted.assign(last5_accuracy=np.roll(shifted["last5_accuracy"], 3))
+    assert ask("X-12", Measured(m.summaries | {fedadt: mixed}))[0] == UNDECIDED

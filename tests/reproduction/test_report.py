@@ -1,0 +1,638 @@
+"""The report: every artefact has a place, like stands beside like, nothing recorded works, tables are files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from functools import lru_cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from matplotlib.figure import Figure
+
+from asyncfl_lite import plots
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.base.style import VERDICT_COLOURS
+from asyncfl_lite.runs.results import Result
+from asyncfl_reproduction.claims import CLAIMS, Measured
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.tidy import write_tidy
+from asyncfl_reproduction.home import PAPERS
+from asyncfl_reproduction.measure import fedrevive
+from asyncfl_reproduction.published import published
+from asyncfl_reproduction.report import (
+    Recorded,
+    export,
+    head_to_head,
+    metrics,
+    page,
+    ranks,
+    shown,
+    summary,
+    tables,
+)
+from asyncfl_reproduction.report.notebook import as_pages, make_report
+from asyncfl_reproduction.report.recorded import Ours
+from asyncfl_reproduction.verdicts import (
+    BORROWED,
+    DID_NOT_TRAIN,
+    HOLDS,
+    LEVEL,
+    REVERSED,
+    UNDECIDED,
+    VERDICTS,
+)
+
+ROOT = Path(__file__).parents[2]
+SMOKE, COMPARE, LEAGUE = (ROOT / f"asyncfl_reproduction/cells/{tier}.yaml" for tier in ("smoke", "compare", "league"))
+PLACE = "league/glyphs/large"
+CODE = [c.source for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "code"]
+PRINTED = pd.read_csv(PAPERS / "results.csv")
+GRID = lru_cache(expand_grid)
+DRAWN = {
+    "FedRevive": [f"Fig. {n}" for n in range(1, 12)],
+    "KUIPER": [f"Fig. {n}" for n in range(1, 17)],
+    "FedADT": ["Fig. 1", "Fig. 2", "Fig. 3"],
+}
+"""Figures of the papers; FedEcho has none."""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Leave out what trains: claims that run probes, and the probes; read the grid once."""
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", GRID)
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())  # all are, here
+    claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
+    claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.CLAIMS", claims)
+    probed = pd.DataFrame({"proxy": [0.2, 0.3, 0.4], "uniform": [0.6, 0.6, 0.7]})
+    monkeypatch.setattr(fedrevive, "short_run_divergences", lambda dataset: probed)
+    monkeypatch.setattr(fedrevive, "resnet18_gflop", lambda: 1.0)  # a ResNet-18 takes seconds to build
+    parts = pd.DataFrame({"stale": [0.1, 0.2], "distilled": [0.1, 0.1], "both": [0.2, 0.3]})
+    monkeypatch.setattr("asyncfl_reproduction.report.figures_fedrevive.short_run_parts", lambda: parts)
+
+
+def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7.0, apart=0.0, version=500, **more):
+    """Record one made-up run per seed, at 95% from ``reached_at`` on until it ends at its final accuracy.
+
+    Each seed gets there ``apart`` later than the one before. Seeds beyond the accuracies are not run.
+    """
+    cell = Recorded(tier, runs).cells[name]
+    for place, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=False)):
+        reached = reached_at + apart * place
+        times = [0.0, reached - 1, reached, reached + 1, 20.0]
+        curve = pd.DataFrame({"version": [0, 1, 2, 3, version], "time": times, "updates": range(0, 25, 5), "loss": 1.0})
+        curve["accuracy"] = [0.1, 0.2, 0.95, 0.95, accuracy]
+        numbers = {
+            "final_accuracy": accuracy,
+            "last5_accuracy": accuracy - 0.1,
+            "best_accuracy": 0.95,
+            "virtual_time": 20.0,
+            "versions": version,
+            "client_updates": 20,
+            "mean_staleness": 1.0,
+            "max_staleness": 3,
+            "most_versions_in_flight": 4,
+            "parameters": 100,
+            **more,
+        }
+        updates = pd.DataFrame({"client": [0], "dispatched_at": [0.0], "arrived_at": [1.0], "staleness": [0]})
+        flight = pd.DataFrame(columns=["client", "dispatched_at", "start_version", "called_off_at"])
+        clients = pd.DataFrame({"client": [0], "num_samples": [9], "category": [""]})
+        result = Result(config, numbers, curve, updates, flight, clients, timing={"seconds": 3.0, "cpu_seconds": 2.0})
+        result.save(cell.folder(runs) / f"seed-{config.seed}")
+    return cell
+
+
+def calls(method):
+    """Paper and names of each call of a method of the page in the notebook."""
+    found = [
+        re.findall(r'"([^"]*)"', call) for code in CODE for call in re.findall(rf"page\.{method}\(([^\n]*)\)", code)
+    ]
+    return {(paper, name) for paper, *names in found for name in names}
+
+
+def test_every_printed_artefact_has_its_place_in_the_notebook():
+    printed = set(PRINTED[["paper", "artefact"]].itertuples(index=False, name=None))
+    shown = calls("table")
+    texts = {re.search(r'page\.texts\("(\w+)"', code).group(1) for code in CODE if "page.texts" in code}
+    assert shown <= printed
+    assert {one for one in printed if one[1].startswith("Table")} == shown
+    assert {paper for paper, name in printed - shown} == texts
+    assert {paper: set(tables.artefacts(paper)) for paper in DRAWN} == {
+        paper: {name for one, name in printed if one == paper} for paper in DRAWN
+    }
+
+
+def test_every_figure_is_drawn_or_named_in_the_notebook():
+    shown = calls("figure")
+    assert shown == set(page.FIGURES) | set(page.SKETCHES)
+    for paper, names in DRAWN.items():
+        for name in names:
+            assert any(one == paper and re.fullmatch(rf"{re.escape(name)}(\(.*\))?", other) for one, other in shown), (
+                name
+            )
+
+
+def test_the_notebook_has_a_readable_number_of_cells():
+    cells = nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells
+    assert 30 <= len(cells) <= 70
+    assert max(len(code.splitlines()) for code in CODE) <= 6
+
+
+def test_every_metric_is_measured_in_its_own_unit():
+    for row in PRINTED.itertuples():
+        kind = metrics.MEASURES[row.paper, row.metric].kind
+        assert row.unit in metrics.UNITS[kind]
+        if "reduction" not in row.metric and "increase" not in row.metric and "gain" not in row.metric:
+            assert (kind == "time") == (("time" in row.metric) or ("wall-clock" in row.metric)), row.metric
+        assert (kind == "accuracy") == (("accuracy" in row.metric) and row.unit in ("%", "fraction")), row.metric
+
+
+def test_a_measure_of_another_kind_is_refused(monkeypatch, tmp_path):
+    recorded = Recorded(SMOKE, tmp_path)
+    accuracy = metrics.MEASURES["FedADT", "final accuracy"]
+    monkeypatch.setitem(metrics.MEASURES, ("FedADT", "virtual time to target"), accuracy)
+    with pytest.raises(ValueError, match="accuracy cannot stand beside s"):
+        tables.beside(recorded, "FedADT", "Table I")
+
+
+def test_times_stand_beside_times_and_accuracies_beside_accuracies(tmp_path):
+    cell = record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt")
+    record(tmp_path, "fedadt/table1/mnist-dir0.1/fedasync", reached_at=9.0, apart=0.1)
+    recorded = Recorded(SMOKE, tmp_path)
+    times = tables.beside(recorded, "FedADT", "Table I").set_index("cell")
+    assert times.loc[cell.name, "ours"] == "7 ± 0" and times.loc[cell.name, "paper"] == "44,136"
+    ends = tables.beside(recorded, "FedADT", "Table II").set_index("cell")
+    assert ends.loc[cell.name, "ours"] == "42.00 ± 2.00" and ends.loc[cell.name, "paper"] == "98.49"
+    other = "fedadt/table1/mnist-dir0.1/fedasync"
+    assert (times.loc[other, "verdict"], ends.loc[other, "verdict"]) == (HOLDS, UNDECIDED)
+    failed = tables.beside(recorded, "FedADT", "Table I")
+    assert list(failed.loc[failed["paper"] == "Fail", "ours"].unique()) == ["not run"]
+
+
+def test_fedrevives_table_has_both_metrics_of_one_cell(tmp_path):
+    for method, when in (("fedrevive", 5.0), ("fedbuff", 9.0), ("fedavg", 19.0)):
+        record(tmp_path, f"fedrevive/table1/cifar10/{method}", reached_at=when)
+    table = tables.beside(Recorded(SMOKE, tmp_path), "FedRevive", "Table 1")
+    found = table[table["ours"] != "not run"].pivot(index="method", columns="metric", values="ours")
+    assert set(found["final test accuracy"]) == {"42.00 ± 2.00"}  # mean of the last five evaluations
+    assert found.loc["FedAvg", "virtual time to target"] == "19 ± 0"  # raw, the others' a running average
+    assert found.loc["FedRevive", "virtual time to target"] != "5 ± 0"
+    assert table.loc[table["paper"] == ">1000", "method"].tolist() == ["FedAvg"]
+
+
+def test_a_target_that_is_not_reached_is_said_so():
+    row = published("FedADT", "Table I").iloc[0]
+    assert tables.ours_text(row, Ours(np.array([np.inf, np.inf]), "x")) == "not reached"
+    assert tables.ours_text(row, Ours(np.array([4.0, np.inf]), "x")) == "not reached with 1 of 2 seeds"
+    assert tables.ours_text(row, Ours(np.array([20000.0, 20520.0]), "x")) == "20,260 ± 368"
+    assert tables.ours_text(row, Ours(np.array([200.0, 210.0]), "x")) == "205 ± 7.1"
+    assert tables.ours_text(row, Ours(None, "x")) == "not run"
+    assert tables.ours_text(row, Ours(None, f"{metrics.NOT_MEASURED}: why")) == "not measured"
+
+
+def test_the_adaptive_weight_is_read_where_the_fixed_ones_end(tmp_path):
+    name = "fedadt/table1/mnist-dir0.1/fedadt"
+    record(tmp_path, name, version=500)
+    table = tables.beside(Recorded(SMOKE, tmp_path), "FedADT", "Table III").set_index("cell")
+    assert table.loc[f"{name}, version 500", "ours"] == "52.00 ± 2.00"
+    record(tmp_path, name, version=480)  # it ends before
+    table = tables.beside(Recorded(SMOKE, tmp_path), "FedADT", "Table III").set_index("cell")
+    assert table.loc[f"{name}, version 500", "ours"] == "not run"
+
+
+def test_one_recorded_cell_shows_up_at_its_place_and_nowhere_else(tmp_path):
+    record(tmp_path, "fedecho/table2/large-dir0.1/fedecho-cross")
+    recorded = Recorded(SMOKE, tmp_path)
+    wide = tables.laid_out(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2")
+    assert wide.loc[("FedEcho", "CIFAR-100", "ours"), ("large", "0.1")] == "42.00 ± 2.00"
+    assert wide.loc[("FedEcho", "CIFAR-100", "paper"), ("large", "0.1")] == "75.39 ± 2.93"
+    assert (wide == "42.00 ± 2.00").to_numpy().sum() == 1
+    assert wide.shape == (14, 4)
+    for artefact, which in (("Table 6", 2), ("Table 7", 3), ("Table 11", 1)):
+        assert (tables.beside(recorded, "FedEcho", artefact)["ours"] != "not run").to_numpy().nonzero()[0] == [which]
+    assert page.FIGURES["FedEcho", "Table 2"].draw(recorded) is not None
+    assert page.FIGURES["FedEcho", "Table 3"].draw(recorded) is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "reference", "verdict"),
+    [
+        (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], HOLDS),
+        (80.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5], REVERSED),
+        (60.0, [70.0, 71.0, 72.0], [72.5, 70.5, 71.5], UNDECIDED),
+        (60.0, [70.9, 71.0, 71.2], [71.2, 71.1, 71.5], LEVEL),
+        (60.0, [50.0, 51.0], [70.0, 71.5], UNDECIDED),
+        (60.0, [50.0, 51.0, 52.0], [70.5, 71.0, 71.5, 0.0], HOLDS),  # one seed more
+        (np.nan, [np.inf] * 3, [70.0, 71.0, 72.0], HOLDS),
+        (60.0, [np.inf] * 3, [70.0, 71.0, 72.0], REVERSED),
+        (60.0, [np.inf] * 3, [np.inf] * 3, UNDECIDED),
+        (60.0, [np.inf, 50.0, 51.0], [70.0, 71.0, 72.0], UNDECIDED),
+        (70.0, [50.0, 51.0, 52.0], [70.0, 71.0, 72.0], ""),
+    ],
+)
+def test_colours_say_on_which_side_of_the_reference_ours_is(printed, ours, reference, verdict):
+    """The printed reference is 70; a printed NaN is a target never reached."""
+    found = tables._same_side(printed, Ours(np.array(ours)), 70.0, Ours(np.array(reference)), 1.0)
+    assert found == verdict
+    lent = Ours(np.array(ours), borrowed=True)
+    assert tables._same_side(printed, lent, 70.0, Ours(np.array(reference))) == (BORROWED if verdict else "")
+    assert bool(tables.background(found)) == bool(verdict)
+
+
+def test_verdicts_have_colours_of_their_own():
+    shades = {verdict: tables.background(verdict) for verdict in VERDICTS}
+    assert len(set(shades.values())) == len(VERDICTS) and all("background-color" in shade for shade in shades.values())
+    table = pd.DataFrame({"ours": ["1", "2"], "verdict": [REVERSED, ""]})
+    html = tables.listed(table, "ours", by="verdict").to_html()
+    assert html.count(VERDICT_COLOURS[REVERSED]) == 1
+
+
+def test_colours_reach_the_table_as_laid_out(tmp_path):
+    found = {"fedecho-cross": [0.5, 0.51, 0.52], "fedbuff": [0.72, 0.71, 0.7], "fedac": [0.3, 0.32, 0.31]}
+    for method, accuracies in found.items():
+        record(tmp_path, f"fedecho/table2/large-dir0.1/{method}", accuracies)
+    recorded = Recorded(SMOKE, tmp_path)
+    html = shown.styled(tables.beside(recorded, "FedEcho", "Table 2"), "FedEcho", "Table 2", {}).to_html()
+    assert html.count(VERDICT_COLOURS[REVERSED]) == html.count(VERDICT_COLOURS[HOLDS]) == 1
+    assert VERDICT_COLOURS[UNDECIDED] not in html
+
+
+def run_notebook(monkeypatch, tier, runs, folder):
+    """Execute the notebook's code in this process; return what it displays."""
+    shown: list = []
+    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
+    names: dict = {}
+    for code in CODE:
+        exec(code, names)
+        names.update({name: str(value) for name, value in (("tier_file", tier), ("runs", runs), ("tables", folder))})
+    return shown
+
+
+def texts(shown):
+    return [one.data for one in shown if type(one).__name__ == "Markdown"]
+
+
+def html(shown):
+    return [one.data for one in shown if type(one).__name__ == "HTML"]
+
+
+def test_the_notebook_works_with_nothing_recorded(monkeypatch, tmp_path):
+    shown = run_notebook(monkeypatch, SMOKE, tmp_path / "none", tmp_path / "tables")
+    said = texts(shown)
+    folds = [int(count) for text in html(shown) for count in re.findall(r"<summary>(\d+) figures? not run", text)]
+    assert sum(folds) >= 35
+    assert sum("numbers not run" in text for text in html(shown)) >= 18  # tables and texts
+    assert len(re.findall(r"<summary>\d+ claims not run", "".join(html(shown)))) == 4  # of each paper
+    assert any("places (a workload under a delay law) are recorded" in text for text in said)  # the package's league
+    assert any(re.match(r"\*\*0 of \d+ cells recorded", text) for text in said)
+    drawn = sum(type(one).__name__ == "Image" for one in shown)
+    assert (
+        drawn == 8
+    )  # two of the league; delays, parts of an update (made up here), two histograms, schedules, a timeline
+    assert len(list((tmp_path / "tables").iterdir())) % 3 == 0
+
+
+def test_tables_are_files_in_three_formats_that_read_back(tmp_path):
+    record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
+    recorded = Recorded(SMOKE, tmp_path)
+    files = export.write_tables(recorded, tmp_path / "tables")
+    names = {path.stem for path in files}
+    for paper, artefact in PRINTED[["paper", "artefact"]].drop_duplicates().to_numpy():
+        assert export.slug(paper, artefact) in names
+    assert {"summary", "questions", "head-to-head", "compute", "ours", "fedecho-claims", "kuiper-claims"} <= names
+    assert len(names) * 3 == len(files) == len(set(files))
+
+    kept = pd.read_csv(tmp_path / "tables/fedecho-table-2.csv", dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(kept, tables.beside(recorded, "FedEcho", "Table 2").astype(str), check_dtype=False)
+
+    rows = (tmp_path / "tables/fedecho-table-2.md").read_text().splitlines()
+    read = [[part.strip() for part in row.strip("|").split("|")] for row in rows]
+    assert read[0] == ["method", "distill_set", "of", "large, 0.1", "large, 0.3", "mild, 0.1", "mild, 0.3"]
+    assert read[3] == ["FedBuff", "", "ours", "42.00 ± 2.00", "not run", "not run", "not run"]
+    assert len(read) == 2 + 14
+
+    lines = (tmp_path / "tables/fedecho-table-2.tex").read_text().splitlines()
+    body = [re.split(r" & ", line.removesuffix(r" \\")) for line in lines if line.endswith(r" \\")]
+    assert [part.replace(r"$\pm$", "±").replace(r"\_", "_") for part in body[2]] == read[3]
+    assert len(body) == 1 + 14
+
+
+def test_markdown_and_latex_escape_what_is_special():
+    table = pd.DataFrame({"a_b": ["KL(p || q)", "50% & more ≥ 3 ~ α"]})
+    assert r"KL(p \|\| q)" in export.markdown(table)
+    tex = export.latex(table)
+    assert r"a\_b" in tex and r"50\% \& more $\geq$ 3 \textasciitilde \space $\alpha$" in tex
+
+
+def test_every_character_of_the_report_has_a_latex_form(tmp_path):
+    recorded = Recorded(SMOKE, tmp_path)
+    for name, _, laid_out in export.every_table(recorded):
+        left = {c for c in export.latex(export._flat(laid_out)) if ord(c) > 127}
+        assert left <= set("²é§"), (name, left)  # which inputenc has
+
+
+def test_the_summary_counts_claims_and_cells(tmp_path):
+    record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
+    table = summary.verdicts(Recorded(SMOKE, tmp_path)).set_index("paper")
+    assert list(table.index) == ["FedEcho", "FedRevive", "KUIPER", "FedADT", "all"]
+    assert (table[list(VERDICTS)].sum(axis=1) == table["claims"]).all()
+    assert table.loc["FedEcho", "cells recorded"].startswith("1 of ")
+    assert table.loc["all", "claims"] == table["claims"].iloc[:-1].sum()
+    headlines = summary.headlines(Recorded(SMOKE, tmp_path)).set_index("number")
+    assert headlines.loc["FedBuff's there", "ours"].tolist()[0] == "42.00 ± 2.00"
+    assert (headlines["ours"] == "not run").sum() == len(headlines) - 1
+
+
+CONSTANT = {"largest_prediction_share": 1.0, "worst_class_accuracy": 0.0}
+
+
+def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
+    for method in ("fedbuff", "fedecho"):
+        record(tmp_path, f"fedecho/table4/{method}", (0.53, 0.53, 0.53), **CONSTANT)
+    record(tmp_path, "fedadt/table1/mnist-dir0.1/fedadt", worst_class_accuracy=0.0, largest_prediction_share=0.4)
+    recorded = Recorded(SMOKE, tmp_path)
+    cells = recorded.table().set_index("cell")["accuracy %"]
+    assert cells["fedecho/table4/fedbuff"] == "43.00 ± 0.00 (constant answer)"
+    assert cells["fedadt/table1/mnist-dir0.1/fedadt"] == "42.00 ± 2.00"
+    beside = tables.beside(recorded, "FedEcho", "Table 4").set_index("method")
+    assert beside.loc["FedBuff", ["ours", "verdict"]].tolist() == ["43.00 ± 0.00 (constant answer)", DID_NOT_TRAIN]
+    claims = recorded.claims("fedecho").set_index("id")
+    assert claims.loc["FE-T4-a", "ours"] == DID_NOT_TRAIN and "1 did not train" in claims.loc["FE-T4-a", "detail"]
+    counts = summary.verdicts(recorded).set_index("paper")[DID_NOT_TRAIN]
+    assert counts.to_dict() == {"FedEcho": 1, "FedRevive": 0, "KUIPER": 0, "FedADT": 0, "all": 1}
+    shown = []
+    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
+    one = page.Page(SMOKE, tmp_path)
+    one.summary()
+    (told,) = html(shown)
+    assert "2 of 3 cells answer one class" in told and "FedEcho, Table 4: FedEcho (constant answer)" in told
+
+
+def test_the_head_to_head_marks_constant_answers(tmp_path):
+    record(tmp_path, f"{PLACE}/fedbuff", (0.1, 0.1, 0.1), **CONSTANT, tier=LEAGUE)
+    record(tmp_path, f"{PLACE}/fedecho", tier=LEAGUE)
+    shown = head_to_head.table(Recorded(LEAGUE, tmp_path).measured).set_index("method")[
+        "drawn shapes, large, equally tuned"
+    ]
+    assert shown["FedBuff"].endswith(" (constant answer)") and "constant" not in shown["FedEcho"]
+
+
+def test_compute_is_summed_by_paper_and_method(tmp_path):
+    record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
+    record(tmp_path, "kuiper/fig3b/bias1/oort")
+    table = summary.compute(Recorded(SMOKE, tmp_path)).set_index(["paper", "method"])
+    assert table.loc[("kuiper", "Oort"), "CPU minutes"] == 0.1
+    assert table.loc[("all", "all")].to_dict() == {"cells": 2, "runs": 6, "client updates": 120, "CPU minutes": 0.2}
+
+
+def test_runs_of_another_meaning_are_flagged_and_left_out(monkeypatch, tmp_path):
+    cell = record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
+    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 99)
+    recorded = Recorded(SMOKE, tmp_path)
+    assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
+    table = recorded.table().set_index("cell")["accuracy %"]
+    assert table[cell.name] == "not run (stale)" and set(table.drop(cell.name)) == {"not run"}
+    assert re.search(r"1 cell run with code whose meaning has changed .*fedbuff</li>", summary.outdated(recorded))
+
+
+def test_recorded_tables_of_another_meaning_are_flagged_too(monkeypatch, tmp_path):
+    cell = record(tmp_path / "runs", "fedecho/table2/large-dir0.1/fedbuff")
+    write_tidy([cell], tmp_path / "runs", tmp_path / "results" / "smoke")
+    assert Recorded(SMOKE, tmp_path / "none", tmp_path / "results").outdated == {}
+    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 99)
+    recorded = Recorded(SMOKE, tmp_path / "none", tmp_path / "results")
+    assert recorded.results == {} and recorded.outdated == {cell.name: "stale"}
+
+
+def test_a_cell_with_a_seed_missing_says_so(tmp_path):
+    cell = record(tmp_path, "fedecho/table2/large-dir0.1/fedbuff")
+    (cell.folder(tmp_path) / "seed-1/result.json").unlink()
+    recorded = Recorded(SMOKE, tmp_path)
+    assert recorded.table().set_index("cell").loc[cell.name, "seeds"] == "2 of 3"
+    assert tables.beside(recorded, "FedEcho", "Table 2").set_index("cell").loc[cell.name, "ours"] == "42.00 ± 2.83"
+
+
+def test_ranks_and_nemenyis_difference_are_demsars():
+    rng = np.random.default_rng(0)
+    there = {
+        f"place {place}": {m: 50 + 10 * i + rng.random(3) for i, m in enumerate(head_to_head.FIVE)}
+        for place in range(4)
+    }
+    found = ranks.ranking(there, head_to_head.FIVE)
+    assert list(found.ranks) == [1, 2, 3, 4, 5] and list(found.ranks.index) == list(head_to_head.FIVE[::-1])
+    assert found.blocks == 12 and found.p < 1e-6
+    assert found.critical == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 12)), abs=2e-3)  # q of Demšar's Table 5
+    assert ranks.groups(found) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_a_place_tells_apart_what_a_corrected_paired_test_does():
+    best = np.array([80.0, 81.0, 82.0])
+    methods = {"a": best, "b": best - [0.5, -0.4, 0.2], "c": best - [30.0, 30.1, 29.9], "d": best[:2] - 40}
+    assert head_to_head.not_told_from_best(methods) == {"a", "b", "d"}  # d has too few seeds
+
+
+def test_the_heat_map_needs_two_methods(tmp_path):
+    record(tmp_path, f"{PLACE}/fedbuff", tier=LEAGUE)
+    assert head_to_head.heat_map(Recorded(LEAGUE, tmp_path).measured) is None
+    record(tmp_path, f"{PLACE}/fedadt", [0.7, 0.71, 0.72], tier=LEAGUE)
+    measured = Recorded(LEAGUE, tmp_path).measured
+    assert isinstance(head_to_head.heat_map(measured), Figure)
+    assert isinstance(head_to_head.critical_differences(measured), Figure)
+    assert head_to_head.table(measured).to_dict("records") == [
+        {"method": "FedBuff", "drawn shapes, large, equally tuned": "42.0 ± 2.0"},
+        {"method": "FedADT", "drawn shapes, large, equally tuned": "61.0 ± 1.0 *"},
+    ]
+
+
+def test_the_column_with_fixed_servers_has_a_place_of_its_own():
+    runs = {f"{PLACE}/{name}": pd.DataFrame({"last5_accuracy": [0.1 * n, 0.1 * n + 0.01], "seed": [0, 1]})
+            for n, name in enumerate(("fedbuff", "fedadam", "fedbuff@printed", "fedecho@printed"), 1)}  # fmt: skip
+    measured = Measured(runs)
+    assert set(head_to_head.places(measured)["glyphs, large"]) == {"fedbuff", "fedadam"}
+    printed = head_to_head.places(measured, "fixed server rate")["glyphs, large"]
+    assert {method: list(values) for method, values in printed.items()} == {
+        "fedbuff": pytest.approx([0.3, 0.31]),
+        "fedecho": pytest.approx([0.4, 0.41]),
+    }
+    assert len(head_to_head.heat_map(measured).axes[0].get_xticklabels()) == 2
+
+
+def test_any_tier_s_report_reads_the_league(tmp_path):
+    record(tmp_path, f"{PLACE}/fedbuff", tier=LEAGUE)
+    smoke, league = Recorded(SMOKE, tmp_path), Recorded(LEAGUE, tmp_path)
+    assert list(smoke.league.results) == [f"{PLACE}/fedbuff"] and league.league is league
+    (tmp_path / "own/league").mkdir(parents=True)
+    assert list(Recorded(SMOKE, tmp_path, tmp_path / "own").league.results) == [f"{PLACE}/fedbuff"]
+    assert len(Recorded(SMOKE, tmp_path, tmp_path / "none").league.results) > 4  # the package's own field
+
+
+def test_the_numbers_of_a_table_are_those_of_the_papers():
+    """The CSV's printed values, read without pandas."""
+    with (PAPERS / "results.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if (row["paper"], row["artefact"]) == ("FedADT", "Table II")]
+    table = tables.beside(Recorded(SMOKE, "nowhere"), "FedADT", "Table II")
+    assert [f"{float(row['value']):.2f}" for row in rows] == table["paper"].tolist()
+
+
+def test_every_method_stands_once_in_one_setting_and_others_are_named(tmp_path):
+    recorded = Recorded(COMPARE, tmp_path)
+    shown_once = summary.methods(recorded)["method"]
+    assert shown_once.is_unique and {"FedBuff", "FedBuff, failing clients"} <= set(shown_once)
+    cells = [cell for kind in summary.methods_by_kind(recorded).values() for cell in kind.values()]
+    assert len(cells) >= 15 and {cell.split("/")[1] for cell in cells} == {"large-dir0.1"}
+
+
+def test_names_and_colours_of_what_is_no_method():
+    assert (plots.title("oort"), plots.title("fedavg-oort"), plots.title("else")) == ("Oort", "FedAvg (oort)", "else")
+    assert plots.colour("oort") != plots.colour("fedbuff") and plots.colour("else") == plots.NEUTRAL
+    assert plots.shade("fedecho", 0) == plots.colour("fedecho") != plots.shade("fedecho", 1)
+
+
+def test_what_is_not_in_runs_is_read_from_the_kept_tables(tmp_path):
+    here, kept = "fedadt/table1/mnist-dir0.1/fedadt", "fedadt/table1/mnist-dir0.1/fedasync"
+    record(tmp_path / "runs", here, (0.6, 0.6, 0.6))
+    cell = record(tmp_path / "elsewhere", kept)
+    record(tmp_path / "elsewhere", here)
+    write_tidy(GRID(SMOKE), tmp_path / "elsewhere", tmp_path / "results/smoke")
+    alone = Recorded(SMOKE, tmp_path / "runs")
+    assert kept not in alone.results and alone.from_kept == set()
+    both = Recorded(SMOKE, tmp_path / "runs", tmp_path / "results")
+    assert both.from_kept == {kept} and len(both.results[kept]) == len(cell.seeds)
+    assert both.accuracies(here).tolist() == [0.6] * 3  # one's own runs go before
+    ends = tables.beside(both, "FedADT", "Table II").set_index("cell")
+    assert ends.loc[kept, "ours"] == "42.00 ± 2.00"
+
+
+def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out(monkeypatch, tmp_path):
+    import papermill
+
+    book = nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4)
+    (parameters,) = [cell for cell in book.cells if "parameters" in cell.metadata.get("tags", [])]
+    given = {}
+
+    def execute(source, executed, values, **options):
+        given.update(values)
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Made")]), executed)
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute)
+    made = make_report("smoke", tmp_path)
+    assert made == tmp_path / "smoke/report.html" and "Made" in made.read_text()
+    assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
+    assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
+    with pytest.raises(
+        ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, fair, laptop, league, paper"
+    ):
+        make_report("medium", tmp_path)
+
+
+def test_a_report_has_a_page_per_paper_and_links_that_lead_somewhere(tmp_path):
+    texts = [c for c in nbformat.read(ROOT / "notebooks/report.ipynb", as_version=4).cells if c.cell_type == "markdown"]
+    nbformat.write(nbformat.v4.new_notebook(cells=texts), tmp_path / "report.ipynb")
+    pages = as_pages(tmp_path / "report.ipynb")
+    names = ["report.html", *(f"report-{paper}.html" for paper in ("fedecho", "fedrevive", "kuiper", "fedadt"))]
+    assert list(pages)[:5] == names and len(pages) == 7
+    for file, html in pages.items():
+        elements = Elements(html).found
+        links = [a["href"] for tag, a in elements if tag == "a" and "anchor-link" not in a.get("class", "")]
+        (here,) = [a["href"] for _, a in elements if "aria-current" in a]
+        assert here == file and set(pages) <= set(links)
+        anchors = {a["id"] for _, a in elements if "id" in a}
+        within = [link[1:] for link in links if link.startswith("#")]
+        assert set(within) <= anchors and (within or "## " not in texts[0].source)
+    assert "Table 3" in pages["report-fedecho.html"] and "Table 3" not in pages["report-fedadt.html"]
+
+
+def test_a_picture_keeps_its_text_alternative(tmp_path):
+    figure = Figure()
+    figure.subplots().plot([0, 1])
+    data, metadata = page.picture(figure, 'Curves of "α < 1"')._repr_mimebundle_()
+    cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", data, metadata=metadata)])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "report.ipynb")
+    (html,) = as_pages(tmp_path / "report.ipynb").values()
+    ((_, image),) = [found for found in Elements(html).found if found[0] == "img"]
+    assert image["alt"] == 'Curves of "α < 1"' and image["src"] == f"data:image/png;base64,{data['image/png']}"
+
+
+def test_fedrevives_compute_is_counted_by_forwards():
+    """A training step is three forwards, one more for each teacher: 0.5 GMAC is what the fixture says of one."""
+    table = tables.beside(Recorded(SMOKE, "nowhere"), "FedRevive", "Table 3")
+    found = table.pivot(index="component", columns="metric", values="ours").iloc[:, ::-1]
+    total, iteration = found.columns[found.columns.str.contains("over all")][0], "compute per sample per iteration"
+    assert found.loc["client local training", [iteration, total]].tolist() == ["1.5", "37.5"]
+    assert found.loc["distillation, sequential", [iteration, total]].tolist() == ["5.5", "55"]
+    assert set(found.loc["generator training and synthesis"]) == {"not measured"}
+
+
+HOSTILE = '<script src="https://example.org/x.js"></script><img src="https://example.org/x.png" onerror="alert(1)">'
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, its text, and its styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.text, self.styles, self.inside = "", "", ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.inside = tag
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        if self.inside == "style":
+            self.styles += data
+        else:
+            self.text += data
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """What a report shows of an experiment's file with HTML wherever it may say what it likes."""
+    tier = {"about": f"about {HOSTILE}", "seeds": [0], "settings": {}, "ours": {f"rate {HOSTILE}": f"why {HOSTILE}"}}
+    (tmp_path / "p.yaml").write_text(json.dumps({"paper": "p", "tiers": {"t": tier}, "cells": {"fedecho/a": {}}}))
+    (tmp_path / "t.yaml").write_text("{tier: t, papers: [p.yaml]}")
+    shown = []
+    monkeypatch.setattr(page, "display", lambda *things: shown.extend(things))
+    one = page.Page(tmp_path / "t.yaml", tmp_path)
+    for part in (one.stand_ins, one.ours, one.cells, one.summary, lambda: one.table("FedEcho", "Table 2")):
+        part()
+    return one.recorded, shown
+
+
+def test_a_report_runs_and_loads_nothing_whatever_an_experiment_s_file_says(hostile, tmp_path):
+    formatter = DisplayFormatter().format
+    outputs = [nbformat.v4.new_output("display_data", formatter(one)[0]) for one in hostile[1]]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
+    nbformat.write(book, tmp_path / "report.ipynb")
+    (html,) = as_pages(tmp_path / "report.ipynb").values()
+    elements = Elements(html)
+    assert elements.text.count(HOSTILE) == 3  # said, as it was written
+    assert {"table", "style"} <= {tag for tag, _ in elements.found}
+    for tag, attributes in elements.found:
+        assert tag not in ("script", "iframe", "object", "embed", "link", "base", "form"), attributes
+        assert not [name for name in attributes if name.startswith("on")], attributes
+        loaded = [attributes.get(name) or "" for name in ("src", "srcset", "poster", "data", "background")]
+        assert all(place.startswith(("data:", "#")) for place in loaded if place), loaded
+    assert "@import" not in elements.styles
+    assert set(re.findall(r"url\(['\"]?(\w+:)", elements.styles)) <= {"data:"}
+    (policy,) = [a["content"] for _, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script" not in policy
+
+
+def test_tables_of_a_report_are_text_in_markdown_too(hostile, tmp_path):
+    export.write_tables(hostile[0], tmp_path / "tables")
+    for name in ("ours", "stand-ins"):
+        text = (tmp_path / "tables" / f"{name}.md").read_text()
+        assert "&lt;script" in text and "<" not in text
+    assert export.markdown(pd.DataFrame({"a": ["[x](javascript:y)\n| & b"]})).splitlines()[2] == (
+        r"| \[x](javascript:y) \| &amp; b |"
+    )

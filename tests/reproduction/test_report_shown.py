@@ -1,0 +1,194 @@
+"""The report's tables as a reader sees them: tuned and untuned, seeds, what was not run folded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_report import record
+
+from asyncfl_lite.base.style import VERDICT_COLOURS
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.report import Recorded, folds, page, shown, summary, tables
+from asyncfl_reproduction.report.names import names
+from asyncfl_reproduction.report.searches import better_untuned
+from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
+
+LAPTOP = Path(__file__).parents[2] / "asyncfl_reproduction/cells/laptop.yaml"
+PLACE = "fedecho/table2/large-dir0.1"
+CELLS = [
+    replace(cell, seeds=cell.seeds[:10])  # some have more
+    for cell in expand_grid(LAPTOP)
+    if re.match(rf"{PLACE}/|kuiper/table3/", cell.name)
+]
+NAMES = names({cell.name: cell for cell in CELLS})
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Let the tier have the cells of a column of FedEcho's Table 2, with twins, and those of KUIPER's Table 3, without."""
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())
+
+
+def spread(mean, seeds=10):
+    return [mean + 0.001 * place for place in range(seeds)]
+
+
+@pytest.fixture
+def both(tmp_path):
+    """FedEcho and FedBuff in both columns; untuned the order is the other way round."""
+    for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
+        record(tmp_path, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
+        record(tmp_path, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
+    record(tmp_path, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
+    return tmp_path
+
+
+def test_a_number_with_borrowed_rates_says_so_and_is_on_no_side(both, monkeypatch):
+    lent = f"{PLACE}/fedbuff"
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset({lent}))
+    recorded = Recorded(LAPTOP, both)
+    table = tables.beside(recorded, "FedEcho", "Table 2")
+    row = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].iloc[0]
+    assert (row["ours"], row["verdict"]) == ("60.45 ± 0.30 (borrowed)", "borrowed")
+    assert row[tables.part(FIXED, "verdict")] == HOLDS  # the twin's rates are its own
+    shown = summary.borrowed(recorded, dict.fromkeys(recorded.cells, "a cell"))
+    assert "1 of 5 cells have borrowed rates" in shown
+    assert recorded.claims("fedecho").set_index("id")["ours"]["FE-T2-a"] == "borrowed"
+
+
+def test_a_printed_number_has_ours_tuned_and_untuned_below_it(both):
+    table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
+    (row,) = table[(table["method"] == "FedBuff") & (table["delay"] == "large") & (table["alpha"] == "0.1")].to_dict(
+        "records"
+    )
+    assert (row["ours"], row["verdict"], row["cell"], row["seeds"]) == (
+        "60.45 ± 0.30", REVERSED, f"{PLACE}/fedbuff", "10",
+    )  # fmt: skip
+    assert [row[tables.part(FIXED, what)] for what in tables.PARTS] == [HOLDS, f"{PLACE}/fedbuff@printed", "10"]
+    assert row[FIXED] == "20.45 ± 0.30"
+    wide = tables.laid_out(table, "FedEcho", "Table 2")
+    found = [wide.loc[("FedBuff", "", line), ("large", "0.1")] for line in tables.lines_of(table)]
+    assert found == ["52.85 ± 7.76", "60.45 ± 0.30", "20.45 ± 0.30"]
+
+
+def test_where_no_twin_is_due_its_place_is_empty(both):
+    recorded = Recorded(LAPTOP, both)
+    table = tables.beside(recorded, "KUIPER", "Table 3")
+    assert set(table[FIXED]) == {""} and list(tables.lines_of(table)) == ["paper", "ours"]
+    due = tables.beside(recorded, "FedEcho", "Table 2").set_index("method")[FIXED]
+    assert set(due["FADAS"]) == {"not run", ""}  # the three other columns are not in this tier
+
+
+def test_a_shown_number_names_its_cell_and_says_when_its_seeds_are_others(both):
+    cell = {cell.name: cell for cell in CELLS}[f"{PLACE}/fedbuff@printed"]
+    for seed in range(3, 10):
+        (cell.folder(both) / f"seed-{seed}/result.json").unlink()
+    table = tables.beside(Recorded(LAPTOP, both), "FedEcho", "Table 2")
+    html = shown.styled(table, "FedEcho", "Table 2", NAMES).to_html()
+    assert "20.10\u00a0±\u00a00.10 (3 seeds)" in html and html.count("seeds)") == 1
+    assert f'title="FedBuff · large delay, α = 0.1: {PLACE}/fedbuff"' in html
+    assert "ours, rate 1" in html and "distillation set" in html and "distill_set" not in html
+    assert page._about(table) == " · test accuracy, % · ours: mean ± standard deviation over 10 seeds"
+
+
+def test_a_number_in_a_list_says_in_names_what_it_is_from():
+    table = pd.DataFrame({"metric": ["gain"], "paper": ["1.0"], "ours": ["-2.0 ± 1.0"], "verdict": [REVERSED]})
+    table = table.assign(cell=f"{PLACE}/fedbuff - {PLACE}/fedac", seeds="3", **{FIXED: ""})
+    table = table.assign(**{tables.part(FIXED, what): "" for what in tables.PARTS})
+    html = shown.in_rows(table, NAMES).to_html()
+    assert ">FedBuff less FedAC · large delay, α = 0.1</span>" in html
+    assert "−2.0\u00a0±\u00a01.0" in html and VERDICT_COLOURS[REVERSED] in html and FIXED not in html
+
+
+def test_rows_that_were_not_run_are_folded_below_the_others(both, monkeypatch):
+    out = []
+    monkeypatch.setattr(page, "display", lambda *things: out.extend(things))
+    one = page.Page(LAPTOP, both)
+    one.table("FedEcho", "Table 2", "Table 3")
+    title, style, left, nothing = out
+    assert title.data.startswith("**FedEcho, Table 2** · test accuracy, %")
+    html = style.to_html()
+    assert "FedBuff" in html and "FADAS" not in html
+    assert left.data.startswith('<details class="folded"><summary>FedEcho, Table 2: 20 more numbers not run')
+    assert "FADAS" in left.data and "61.25" in left.data  # what the paper prints is there
+    assert "<summary>FedEcho, Table 3: 28 numbers not run" in nothing.data
+
+
+def claims(**more):
+    row = {"id": "FE-1", "artefact": "Table 2", "kind": "trained", "claim": "a < b", "paper": "holds"}
+    return row | {"ours": HOLDS, "detail": "", FIXED: HOLDS, f"{FIXED}, detail": ""} | more
+
+
+def test_claims_show_their_verdicts_with_the_comparisons_folded():
+    detail = f"2 of 3 comparisons run: 2 holds; {PLACE}/fedbuff against {PLACE}/fedac: 1; <b>"
+    html = shown.claims(pd.DataFrame([claims(detail=detail, **{FIXED: REVERSED})]), NAMES)
+    assert "a &lt; b" in html and "2 of 3 comparisons run: 2 holds<details" in html
+    assert "<li>FedBuff against FedAC · large delay, α = 0.1: 1</li><li>&lt;b&gt;</li>" in html
+    assert html.count("<b>reversed</b>") == 0  # no detail: no twin was due
+    html = shown.claims(pd.DataFrame([claims(**{FIXED: REVERSED, f"{FIXED}, detail": "why"})]), NAMES)
+    assert "<b>reversed</b><br>why" in html and "not run" not in html
+
+
+def test_claims_that_were_not_run_are_folded_with_their_reason():
+    left = [
+        claims(id="FE-2", ours=NOT_RUN, detail="x: not run; y: not run", **{FIXED: NOT_RUN}),
+        claims(id="FE-3", ours=NOT_RUN, detail="no such device", **{FIXED: NOT_RUN}),
+    ]
+    html = shown.claims(pd.DataFrame([claims(detail="why"), *left]), NAMES)
+    before, _, folded = html.partition("<summary>2 claims not run</summary>")
+    assert (
+        "FE-1" in before and "FE-2" not in before and "its cells were not run" in folded and "no such device" in folded
+    )
+    only = shown.claims(pd.DataFrame(left).drop(columns=[FIXED, f"{FIXED}, detail"]), NAMES)
+    assert only.startswith("<details") and only.endswith("</details>")
+
+
+def test_every_cell_is_listed_by_name_and_the_missing_are_folded(both, monkeypatch):
+    out = []
+    monkeypatch.setattr(page, "display", lambda *things: out.extend(things))
+    page.Page(LAPTOP, both).cells()
+    (html,) = (one.data for one in out)
+    assert "<summary>FedEcho, Table 2: 4 cells</summary>" in html
+    assert f"<summary>{len(CELLS) - 5} cells of {len(CELLS)} not run</summary>" in html
+    assert f'<span title="{PLACE}/fedbuff@printed">FedBuff · large delay, α = 0.1, rate 1</span>' in html
+
+
+def test_folds_need_no_script_and_count_in_words():
+    assert folds.folded("1 &lt; 2", "<p>x</p>") == (
+        '<details class="folded"><summary>1 &lt; 2</summary><p>x</p></details>'
+    )
+    assert folds.as_list(["<a>"]) == "<ul><li>&lt;a&gt;</li></ul>"
+    assert (folds.count(1, "cell"), folds.count(0, "cell"), folds.count(2, "cell")) == ("1 cell", "0 cells", "2 cells")
+
+
+def test_a_cell_that_its_choice_serves_badly_is_listed(both, monkeypatch):
+    assert better_untuned(Recorded(LAPTOP, both).measured).empty
+    for method, tuned, printed in (("fadas", 0.5, 0.6), ("ca2fl", 0.5, 0.505)):  # half a point is no matter
+        record(both, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
+        record(both, f"{PLACE}/{method}@printed", [p + 0.002 * n for n, p in enumerate(spread(printed))], tier=LAPTOP)
+    (row,) = better_untuned(Recorded(LAPTOP, both).measured).to_dict("records")
+    assert row["cell"] == f"{PLACE}/fadas" and row["tuned %"] == pytest.approx(40.45)
+    assert row[f"{FIXED} %"] == pytest.approx(51.35)
+    assert re.fullmatch(r"-10\.9 \[-11\.\d, -10\.\d\], 10 seeds", row["difference"])
+    told = []
+    monkeypatch.setattr(page, "display", lambda *things: told.extend(things))
+    page.Page(LAPTOP, both).searches()
+    assert "FedEcho, Table 2 · FADAS · large delay, α = 0.1" in told[-1].to_html()
+
+
+def test_answers_across_the_papers_are_lists_in_names():
+    cells = {cell.name: cell for cell in expand_grid(LAPTOP.parent / "league.yaml")}
+    long = "; ".join(f"overlaid_mnist/large/fedecho against x10/in-flight-{n}/fedbuff: -{n}.0" for n in (3, 10, 50))
+    answer = f"glyphs, large: fedecho 84.8 > ca2fl 82.2; {long}; <more>"
+    table = pd.DataFrame([{"id": "X-1", "question": "Who?", "state": "answered", "answer": answer}])
+    html = shown.questions(table, names(cells))
+    before, _, after = html.partition("<details")
+    assert "<li>drawn shapes, large: FedEcho 84.8 &gt; CA²FL 82.2</li>" in before and before.count("<li>") == 4
+    assert "<li>FedEcho · overlaid digits, large delay against FedBuff · 50 in flight: −50.0</li>" in before
+    assert "1 more" in after and "<li>&lt;more&gt;</li>" in after

@@ -1,0 +1,284 @@
+"""Searches for settings: equal budgets, grown edges, every outcome kept, and cells that take what was chosen."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.cli import main
+from asyncfl_reproduction import home
+from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.run import Report, run_grid
+from asyncfl_reproduction.report.searches import searches
+from asyncfl_reproduction.tuning import search as carried_out
+from asyncfl_reproduction.tuning import tuned
+from asyncfl_reproduction.tuning.search import tune
+from asyncfl_reproduction.tuning.studies import points_of, read_searches
+from asyncfl_reproduction.tuning.tuned import edges_of
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"task": "digits", "clients": 6, "concurrency": 3, "rounds": 3, "eval_every": 1, "local_epochs": 1}
+STUDY = {
+    "about": "digits",
+    "settings": SMALL,
+    "methods": {
+        "fedbuff": {
+            "settings": {"buffer_size": 2},
+            "tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.5, 1.0]},
+            "printed": {"client_lr": [0.1, 0.2], "server_lr": [1.0]},
+        },
+        "fedasync": {"tuned": {"client_lr": [0.1, 0.2], "settings.mixing": [0.5, 0.9]}},
+    },
+}
+
+
+@pytest.fixture
+def studies(tmp_path):
+    """Write the study, perhaps changed, into a file."""
+
+    def written(**changed) -> Path:
+        path = tmp_path / "tuning.yaml"
+        path.write_text(
+            yaml.safe_dump({"seeds": [100, 101], "studies": {"small": {**STUDY, **changed}}}, sort_keys=False)
+        )
+        return path
+
+    return written
+
+
+def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / "small" / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def tuned_silently(search, folder: Path) -> tuple[dict, list[str]]:
+    lines: list[str] = []
+    return tune(search, folder, lines.append), lines
+
+
+def test_all_combinations_are_tried_with_every_seed_and_the_best_mean_is_chosen(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    search, _, _ = read_searches(studies())
+    best, lines = tuned_silently(search, tmp_path)
+    rows = rows_of(tmp_path, "fedbuff-tuned")
+    assert [(json.loads(row["point"]), row["seed"]) for row in rows] == [
+        (point, seed) for point in points_of(search.grid) for seed in ("100", "101")
+    ]
+    means = {point: sum(float(row[tuned.METRIC]) for row in rows if row["point"] == point) / 2 for point in
+             {row["point"] for row in rows}}  # fmt: skip
+    assert best == json.loads(max(means, key=means.get)) and len(set(means.values())) > 1
+    assert len(lines) == 1 and lines[0].startswith("small/fedbuff-tuned: 4 combinations, best client_lr")
+
+
+def test_an_edge_that_is_best_grows_twice_and_no_more(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "best_of", lambda rows: max((json.loads(r["point"]) for r in rows),
+                                                                 key=lambda p: (p["client_lr"], -p["server_lr"])))  # fmt: skip
+    search, _, _ = read_searches(studies())
+    best, lines = tuned_silently(search, tmp_path)
+    assert len(lines) == 3 and best == {"client_lr": 0.8, "server_lr": 0.12}
+    found = {tuple(json.loads(row["point"]).values()) for row in rows_of(tmp_path, "fedbuff-tuned")}
+    assert found == {(rate, server) for rate in (0.1, 0.2, 0.4, 0.8) for server in (0.12, 0.25, 0.5, 1.0)}
+
+
+def test_an_edge_that_nothing_may_lie_beyond_stays(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "best_of", lambda rows: {"client_lr": 0.2, "settings.mixing": 0.9})
+    search = read_searches(studies(), "*fedasync*")[0]
+    tuned_silently(search, tmp_path)
+    found = {json.loads(row["point"])["settings.mixing"] for row in rows_of(tmp_path, "fedasync-tuned")}
+    assert found == {0.5, 0.9}  # 1.62 is no mixing weight
+
+
+def test_a_combination_that_diverges_is_an_outcome_and_never_the_choice(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    wild = {"client_lr": [0.1, 1e30], "server_lr": [1.0]}
+    (search,) = read_searches(studies(methods={"fedbuff": {"settings": {"buffer_size": 2}, "tuned": wild}}))
+    best, _ = tuned_silently(search, tmp_path)
+    assert best == {"client_lr": 0.1, "server_lr": 1.0}
+    shown = {(json.loads(row["point"])["client_lr"], row[tuned.METRIC]) for row in rows_of(tmp_path, "fedbuff-tuned")}
+    assert {accuracy for rate, accuracy in shown if rate == 1e30} == {"nan"}
+    assert "nan" not in {accuracy for rate, accuracy in shown if rate == 0.1}
+    monkeypatch.setattr(carried_out, "finish_together", lambda runs: pytest.fail("run again"))
+    assert tuned_silently(search, tmp_path)[0] == best
+    row = searches(tmp_path).iloc[0]
+    assert (row["combinations"], row["worst %"]) == (2, "diverged") and row["accuracy %"] > 10
+
+
+def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    methods = {"fedbuff": {"tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.5, 1.0]},
+                           "printed": {"client_lr": [0.05, 0.1, 0.2], "server_lr": [1.0]}}}  # fmt: skip
+    both = {search.column: search for search in read_searches(studies(methods=methods))}
+    ran, real = [], carried_out.results_of
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
+    tune(both["printed"], tmp_path / "alone", str)
+    tune(both["tuned"], tmp_path, str)
+    tune(both["printed"], tmp_path, str)
+    assert ran == [6, 8, 2]  # two seeds each; 0.1 and 0.2 beside the rate 1 are known
+    alone, shared = (
+        [{**row, "cpu_seconds": ""} for row in rows_of(folder, "fedbuff-printed")]
+        for folder in (tmp_path / "alone", tmp_path)
+    )
+    assert shared == alone
+
+
+def test_what_was_tried_is_not_run_again_unless_it_means_another_run_now(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    tune(read_searches(studies())[0], tmp_path, str)
+    before, ran = rows_of(tmp_path, "fedbuff-tuned"), []
+    real = carried_out.results_of
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
+    tune(read_searches(studies())[0], tmp_path, str)
+    assert not ran and rows_of(tmp_path, "fedbuff-tuned") == before
+    methods = {**STUDY["methods"]}
+    methods["fedbuff"] = {**methods["fedbuff"], "tuned": {"client_lr": [0.1, 0.2], "server_lr": [0.7, 1.0]}}
+    tune(read_searches(studies(methods=methods))[0], tmp_path, str)
+    assert ran == [4]
+    tune(read_searches(studies(methods=methods, settings={**SMALL, "rounds": 2}))[0], tmp_path, str)
+    assert ran == [4, 8]
+
+
+def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatch):
+    monkeypatch.setattr(carried_out, "EXTENSIONS", 0)
+    monkeypatch.setattr(carried_out, "AT_ONCE", 3)
+    real, ran = carried_out.results_of, []
+
+    def stopped(configs):
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        ran.append(len(configs))
+        return real(configs)
+
+    monkeypatch.setattr(carried_out, "results_of", stopped)
+    search, place = read_searches(studies())[0], tuned.file_of("small", "fedbuff", "tuned", tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        tune(search, tmp_path, str)
+    assert not place.exists() and ran == [3, 3]
+    monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
+    tune(search, tmp_path, str)
+    assert ran == [3, 3, 2] and len(rows_of(tmp_path, "fedbuff-tuned")) == 8
+    assert [file.name for file in place.parent.iterdir()] == ["fedbuff-tuned.csv"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"methods": {**STUDY["methods"], "fedasync": {"tuned": {"client_lr": [0.1]}}}},
+         "small: tuned: all methods must try as many combinations, got 4 of fedbuff, 1 of fedasync"),
+        ({"settings": {**SMALL, "clients": 0}}, "small/fedbuff-tuned: clients: must be"),
+        ({"methods": {"fedbuff": {"tuned": {"client_lr": [0.1, 0.1]}}}}, "a knob's values must be different ones"),
+        ({"methods": {"fedbuff": {"tuned": {"settings.mixing": [0.1]}}}}, "small/fedbuff-tuned: settings: 'mixing' is not known"),
+    ],
+)  # fmt: skip
+def test_a_study_that_cannot_be_carried_out_is_one_line(studies, changed, line, capsys):
+    path = studies(**changed)
+    assert main(["tune", str(path)]) == 2
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1 and str(path) in printed and line in printed
+
+
+def test_a_pattern_that_matches_nothing_names_a_search(studies):
+    with pytest.raises(ConfigError, match="no search of 3 matches 'x', such as 'small/fedbuff-tuned'"):
+        read_searches(studies(), "x")
+
+
+# --- cells that take what was chosen -------------------------------------------------------------
+
+
+@pytest.fixture
+def chosen_ones(tmp_path, monkeypatch):
+    """Outcomes of two searches, and a tier with three cells that go by them."""
+    monkeypatch.setattr(home, "TUNING", tmp_path / "tuning")
+    for column, rates in (("tuned", (0.3, 0.7)), ("printed", (0.05, 1.0))):
+        point = json.dumps(dict(zip(("client_lr", "server_lr"), rates, strict=True)))
+        worse = json.dumps({"client_lr": 9.0, "server_lr": 9.0})
+        path = tuned.file_of("small", "fedbuff", column)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("point,seed,last5_accuracy\n" + "".join(
+            '"{}",{},{}\n'.format(which.replace('"', '""'), seed, value)
+            for which, values in ((worse, (0.9, 0.1)), (point, (0.5, 0.6)))
+            for seed, value in enumerate(values)))  # fmt: skip
+    paper = {
+        "paper": "p",
+        "tiers": {"t": {"seeds": [0], "settings": {**SMALL, "buffer_size": 2, "tuned": "small"}}},
+        "cells": {
+            "p/fedbuff": {"settings": {"algorithm": "fedbuff"}, "published": [{"artefact": "Table 1"}]},
+            "p/ablation": {"settings": {"algorithm": "fedbuff", "server_lr": 0.1}},
+            "p/as-fedbuff": {"settings": {"algorithm": "ca2fl", "tuned": "small/fedbuff"}},
+        },
+    }
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
+    tier = tmp_path / "t.yaml"
+    tier.write_text("tier: t\npapers: [p.yaml]\ncolumns: [tuned, printed]\n")
+    return tier
+
+
+def test_cells_take_what_was_chosen_and_have_a_twin_as_printed(chosen_ones):
+    cells = {cell.name: cell for cell in expand_grid(chosen_ones)}
+    rates = {name: (cell.config.client_lr, cell.config.server_lr) for name, cell in cells.items()}
+    assert rates == {
+        "p/fedbuff": (0.3, 0.7),
+        "p/fedbuff@printed": (0.05, 1.0),
+        "p/ablation": (0.3, 0.1),  # its own settings come first
+        "p/ablation@printed": (0.05, 0.1),
+        "p/as-fedbuff": (0.3, 0.7),
+        "p/as-fedbuff@printed": (0.05, 1.0),
+    }
+    assert cells["p/fedbuff"].published and not cells["p/fedbuff@printed"].published
+    assert cells["p/fedbuff"].column == "tuned" and cells["p/fedbuff@printed"].column == "printed"
+
+
+def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tuned.file_of("small", "fedbuff", "tuned").unlink()
+    tuned.file_of("small", "fedbuff", "printed").unlink()
+    cells = expand_grid(chosen_ones)
+    assert {cell.waits_for for cell in cells} == {"small/fedbuff-tuned"} and len(cells) == 3
+    assert run_grid(cells, tmp_path / "runs") == Report()
+    assert main(["grid", str(chosen_ones)]) == 0
+    line = "3 cells wait for searches that were not made, such as small/fedbuff-tuned; asyncfl-lite tune"
+    assert line in capsys.readouterr().out
+
+
+def test_a_search_without_a_printed_column_gives_no_twin(chosen_ones):
+    tuned.file_of("small", "fedbuff", "printed").unlink()
+    assert [cell.name for cell in expand_grid(chosen_ones)] == ["p/fedbuff", "p/ablation", "p/as-fedbuff"]
+
+
+def test_what_the_project_has_tried_means_the_same_runs_still():
+    searches = read_searches(ROOT / "asyncfl_reproduction/cells/tuning.yaml")
+    made = [search for search in searches if tuned.has_outcomes(search.study, search.method, search.column)]
+    assert made
+    for search in made:
+        path = tuned.file_of(search.study, search.method, search.column)
+        with path.open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(carried_out._known(path, search)) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), (
+            path
+        )
+
+
+def test_a_client_alone_has_the_best_rate_of_synchronous_training_without_a_servers():
+    """A lone client was once given a server's rate of 3.3, which was best for the mean of twelve, and learnt nothing."""
+    alone = expand_grid(ROOT / "asyncfl_reproduction/cells/laptop.yaml", only="kuiper/fig2/*")
+    assert len(alone) == 6
+    for cell in alone:
+        bias = "0" if "bias0/" in cell.name else "1"
+        chosen = tuned.chosen(f"kuiper-glyphs50-bias{bias}", "fedavg", "printed")
+        assert chosen == {"client_lr": cell.config.client_lr, "server_lr": cell.config.server_lr}
+
+
+def test_a_choice_on_an_edge_is_told_from_one_within_and_from_what_was_not_varied():
+    points = [
+        {"client_lr": a, "settings.mixing": b, "server_lr": 1.0} for a in (0.1, 0.3, 1.0) for b in (0.2, 0.4, 0.8)
+    ]
+    rows = [{"point": point if number % 2 else json.dumps(point)} for number, point in enumerate(points)]
+    assert edges_of({"client_lr": 0.3, "settings.mixing": 0.8, "server_lr": 1.0}, rows) == ["mixing"]
+    assert edges_of({"client_lr": 0.1, "settings.mixing": 0.2, "server_lr": 1.0}, rows) == ["client_lr", "mixing"]
+    assert edges_of({"client_lr": 0.3, "settings.mixing": 0.4, "server_lr": 1.0}, rows) == []
+    named = [{"point": {"settings.kd_lr": value}} for value in (None, 0.1)]
+    assert edges_of({"settings.kd_lr": None}, named) == []
