@@ -86,12 +86,14 @@ class Checked(NamedTuple):
         column: one of :data:`COLUMNS`.
         finding: its verdict.
         cells: the cells whose accuracies or times it asked for.
+        fair: whether it was judged on cells that were all searched where they are used.
     """
 
     claim: Claim
     column: str
     finding: Finding
     cells: frozenset[str]
+    fair: bool = False
 
 
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
@@ -124,14 +126,36 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
     return Checked(claim, column, finding._replace(detail="; ".join(said)), asked)
 
 
-def check_all(measured: Measured, claims: Iterable[Claim]) -> list[Checked]:
-    """Check claims on the column "tuned", and those that rest on a cell with a twin on "printed" as well."""
+def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
+    """Check claims on the column "tuned", and those that rest on a cell with a twin on "printed" as well.
+
+    Args:
+        measured: what was recorded.
+        claims: which.
+        searched: the same cells, each searched where it is used. A trained claim is judged on these in a column where
+            they hold every cell that it rests on.
+    """
     checked, twins = [], measured.twins
     for claim in claims:
-        checked.append(check_claim(measured, claim))
-        if claim.kind == TRAINED and not twins.isdisjoint(checked[-1].cells):
-            checked.append(check_claim(measured, claim, PRINTED))
+        found = check_claim(measured, claim)
+        trained = claim.kind == TRAINED
+        checked.append(_better(found, measured, searched))
+        if trained and not twins.isdisjoint(found.cells):
+            checked.append(_better(check_claim(measured, claim, PRINTED), measured, searched))
     return checked
+
+
+def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
+    """Return what the claim is on ``searched`` where that has all the cells that it rests on, else ``found``."""
+    if searched is None or found.claim.kind != TRAINED:
+        return found
+    here, there = (one.column(found.column).summaries for one in (measured, searched))
+    cells = {cell for cell in found.cells if cell in here}
+    if not cells or not cells <= there.keys():
+        return found
+    judged = check_claim(searched, found.claim, found.column)
+    detail = f"{judged.finding.detail}; searched where it is used"
+    return judged._replace(finding=judged.finding._replace(detail=detail), fair=True)
 
 
 def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
@@ -146,7 +170,7 @@ def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
     rest on no cell with a twin have the same verdict in both.
     """
     rows: dict[str, dict[str, str]] = {}
-    for claim, column, (verdict, detail, *_), _ in checked:
+    for claim, column, (verdict, detail, *_), *_ in checked:
         rows.setdefault(claim.id, {"id": claim.id, "artefact": claim.artefact, "kind": claim.kind, "claim": claim.text,
                                    "paper": claim.printed})  # fmt: skip
         found = ("ours", "detail") if column == TUNED else (FIXED, f"{FIXED}, detail")
@@ -163,7 +187,7 @@ def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
     """Return one row per comparison that trained claims rest on: claim, column, and the fields of :class:`Contrast`."""
     rows = [
         {"claim": claim.id, "column": column, **found._asdict()}
-        for claim, column, finding, _ in checked
+        for claim, column, finding, *_ in checked
         if claim.kind == TRAINED
         for found in finding.contrasts
     ]
@@ -178,7 +202,7 @@ def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
     """
     rows = [
         (claim.id, column, finding.verdict, finding.weight)
-        for claim, column, finding, _ in checked
+        for claim, column, finding, *_ in checked
         if claim.kind == TRAINED and finding.verdict not in (NOT_RUN, BORROWED)
     ]
     table = pd.DataFrame(rows, columns=["claim", "column", "verdict", "p"]).astype({"p": float})

@@ -109,7 +109,7 @@ def check_headlines(measured: Measured) -> pd.DataFrame:
     claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
     named = {one.id: one for one in HEADLINES}
     rows = []
-    for claim, column, finding, _ in check_all(measured, claims):
+    for claim, column, finding, *_ in check_all(measured, claims):
         (found,) = finding.contrasts or [None]
         numbers = {name: np.nan if found is None else getattr(found, name) for name in SHOWN}
         first = {"id": claim.id, "claim": named[claim.id].claim, "sentence": claim.text, "paper": claim.printed}

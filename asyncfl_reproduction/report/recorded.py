@@ -154,7 +154,12 @@ class Recorded:
     @cached_property
     def checked(self) -> dict[str, list[Checked]]:
         """Every paper's claims, checked once in each column: some simulate."""
-        return {paper: check_all(self.measured, claims) for paper, claims in CLAIMS.items()}
+        return {paper: check_all(self.measured, claims, self.searched) for paper, claims in CLAIMS.items()}
+
+    @cached_property
+    def searched(self) -> Measured | None:
+        """The laptop tier's cells as far as they were searched where they are used (tier ``fair``); else None."""
+        return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
 
     @cached_property
     def headlines(self) -> pd.DataFrame:

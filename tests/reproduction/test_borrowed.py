@@ -108,3 +108,20 @@ def test_claims_of_the_clock_need_no_rates():
     m = world(("a",), a=90.0)
     told = Claim("X-2", "", "", "", lambda m: Finding(UNDECIDED, str(m.by_seed("a", "versions").sum())), CLOCK)
     assert check_claim(m, told).finding.verdict == UNDECIDED
+
+
+def test_a_claim_is_judged_where_all_its_cells_were_searched_or_not_at_all():
+    borrowing, searched = world(("a", "b"), a=90.0, b=80.0), world(a=70.0, b=80.0)
+    for other, verdict, fair in (
+        (None, BORROWED, False),
+        (searched, REVERSED, True),
+        (searched.without(["b"]), BORROWED, False),
+    ):
+        (found,) = check_all(borrowing, [claim("ab")], other)
+        assert (found.finding.verdict, found.fair) == (verdict, fair)
+        assert found.finding.detail.endswith("; searched where it is used") is fair
+
+
+def test_what_no_training_decides_is_never_judged_elsewhere():
+    (found,) = check_all(world(a=90.0, b=80.0), [replace(claim("ab"), kind=CLOCK)], world(a=70.0, b=80.0))
+    assert (found.finding.verdict, found.fair) == (HOLDS, False)
