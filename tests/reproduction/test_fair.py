@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -88,3 +89,15 @@ def test_what_is_recorded_is_of_todays_cells(cells):
         cell = cells[name]
         assert found == {config.hash for config in cell.configs}, name
     assert all(isinstance(cells[name].config, Config) for name in hashes.index)
+
+
+def test_every_choice_names_a_commit_of_its_day():
+    rows = re.findall(r"^\|.*\| (\d+) November (\d\d:\d\d), `([0-9a-f]{7})` \|", PAGE, re.M)
+    assert len(rows) == 13
+    if subprocess.run(["git", "cat-file", "-e", rows[0][2]], cwd=ROOT, capture_output=True).returncode:
+        pytest.skip("the history is not here")
+    for day, minute, commit in rows:
+        told = ["git", "show", "-s", "--format=%ad", "--date=format:%-d %H:%M", commit]
+        assert subprocess.run(told, cwd=ROOT, capture_output=True, text=True).stdout.strip() == f"{day} {minute}", (
+            commit
+        )
