@@ -37,17 +37,27 @@ DATA = {
 
 
 @cache
-def by_seed(cell: str) -> pd.Series | None:
+def recorded(tier: str, paper: str) -> pd.DataFrame:
+    """A paper's recorded runs of a tier, by cell."""
+    return pd.read_csv(ROOT / "asyncfl_reproduction/results" / tier / paper / "runs.csv").set_index("cell")
+
+
+def tier_of(*cells: str) -> str:
+    """Where cells are compared: in ``fair`` if all of them were searched where they are used, else where they are."""
+    paper = cells[0].split("/")[0]
+    known = (ROOT / "asyncfl_reproduction/results/fair" / paper).is_dir()
+    searched = known and all(cell in recorded("fair", paper).index for cell in cells)
+    return "fair" if searched else TIERS.get(paper, "laptop")
+
+
+def by_seed(cell: str, tier: str | None = None) -> pd.Series | None:
     """A cell's mean of the last five tests, by seed."""
-    paper = cell.split("/")[0]
-    runs = pd.read_csv(
-        ROOT / "asyncfl_reproduction/results" / TIERS.get(paper, "laptop") / paper / "runs.csv"
-    ).set_index("cell")
+    runs = recorded(tier or tier_of(cell), cell.split("/")[0])
     return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
 
 
 def difference(left: str, right: str) -> str:
-    sides = by_seed(left), by_seed(right)
+    sides = [by_seed(cell, tier_of(left, right)) for cell in (left, right)]
     if any(side is None for side in sides):
         return "not run"
     found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
@@ -295,7 +305,8 @@ def test_the_readme_says_how_far_fedecho_leads_early():
 
 @pytest.mark.parametrize(("row", "level"), [*enumerate([True, True, True, False, False, True, False])])
 def test_which_tuned_leads_are_level(row, level):
-    left, right = map(by_seed, re.findall("`([^`]+)`", LEADS[row][-1]))
+    cells = re.findall("`([^`]+)`", LEADS[row][-1])
+    left, right = (by_seed(cell, tier_of(*cells)) for cell in cells)
     assert (contrast((left - right).dropna().to_numpy(), "").verdict == LEVEL) is level
     assert "KUIPER at bias 0 and 0.8, and FedRevive are level" in FINDINGS
 
