@@ -28,6 +28,7 @@ from plain import SCRIPTS
 
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.runs.results import versions
+from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.scheduling import Continuous
@@ -131,6 +132,17 @@ def _at_once(configs: list[Config], bare: float) -> dict[str, float]:
     return {"ours_s": ours, "bare_s": bare, "ratio": ours / bare}
 
 
+def setup() -> Iterator[Figure]:
+    """Seconds of processor time until a run with a million clients begins."""
+    least = Config(**{**FEDREVIVE, "algorithm": "fedbuff", "rounds": 1})
+    Run(least)  # the first pays for what is made once
+    for each in (10, 350):
+        held = {"partition_settings": {"samples_per_client": each}}
+        config = Config(**{**least.as_dict(), **held, "clients": 1_000_000})
+        name = f"setting up 1,000,000 clients with {each} samples each"
+        yield {"name": name, "seconds": cpu_seconds(partial(Run, config))}
+
+
 def clock() -> Iterator[Figure]:
     """Events a second without training; an event is an arrival and the dispatch that follows it."""
     for in_flight in (100, 1_000, 10_000, 100_000, 1_000_000):
@@ -196,6 +208,7 @@ SECTIONS = {
     "large": large,
     "server": server,
     "plain": plain,
+    "setup": setup,
     "clock": clock,
     "memory": memory,
 }
@@ -227,7 +240,7 @@ def main() -> None:
 
 def line(figure: Figure, before: Figure | None) -> str:
     """Return a figure as a line of the table, with its target and what is recorded."""
-    told = ("ratio", "rate", "share", "MiB")
+    told = ("ratio", "rate", "share", "MiB", "seconds")
     key = next(key for key in told if key in figure)
     value = figure[key]
     shown = f"  {figure['name']:58} {key} {value:,.3g}" if value < 1000 else f"  {figure['name']:58} {key} {value:,.0f}"

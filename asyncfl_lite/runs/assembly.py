@@ -26,6 +26,7 @@ from asyncfl_lite.simulator.tables import Schedule, who_did_what
 from asyncfl_lite.simulator.trouble import Trouble, troubled
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
+from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
@@ -92,12 +93,16 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
             f"partition: the data came with their clients, so it must be 'given' with clients={len(task.clients)}, got "
             f"{config.partition!r} with clients={config.clients}"
         )
-    rng, theirs = stream(config.seed, "partition"), np.setdiff1d(task.own_places, servers_own(config, task))
+    rng, clients_own = stream(config.seed, "partition"), np.zeros(len(task.labels), dtype=bool)
+    clients_own[task.own_places] = True
+    clients_own[servers_own(config, task)] = False
+    theirs = np.flatnonzero(clients_own)
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
     partition = config.partition_settings
     with written_as(partition_settings=partition):
-        return [theirs[part] for part in partition.split(kinds, config.clients, rng, owners=owners)]
+        parts = partition.split(kinds, config.clients, rng, owners=owners)
+    return parts if clients_own.all() else [theirs[part] for part in parts]
 
 
 class Fitted(NamedTuple):
@@ -143,9 +148,9 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
     Raises:
         ConfigError: when the model cannot be.
     """
-    size = config.batch_size
-    having = [client for client, part in enumerate(parts) if len(part) and (size == 1 or len(part) % size == 1)]
-    if not having or takes_one(model, task.samples[0]):
+    size, sizes = config.batch_size, sizes_of(parts)
+    having = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
+    if not len(having) or takes_one(model, task.samples[0]):
         return
     which = f"a minibatch of one sample, such as client {having[0]}'s last"
     model.steady_on_one()
@@ -189,7 +194,7 @@ def make_simulation(
     together: bool = True,
 ) -> Simulation:
     """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
-    sizes = np.array([len(part) for part in parts])
+    sizes = sizes_of(parts)
     trouble: dict[str, Trouble] = {}
     if not config.trouble.none:
         kind, trouble = troubled(kind), {"trouble": config.trouble}

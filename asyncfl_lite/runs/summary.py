@@ -13,6 +13,7 @@ from torch import Tensor, cat
 from asyncfl_lite.simulator.jobs import DUPLICATE, LOST
 from asyncfl_lite.simulator.tables import Schedule
 from asyncfl_lite.tasks import Task
+from asyncfl_lite.tasks.partitions import by_client
 
 CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predicted"]
 """Columns of the table of classes."""
@@ -125,7 +126,7 @@ def score_clients(
 
     tested = np.full(len(task.test_labels), -1) if task.test_owners is None else task.test_owners
     right, trained = hits(task.test_inputs, task.test_labels), hits(task.inputs, task.labels)
-    of = [np.flatnonzero(tested == client) for client in range(len(parts))]
+    of = by_client(tested, len(parts))
     return clients.assign(
         name=list(task.clients),
         test_samples=[len(places) for places in of],

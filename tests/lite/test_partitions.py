@@ -1,11 +1,17 @@
+import sys
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from asyncfl_lite import Config, Task
 from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.runs.assembly import deal_out, make_simulation
+from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
 from asyncfl_lite.tasks.partitions.dirichlet import deal, donations
 
@@ -269,9 +275,74 @@ def test_wrapped_clients_share_samples_and_hold_none_twice():
 @pytest.mark.parametrize("size", [1, 4, 10, 350])
 def test_wrapped_counts_add_up(mix, size):
     law = PARTITIONS.get("dirichlet_wrap")(samples_per_client=size)
-    counts = law.rounded_counts(np.array(mix), stream(0, "partition"))
+    [counts] = law.rounded_counts(np.array([mix]), stream(0, "partition"))
     assert counts.sum() == size and (counts >= 0).all()
     assert np.abs(counts - np.array(mix) * size).max() <= len(mix) / 2
+
+
+def client_by_client(kinds, num_clients, size, alpha, rng) -> list[list[int]]:
+    """What ``dirichlet_wrap`` says, one client after another, as FedRevive's authors deal samples out."""
+    num_classes = kinds.max() + 1
+    counts = []
+    for mix in rng.dirichlet(np.full(num_classes, alpha), size=num_clients):
+        row = np.rint(mix * size).astype(int)
+        if (missing := size - row.sum()) > 0:
+            row[rng.integers(num_classes)] += missing
+        for _ in range(-missing):
+            row[row.argmax()] -= 1
+        counts.append(row)
+    parts = [[] for _ in range(num_clients)]
+    for kind in range(num_classes):
+        everything = unused = rng.permutation(np.flatnonzero(kinds == kind))
+        for part, count in zip(parts, np.array(counts)[:, kind], strict=True):
+            if count > len(unused):
+                unused = rng.permutation(everything)
+            part += unused[:count].tolist()
+            unused = unused[count:]
+    return [sorted(part) for part in parts]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    labels=st.lists(st.integers(0, 5), min_size=1, max_size=120),
+    num_clients=st.integers(1, 60),
+    size=st.sampled_from([1, 2, 7, 40, 350]),
+    alpha=st.sampled_from([1e-3, 0.5, 1e4]),
+    seed=st.integers(0, 2**32),
+)
+def test_wrapped_parts_are_those_that_are_dealt_client_by_client(labels, num_clients, size, alpha, seed):
+    kinds = np.unique(labels, return_inverse=True)[1]
+    streams = stream(seed, "partition"), stream(seed, "partition")
+    parts = PARTITIONS.get("dirichlet_wrap")(alpha=alpha, samples_per_client=size).split(
+        labels, num_clients, streams[0]
+    )
+    assert [part.tolist() for part in parts] == client_by_client(kinds, num_clients, size, alpha, streams[1])
+    assert streams[0].bit_generator.state == streams[1].bit_generator.state
+
+
+@pytest.mark.parametrize("name", ["dirichlet_wrap", "iid"])
+def test_setting_up_calls_next_to_nothing_for_each_client(name):
+    def calls(clients: int) -> int:
+        count = 0
+
+        def note(frame, event, _):
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        alpha, own = ({"alpha": 0.5}, {"samples_per_client": 10}) if name == "dirichlet_wrap" else ({}, {})
+        config = Config(partition=name, clients=clients, concurrency=5, partition_settings=own, **alpha)
+        sys.setprofile(note)
+        try:
+            parts = deal_out(config, task)
+            make_simulation(config, parts, VersionCounter(1))
+        finally:
+            sys.setprofile(None)
+        return count
+
+    points = torch.zeros(20_000, 1)
+    task = Task.from_tensors(points, points[:, 0].long(), points[:1], points[:1, 0].long())
+    calls(100)  # what is made once
+    assert (calls(20_000) - calls(10_000)) / 10_000 < 6
 
 
 # --- bias ----------------------------------------------------------------------------------------

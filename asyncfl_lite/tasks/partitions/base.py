@@ -8,7 +8,8 @@ Clients may end up without samples unless a partition says otherwise.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -73,6 +74,19 @@ class Partition(Settings):
 PARTITIONS: Registry[Partition] = Registry("partition")
 
 
+class Parts(list[np.ndarray]):
+    """Each client's indices, one client's behind the other's in one array, whose memory they share.
+
+    Args:
+        whole: ``(n,)`` int64.
+        sizes: (N,) how many of them each client has, n together.
+    """
+
+    def __init__(self, whole: np.ndarray, sizes: np.ndarray) -> None:
+        super().__init__(whole[start:end] for start, end in pairwise([0, *sizes.cumsum().tolist()]))
+        self.whole = whole
+
+
 def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
     """Return ``owners`` as an (n,) array, or raise in one line what is wrong with them."""
     if owners is None:
@@ -88,20 +102,28 @@ def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
 def checked_parts(partition: Partition, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
     """Return what a partition's ``assign`` gave as sorted int64 arrays, or raise in one line what is wrong with it."""
     whose = f"partition: {type(partition).__name__}.assign"
-    found = list(parts) if isinstance(parts, Iterable) else []
+    found = parts if isinstance(parts, Parts) else list(parts) if isinstance(parts, Iterable) else []
     if len(found) != num_clients:
         raise ConfigError(f"{whose} must give a part for each of {num_clients} clients, got {len(found)}")
-    for client, part in enumerate(found):
-        array = np.asarray(part)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            kind = f"{array.dtype} of shape {array.shape}"
-            hint = "; write np.flatnonzero(...)" * (array.dtype.kind == "b")
-            raise ConfigError(f"{whose} must give each client (n_i,) places of samples, got {kind} for {client}{hint}")
-        if array.size and not 0 <= array.min() <= array.max() < num_samples:
-            place = array.min() if array.min() < 0 else array.max()
-            raise ConfigError(f"{whose} must give places from 0 to {num_samples - 1}, got {place} for client {client}")
-        found[client] = np.sort(array.astype(np.int64))
-    times = np.bincount(np.concatenate(found), minlength=num_samples)
+    if not isinstance(found, Parts):
+        found = [np.asarray(part) for part in found]
+        for client, part in enumerate(found):
+            if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
+                raise ConfigError(
+                    f"{whose} must give each client (n_i,) places of samples, got {part.dtype} of shape {part.shape} "
+                    f"for {client}{'; write np.flatnonzero(...)' * (part.dtype.kind == 'b')}"
+                )
+        found = Parts(np.concatenate(found, dtype=np.int64, casting="unsafe"), sizes_of(found))
+    whole = found.whole
+    if whole.size and not 0 <= whole.min() <= whole.max() < num_samples:
+        first = int(((whole < 0) | (whole >= num_samples)).argmax())
+        client = int(np.searchsorted(sizes_of(found).cumsum(), first, side="right"))
+        raise ConfigError(
+            f"{whose} must give places from 0 to {num_samples - 1}, got {whole[first]} for client {client}"
+        )
+    for part in found:
+        part.sort()
+    times = np.bincount(whole, minlength=num_samples)
     if times.max() > 1 and not partition.shares_samples:
         place = int(times.argmax())
         holders = [client for client, part in enumerate(found) if place in part]
@@ -114,11 +136,16 @@ def checked_parts(partition: Partition, parts: object, num_clients: int, num_sam
     return found
 
 
+def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return how many samples each of N clients holds, (N,) int64."""
+    return np.fromiter(map(len, parts), np.int64, len(parts))
+
+
 def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
     """Turn each sample's client (n,), -1 for none, into each client's sorted int64 indices."""
     order = np.argsort(client_of, kind="stable").astype(np.int64)
-    bounds = np.searchsorted(client_of[order], np.arange(num_clients + 1))
-    return [order[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    sizes = np.bincount(client_of.astype(np.int64) + 1, minlength=num_clients + 1)
+    return Parts(order[sizes[0] :], sizes[1:])
 
 
 def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) -> np.ndarray:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
+from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, Parts, by_client
 
 MAX_REDRAWS = 20
 Alpha = Annotated[float, Field(gt=0, le=1e9)]
 MAX_CANDIDATES = 100
+AT_ONCE = 2**20
+"""How many shuffled samples are held at a time."""
 SMALL_SHARE = 1e-12
 """Added to drawn class shares, so that a class can always be given to somebody."""
 
@@ -177,24 +180,55 @@ class DirichletWrap(Partition):
         """Return each client's indices, ``samples_per_client`` unless its classes have fewer."""
         num_classes = kinds.max() + 1
         mixes = rng.dirichlet(np.full(num_classes, self.alpha), size=num_clients)
-        counts = np.array([self.rounded_counts(mix, rng) for mix in mixes])
-        parts: list[list[np.ndarray]] = [[] for _ in range(num_clients)]
+        counts = self.rounded_counts(mixes, rng)
+        held = np.minimum(counts, np.bincount(kinds))
+        ends = held.cumsum().reshape(held.shape)  # where what a client has of a class ends, in one array of all
+        whole = np.empty(ends[-1, -1], dtype=np.int64)
         for kind in range(num_classes):
-            unused = everything = rng.permutation(np.flatnonzero(kinds == kind))
-            for client in np.flatnonzero(counts[:, kind]):
-                count = counts[client, kind]
-                if count > len(unused):
-                    unused = rng.permutation(everything)
-                parts[client].append(unused[:count])
-                unused = unused[count:]
-        return [np.sort(np.concatenate(part)).astype(np.int64) for part in parts]
+            clients = np.flatnonzero(counts[:, kind])
+            sizes, firsts = held[clients, kind], (ends - held)[clients, kind]
+            for some, dealt in wrapped(np.flatnonzero(kinds == kind), counts[clients, kind], rng):
+                steps = np.ones(len(dealt), dtype=np.int64)
+                steps[sizes[some].cumsum()[:-1]] += np.diff(firsts[some]) - sizes[some][:-1]
+                steps[0] = firsts[some][0]
+                whole[steps.cumsum()] = dealt
+        return Parts(whole, held.sum(axis=1))
 
-    def rounded_counts(self, mix: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Round ``samples_per_client`` times ``mix`` (C,) to counts with exactly that sum."""
-        counts = np.rint(mix * self.samples_per_client).astype(np.int64)
-        missing = self.samples_per_client - counts.sum()
-        if missing > 0:
-            counts[rng.integers(len(counts))] += missing
-        for _ in range(-missing):
-            counts[counts.argmax()] -= 1
+    def rounded_counts(self, mixes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Round ``samples_per_client`` times ``mixes`` (N, C) to counts, each row with exactly that sum."""
+        counts = np.rint(mixes * self.samples_per_client).astype(np.int64)
+        missing = self.samples_per_client - counts.sum(axis=1)
+        short = np.flatnonzero(missing > 0)
+        counts[short, rng.integers(counts.shape[1], size=len(short))] += missing[short]
+        while len(over := np.flatnonzero(missing < 0)):
+            counts[over, counts[over].argmax(axis=1)] -= 1
+            missing[over] += 1
         return counts
+
+
+def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield what clients take from a class, some clients at a time, one behind the other.
+
+    Args:
+        samples: ``(n,)``, dealt out in random order. Where too few are left for the next client, all are shuffled and
+            dealt out again.
+        counts: how many samples each client wants, at least 1; it takes all n where it wants more.
+        rng: shuffles.
+    """
+    everything = rng.permutation(samples)
+    size, starts, client = len(everything), [], 0
+    wanted = np.append(0, counts.cumsum())  # by those before a client
+    following = np.searchsorted(wanted[1:], wanted[:-1] + size, side="right")
+    following = np.maximum(following, np.arange(len(counts)) + 1).tolist()
+    while client < len(counts):
+        starts.append(client)
+        client = following[client]
+    starts.append(len(counts))
+    rows = max(1, AT_ONCE // size)
+    for block in range(0, len(starts) - 1, rows):
+        bounds = np.array(starts[block : block + rows + 1])
+        shuffled = np.tile(everything, (len(bounds) - 1, 1))
+        new = shuffled[1:] if block == 0 and counts[0] <= size else shuffled
+        rng.permuted(new, axis=1, out=new)
+        taken = np.diff(wanted[bounds])
+        yield slice(bounds[0], bounds[-1]), shuffled[np.arange(size) < taken[:, None]]
