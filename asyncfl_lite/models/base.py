@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -103,7 +104,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
     name = _name_of(spec)
     with seeded(seed):
         try:
-            with Room(name):
+            with Room(name, partial(spec.build_for, inputs)):
                 module = spec.build_for(inputs)
         except AsyncFLError:
             raise

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,15 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 
 LIMIT = Path("/sys/fs/cgroup/memory.max")
 """Bytes that a container may use, where there is such a limit."""
 SMALL = 2**20
 """Bytes of a tensor for which nobody looks how many are free."""
+LARGE = 1 / 8
+"""Share of the free memory that a model may fill before its parameters are counted."""
 
 
 def free_memory() -> int:
@@ -26,11 +32,16 @@ def free_memory() -> int:
     return min(available, int(limit)) if limit.isdigit() else available
 
 
-def check_copies(name: str, module: nn.Module) -> None:
-    """Refuse a model that a run has no room for beside the module itself.
+def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
+    """Refuse a model that a run has no room for.
 
-    A run holds at least a copy of the module, and three vectors of what is trained: the global model, a client's, and
-    its gradient.
+    A run holds at least a copy of the module beside the module itself, and three vectors of what is trained: the global
+    model, a client's, and its gradient.
+
+    Args:
+        name: of the model, for the message.
+        module: the model; it may be on the device ``meta``, where nothing takes memory.
+        free: bytes that were free before it was made; those that are free now, beside it, by default.
 
     Raises:
         ConfigError: naming sizes.
@@ -38,7 +49,11 @@ def check_copies(name: str, module: nn.Module) -> None:
     whole = sum(part.nbytes for part in (*module.parameters(), *module.buffers()))
     trained = sum(part.nbytes for part in module.parameters() if part.requires_grad)
     needed = whole + 3 * trained
-    if needed > SMALL and needed > (free := free_memory()):
+    if free is not None:
+        needed += whole
+    elif needed > SMALL:
+        free = free_memory()
+    if needed > SMALL and needed > free:
         count = sum(part.numel() for part in module.parameters())
         raise ConfigError(
             f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, "
@@ -47,18 +62,23 @@ def check_copies(name: str, module: nn.Module) -> None:
 
 
 class Room(TorchDispatchMode):
-    """Inside, a tensor for which memory has no room is refused before it is made.
+    """Inside, a model for which memory has no room is refused before it fills memory.
+
+    A tensor that is too large is refused before it is made. When tensors fill a share of what was free, the whole model
+    is built once more on the device ``meta``, which takes no memory, and its parameters are counted.
 
     Args:
         name: of the model that is built, for the message.
+        build: builds it.
 
     Raises:
-        ConfigError: naming the tensor's shape, its size and what is free.
+        ConfigError: naming the tensor's shape or the model's parameters, their size and what is free.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, build: Callable[[], nn.Module]) -> None:
         super().__init__()
-        self.name = name
+        self.name, self.build = name, build
+        self.free, self.made, self.counted = free_memory(), 0, False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -75,7 +95,19 @@ class Room(TorchDispatchMode):
                     f"model: {self.name!r} would make a tensor of shape {tuple(args[0])}, {_size(needed)}; "
                     f"{_size(free)} of memory are free"
                 )
+            self.made += needed
+            if not self.counted and self.made > self.free * LARGE:
+                self.counted = True
+                self._count()
         return func(*args, **kwargs)
+
+    def _count(self) -> None:
+        """Refuse the model if it needs more than was free; one that cannot be built so is let through."""
+        module = None
+        with suppress(Exception), warnings.catch_warnings(action="ignore"), seeded(0), torch.device("meta"):
+            module = self.build()
+        if isinstance(module, nn.Module):
+            check_copies(self.name, module, self.free)
 
 
 MAKERS = {getattr(torch.ops.aten, name) for name in ("empty", "zeros", "ones", "full", "rand", "randn")}
