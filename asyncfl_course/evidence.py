@@ -16,12 +16,16 @@ import pandas as pd
 
 from asyncfl_course.records import (
     ACCURACY,
+    BORROWED,
+    CELLS,
     PRINTED,
     RESULTS,
     TUNED,
     Finding,
     Measured,
+    borrowed,
     contrast,
+    expand_grid,
     paper_of,
     read_table,
     untuned,
@@ -50,7 +54,8 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
     by_cell = {str(cell): rows.reset_index(drop=True) for cell, rows in runs.groupby("cell")}
     drawn = {key: rows.reset_index(drop=True) for key, rows in curves.groupby(["cell", "seed"])}
     of_cells = {cell: [drawn[cell, seed] for seed in rows["seed"]] for cell, rows in by_cell.items()}
-    return Measured(by_cell, of_cells)
+    plan = CELLS / f"{tier}.yaml"
+    return Measured(by_cell, of_cells, borrowed=borrowed(expand_grid(plan, paper=paper)) if plan.exists() else ())
 
 
 def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
@@ -99,7 +104,8 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
     """Return the comparison of two recorded cells as the report's claims have it, on one line.
 
     Both means with deviations in percent, their difference in points, paired by seed, with its interval, the number of
-    seeds and the verdict on "the first lies above the second".
+    seeds and the verdict on "the first lies above the second". Where a cell has rates that were searched elsewhere, its
+    mean is marked and the verdict is "borrowed": the comparison decides nothing.
 
     Args:
         better: the cell that shall be above.
@@ -124,7 +130,9 @@ def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Fi
     """Return what claims find of two cells that must be recorded."""
     for cell in (better, worse):
         scores(cell, column, tier)
-    return in_column(paper_of(better), column, tier).above(better, worse, margin)
+    measured = in_column(paper_of(better), column, tier)
+    found = measured.above(better, worse, margin)
+    return found._replace(verdict=BORROWED) if {better, worse} & set(measured.borrowed) else found
 
 
 def differences(
@@ -141,7 +149,8 @@ def differences(
 
     Returns:
         One row per place and other method: place, other, mean, low and high (points, paired by seed, with the interval
-        that claims have), seeds, verdict (on "the first lies above the other"). :func:`.plot_differences` draws it.
+        that claims have), seeds, verdict (on "the first lies above the other"; "borrowed" where a cell has rates that
+        were searched elsewhere). :func:`.plot_differences` draws it.
 
     Raises:
         ResultError: one of the cells is not recorded.

@@ -6,6 +6,7 @@ No other module of this package imports ``asyncfl_reproduction``; a contract in 
 from asyncfl_reproduction import statistics as rule
 from asyncfl_reproduction.claims.findings import Finding
 from asyncfl_reproduction.claims.measured import ACCURACY, PRINTED, TUNED, Measured
+from asyncfl_reproduction.grid.borrowed import borrowed
 from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED, RATE_1, untuned
 from asyncfl_reproduction.grid.tidy import paper_of, read_table
@@ -14,11 +15,13 @@ from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
 from asyncfl_reproduction.theory.pictures import bound_figure
 from asyncfl_reproduction.tuning.tuned import file_of
-from asyncfl_reproduction.verdicts import HOLDS, LEVEL, NOT_RUN, REVERSED
+from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED
 
 __all__ = [
     "ACCURACY",
     "as_level",
+    "borrowed",
+    "BORROWED",
     "bound_figure",
     "Cell",
     "CELLS",
