@@ -45,6 +45,8 @@ class Worlds:
         own = slice(world * self.size, (world + 1) * self.size)
         self.inputs[own], self.labels[own] = task.inputs, task.labels
         fields = {**task.__dict__, "inputs": self.inputs, "labels": self.labels, "places": places}
+        if task.owners is not None:
+            fields["owners"] = np.tile(task.owners, self.count)  # read at this world's places alone
         return TaskInWorld(**fields, worlds=self)
 
 

@@ -13,8 +13,9 @@ from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.tasks import Digits, MNIST5k
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.overlaid import OverlaidMNIST, OverlaidPairs100
-from asyncfl_lite.tasks.images.packaged import PairDigits100, Writers, digits_images, mnist_images, split, thickened
+from asyncfl_lite.tasks.images.packaged import PairDigits100, digits_images, mnist_images, split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
+from asyncfl_lite.tasks.images.writers import Writers, thickened
 from asyncfl_lite.tasks.subsets import balanced
 
 RNG = np.random.default_rng

@@ -50,6 +50,7 @@ def test_plain_images_of_the_parts_are_apart_in_the_task_too():
         ("overlaid_mnist", {"split": "seeded"}),
         ("overlaid_pairs100", {"split": "seeded", "samples": 500, "test_samples": 200}),
         ("glyphs", {"samples": 200, "test_samples": 100, "worlds": 64}),
+        ("writers", {"writers": 20, "split": "seeded"}),
         ("topics20_bags", {"samples": 200, "test_samples": 100}),
     ],
 )
@@ -85,3 +86,16 @@ def test_what_was_recorded_keeps_its_name_and_a_task_without_validation_says_so(
         task_of(Config(task="overlaid_mnist", judged_on="validation"))
     with pytest.raises(ConfigError, match=r"^judged_on: must be 'test' or 'validation', got 'train'"):
         Config(judged_on="train")
+
+
+def test_writers_have_their_hands_and_digits_by_seed():
+    settings = {"writers": 20, "side": 28, "split": "seeded"}
+    given = {"task": "writers", "task_settings": settings, "partition": "natural", "clients": 20, "concurrency": 5}
+    first, second = (Config(**given, seed=seed) for seed in (3, 4))
+    tasks = [task_of(config) for config in (first, second)]
+    for config, task in zip((first, second), tasks, strict=True):
+        parts = deal_out(config, task)
+        assert len(parts) == 20 and all(len(set(task.owners[part])) == 1 and len(part) == 40 for part in parts)
+        assert set(np.concatenate(parts)) <= set(task.own_places)
+    assert not torch.equal(tasks[0].samples[0], tasks[1].samples[0])
+    assert not torch.equal(tasks[0].test_inputs, tasks[0].validation[0][: len(tasks[0].test_inputs)])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from asyncfl_lite.tasks import Task
-from asyncfl_lite.tasks.images.packaged import Writers
+from asyncfl_lite.tasks.images.writers import Writers
 from asyncfl_lite.tasks.show import describe, label_histogram, show
 from asyncfl_lite.tasks.subsets import balanced
 

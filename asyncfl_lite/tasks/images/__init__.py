@@ -7,4 +7,5 @@ from asyncfl_lite.tasks.images import (  # noqa: F401 - they register
     overlaid,
     packaged,
     torchvision_images,
+    writers,
 )

@@ -24,15 +24,12 @@ from asyncfl_lite.tasks.images.packaged import (
     mnist_images,
     split,
 )
-from asyncfl_lite.tasks.images.parts import Parts, Split
+from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
 from asyncfl_lite.tasks.images.spoiling import Spoiling
 from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side, turns
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
-
-WORLDS = 64
-"""Ways to split the images; the run with seed s has that of s modulo this."""
 
 
 @TASKS.register("overlaid_mnist")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -11,12 +10,10 @@ import pandas as pd
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn import functional
 
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task, number_names
-from asyncfl_lite.tasks.images.spoiling import Spoiling
-from asyncfl_lite.tasks.images.unlabelled import grey_sets, moved, resize, side_by_side
+from asyncfl_lite.tasks.images.unlabelled import grey_sets, resize, side_by_side
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
 
@@ -115,73 +112,3 @@ class PairDigits100(TaskSource):
         sets = {name: side_by_side(draw) for name, draw in grey_sets(left[0], lambda: mnist_images()[0]).items()}
         about = {"source": f"pairs made of {DIGITS}", "licence": DIGITS_LICENCE, "class_names": number_names(100)}
         return image_task("pairdigits100", train, test, sets, num_classes=100, stands_in_for="CIFAR-100", **about)
-
-
-def thickened(images: Tensor, by: np.ndarray) -> Tensor:
-    """Return grey images with strokes thicker or thinner.
-
-    Args:
-        images: ``(n, 1, side, side)``.
-        by: ``(n,)`` from -1, as thin as a 3×3 erosion makes them, over 0, as they are, to 1, a 3×3 dilation.
-    """
-    thick = functional.max_pool2d(images, 3, stride=1, padding=1)
-    thin = -functional.max_pool2d(-images, 3, stride=1, padding=1)
-    amount = torch.tensor(by, dtype=images.dtype)[:, None, None, None]
-    return torch.where(amount > 0, torch.lerp(images, thick, amount.abs()), torch.lerp(images, thin, amount.abs()))
-
-
-@TASKS.register("writers")
-class Writers(TaskSource):
-    """MNIST digits, each writer with a slant, turn and stroke width, stand-in for FEMNIST; owners: writers.
-
-    It is not FEMNIST: ten classes, no letters, and all writers write all digits about as often.
-
-    Calibration (seeds 100 to 102, ``writers.csv``; side 10, an MLP, 2,000 updates of FedRevive's
-    federation): FedAvg on IID data 76.5 ± 0.7 %, FedBuff by writer at the printed server rate of 0.025 75.4 ± 0.9; with
-    overlay 0.35 and noise 0.3 65.2 ± 0.8 and 64.7 ± 0.2. Overlays lower both alike and make no room between them.
-    """
-
-    title: ClassVar[str] = "writers"
-    later: ClassVar[frozenset[str]] = frozenset({"overlay", "noise"})
-    writers: int = Field(200, ge=1)
-    """How many; a client of the partition ``natural`` is one of them."""
-    samples: int = Field(40, ge=1)
-    """Training images per writer; when all 4,000 images were used, they are used again in another hand."""
-    side: Literal[10, 14, 28] = 14
-    overlay: float = Field(0.0, ge=0, lt=1)
-    """What another writer's digit, laid over each, counts for, where the digit itself counts for 1."""
-    noise: float = Field(0.0, ge=0)
-    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
-
-    def load(self) -> Task:
-        """Return the task; test images are written by the same writers."""
-        images, labels = mnist_images()
-        train, test = split(images, labels, 1000)
-        rng = np.random.default_rng(0)
-        hands = {
-            "angle": rng.uniform(-math.pi / 6, math.pi / 6, self.writers),
-            "shear": rng.uniform(-0.5, 0.5, self.writers),
-            "scale": rng.uniform(0.85, 1.25, (2, self.writers)),
-            "stroke": rng.uniform(-0.6, 1.0, self.writers),
-        }
-        owners = np.repeat(np.arange(self.writers), self.samples)
-        places = torch.from_numpy(unlabelled.turns(len(train[1]), len(owners), rng))
-        own = self._written(train[0][places], owners, hands), train[1][places]
-        tests = self._written(test[0], rng.integers(self.writers, size=len(test[1])), hands), test[1]
-        spoiling = Spoiling.of(own[0], self.overlay, self.noise)
-        sets = spoiling.sets(grey_sets(own[0], lambda: digits_images()[0]))
-        own, tests = ((spoiling.among(part[0], rng), part[1]) for part in (own, tests))
-        about = {
-            "source": f"{MNIST}, rewritten in {self.writers} made-up hands",
-            "licence": MNIST_LICENCE,
-            "class_names": number_names(10),
-            "stands_in_for": "FEMNIST",
-            "owners": owners,
-        }
-        return image_task("writers", own, tests, sets, num_classes=10, **about)
-
-    def _written(self, images: Tensor, owners: np.ndarray, hands: dict[str, np.ndarray]) -> Tensor:
-        """Return ``(n, 1, side, side)`` images in their owners' hands."""
-        hand = {what: values[..., owners] for what, values in hands.items()}
-        inked = thickened(images, hand.pop("stroke"))
-        return resize(moved(inked, **hand), self.side)

@@ -18,6 +18,9 @@ SHARE = 0.1
 """Of the images that may be trained on, this share is for validation, and as many others are for the unlabelled set."""
 
 
+WORLDS = 64
+"""Ways to split the images; the run with seed s has that of s modulo this."""
+
 Split = Literal["fixed", "seeded"]
 """``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
 unlabelled set is made of training images. ``seeded``: :class:`Parts`."""
