@@ -20,13 +20,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from asyncfl_course import kept
 from asyncfl_lite.base.errors import AsyncFLError
 
 Checker = Callable[[Any], str | None]
 
 
 class Wrong(Exception):
-    """What is wrong with an answer, and on which input: one or two sentences for the reader."""
+    """What is wrong with an answer, and on which input: one or two sentences for the reader.
+
+    Attributes:
+        nudge: told in place of the message at a first wrong constant; it does not give the answer away.
+        found: what a function gave on which input, for the table of known mistakes; None where nothing was called.
+    """
+
+    def __init__(self, message: str, nudge: str = "", found: Found | None = None) -> None:
+        super().__init__(message)
+        self.nudge, self.found = nudge, found
+
+
+class Found(NamedTuple):
+    """A function's wrong result.
+
+    Attributes:
+        says: the input, what came back and what was expected, in a sentence.
+        inputs: what the function was called with.
+        given: what it gave.
+        wanted: what is right.
+    """
+
+    says: str
+    inputs: tuple
+    given: Any
+    wanted: Any
 
 
 @dataclass(frozen=True)
@@ -92,6 +118,7 @@ class Attempt(NamedTuple):
 
 
 AGAIN = "and run this cell again."
+MORE = "Think again; a second wrong answer is told more."
 CODE = re.compile(r"`([^`]*)`")
 _ATTEMPTS: list[Attempt] = []
 _EXERCISES: dict[str, Exercise] = {}
@@ -132,7 +159,8 @@ def check(id: str, answer: Any) -> Checked:
 
     Returns:
         Right; wrong, with the input on which; or open, where the answer still raises ``NotImplementedError`` or is
-        ``...``. An error inside the answer is wrong, and is named.
+        ``...``. An error inside the answer is wrong, and is named. A constant is not told before a second wrong answer.
+        In a learner's folder the result is kept, see :func:`asyncfl_course.progress.progress`.
 
     Raises:
         AsyncFLError: there is no such exercise.
@@ -142,8 +170,9 @@ def check(id: str, answer: Any) -> Checked:
         lesson = sorted(one for one in known if one.split(".")[0] == str(id).split(".")[0])
         raise AsyncFLError(f"there is no exercise {id!r}; " + (f"this lesson has {', '.join(lesson)}" if lesson else
                            f"exercises are {', '.join(known)}"))  # fmt: skip
-    checked = _checked(known[id], answer)
+    checked = _checked(known[id], answer, first=not _missed_before(id, answer))
     _ATTEMPTS.append(Attempt(id, answer, checked.state, time.monotonic()))
+    kept.note(id, checked.state)
     return checked
 
 
@@ -152,7 +181,12 @@ def attempts() -> list[Attempt]:
     return list(_ATTEMPTS)
 
 
-def _checked(asked: Exercise, answer: Any) -> Checked:
+def _missed_before(id: str, answer: Any) -> bool:
+    """Whether this process has checked another wrong answer to an exercise."""
+    return any(one.id == id and one.state == "wrong" and repr(one.answer) != repr(answer) for one in _ATTEMPTS)
+
+
+def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
     if answer is ...:
         return Checked(asked, "open", f"Put your answer in the place of the dots, {AGAIN}")
     try:
@@ -161,6 +195,16 @@ def _checked(asked: Exercise, answer: Any) -> Checked:
         stub = f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}"
         return Checked(asked, "open", str(left) or stub)
     except Wrong as wrong:
-        return Checked(asked, "wrong", str(wrong))
+        return Checked(asked, "wrong", _told(asked.id, wrong, first and not callable(answer)))
     except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
         return Checked(asked, "wrong", f"Your code stops: {type(error).__name__}: {error}")
+
+
+def _told(id: str, wrong: Wrong, first: bool) -> str:
+    """Return what a reader hears: a nudge at first, the name of a known mistake, or the checker's own message."""
+    from asyncfl_course.known_mistakes import named
+
+    if first and wrong.nudge:
+        return f"{wrong.nudge} {MORE}"
+    mistake = named(id, wrong.found) if wrong.found else None
+    return f"{wrong.found.says} {mistake}" if mistake and wrong.found else str(wrong)

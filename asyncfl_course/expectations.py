@@ -2,28 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
-from asyncfl_course.exercises import Wrong
+from asyncfl_course.exercises import Found, Wrong
 
 LONGEST = 90
 """Characters of a value that are shown."""
 
 
 def shown(value: Any) -> str:
-    """Return a value in short: tensors and arrays as nested lists with four digits."""
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().numpy()
-    if isinstance(value, np.ndarray | np.generic):
-        value = np.round(value, 4).tolist() if np.asarray(value).dtype.kind == "f" else value.tolist()
-    if isinstance(value, float):
-        value = float(f"{value:.6g}")
-    text = getattr(value, "__name__", None) or repr(value)
+    """Return a value in short: tensors, arrays and series as nested lists; numbers with at most six digits."""
+    text = getattr(value, "__name__", None) or repr(_short(plain(value)))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor, an array or a series as a list, or as a number where it has no axes; else the value itself."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic | pd.Series | pd.Index):
+        return value.tolist()
+    return value
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_short, map(plain, value))) if type(value) in (list, tuple) else value
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def several(answer: Any, count: int, asked: str) -> list[Any]:
+    """Return the members of a tuple, list, array, tensor or series of so many; else raise :class:`Wrong`.
+
+    Args:
+        answer: the reader's.
+        count: how many are asked for.
+        asked: the message if it is something else.
+    """
+    members = plain(answer)
+    expect(isinstance(members, tuple | list) and len(members) == count, asked)
+    return [plain(one) for one in members]
+
+
+def number(answer: Any, asked: str) -> float:
+    """Return a number of any kind, an array's or tensor's only one too, as Python's; else raise :class:`Wrong`."""
+    value = plain(answer)
+    while isinstance(value, list | tuple) and len(value) == 1:
+        value = plain(value[0])
+    expect(isinstance(value, int | float) and not isinstance(value, bool), asked)
+    return int(value) if value == value // 1 else float(value)
+
+
+def numbers(answer: Any, count: int, asked: str) -> list[float]:
+    """Return so many numbers as floats, see :func:`several`."""
+    return [number(one, asked) for one in several(answer, count, asked)]
+
+
+def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
+    """Return which of the allowed words an answer is, whatever its capitals and spaces; else raise :class:`Wrong`."""
+    said = " ".join(str(plain(answer)).lower().split())
+    expect(said in (known := {one.lower(): one for one in allowed}), asked)
+    return known[said]
+
+
+def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list[str]:
+    """Return so many words, see :func:`several` and :func:`word`."""
+    return [word(one, allowed, asked) for one in several(answer, count, asked)]
+
+
+def letters(answer: Any, allowed: str, asked: str) -> set[str]:
+    """Return letters that come as a set, list, array, series or one text; else raise :class:`Wrong`."""
+    given = plain(answer)
+    expect(isinstance(given, set | frozenset | list | tuple | str), asked)
+    found = {str(one).strip().upper() for one in given} - {"", ","}
+    expect(found <= set(allowed), asked)
+    return found
 
 
 def call(answer: Callable, *inputs: Any) -> Any:
@@ -55,6 +113,8 @@ def expect_close(
     because: str = "",
     atol: float = 1e-4,
     rtol: float = 1e-4,
+    called: str = "",
+    of: Sequence[Any] | None = None,
 ) -> None:
     """Raise :class:`Wrong` unless an answer is near to what is wanted.
 
@@ -62,27 +122,48 @@ def expect_close(
         answer: a function that is called with ``inputs``, or a value.
         inputs: arguments of the function; None where ``answer`` is a value.
         wanted: a number, or numbers of any shape.
-        because: what to think of, for the reader.
+        because: what to think of, for the reader. At a first wrong constant it stands without the value that is right,
+            so it must not tell it.
         atol: absolute tolerance.
         rtol: relative tolerance.
+        called: what the value is called, where it is a part of what a function gave.
+        of: the arguments of that function, for the table of known mistakes.
     """
     given, what = _given(answer, inputs)
+    what = f"{called} is {shown(given)}" if called else what
     hint = _hint(because)
     try:
-        ours, theirs = _numbers(wanted), _numbers(given)
+        ours, theirs = numbers_of(wanted), numbers_of(given)
     except (TypeError, ValueError):
         raise Wrong(f"{what}, which is no number.{hint}") from None
+    if ours.shape == () and theirs.size == 1:
+        theirs = theirs.reshape(())
+    found = Found(f"{what}, expected {shown(wanted)}.", tuple(inputs or of or ()), given, wanted)
     if ours.shape != theirs.shape:
-        raise Wrong(f"{what}: shape {theirs.shape}, expected {ours.shape}.{hint}")
+        raise Wrong(f"{what}: shape {theirs.shape}, expected {ours.shape}.{hint}", found=found)
     if not np.allclose(theirs, ours, atol=atol, rtol=rtol, equal_nan=True):
-        raise Wrong(f"{what}, expected {shown(wanted)}.{hint}")
+        raise Wrong(f"{found.says}{hint}", f"{what}, which is {_off(ours, theirs)}.{hint}", found)
+
+
+def _off(ours: np.ndarray, theirs: np.ndarray) -> str:
+    if ours.shape == () and np.isfinite(theirs):
+        return "too large" if theirs > ours else "too small"
+    return "not right"
 
 
 def expect_equal(answer: Any, inputs: Sequence[Any] | None, wanted: Any, *, because: str = "") -> None:
     """Raise :class:`Wrong` unless an answer equals what is wanted: names, sets, integers; see :func:`expect_close`."""
     given, what = _given(answer, inputs)
-    if given != wanted:
-        raise Wrong(f"{what}, expected {shown(wanted)}.{_hint(because)}")
+    given = plain(given)
+    if isinstance(given, list) and len(given) == 1 and not isinstance(wanted, list):
+        given = given[0]
+    if _same_text(given) != _same_text(wanted):
+        found = Found(f"{what}, expected {shown(wanted)}.", tuple(inputs or ()), given, wanted)
+        raise Wrong(f"{found.says}{_hint(because)}", f"{what}, which is not right.{_hint(because)}", found)
+
+
+def _same_text(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
 
 
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
@@ -94,13 +175,20 @@ def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
 
 
 def _hint(because: str) -> str:
-    return f" {because[0].upper()}{because[1:].rstrip('.')}." if because else ""
+    """Return a hint as a sentence; a symbol at its beginning stays as small as it is, and a question keeps its mark."""
+    if not because:
+        return ""
+    word = because.split()[0].rstrip(",:")
+    begins = because[0].upper() if word.isascii() and word.isalpha() and (len(word) > 1 or word == "a") else because[0]
+    text = f"{begins}{because[1:]}".rstrip(".")
+    return f" {text}" if text.endswith("?") else f" {text}."
 
 
-def _numbers(value: Any) -> np.ndarray:
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().numpy()
-    return np.asarray(value, dtype=float)
+def numbers_of(value: Any) -> np.ndarray:
+    """Return numbers of any kind and shape as an array of floats."""
+    if isinstance(value, list | tuple):
+        value = [numbers_of(one) for one in value]
+    return np.asarray(plain(value), dtype=float)
 
 
 def _called(answer: Callable, inputs: Sequence[Any]) -> str:

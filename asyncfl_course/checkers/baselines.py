@@ -47,10 +47,12 @@ def cached_direction(answer: Any) -> None:
             torch.equal(cache, kept), f"In {name} your function changes the cache that it was given; clone it first."
         )
         wanted = cache.mean(0) + torch.stack([delta - cache[client] for client, delta in entries]).mean(0)
-        expect_close(given[0], None, wanted, because=f"{name}, v of entries {sent}: {why}")
+        expect_close(given[0], None, wanted, because=f"{name}, v of entries {sent}: {why}", called="v",
+                     of=(cache, entries))  # fmt: skip
         for client, delta in entries:
             kept[client] = delta
-        expect_close(given[1], None, kept, because=f"{name}, the cache: rows of those who reported are their deltas")
+        expect_close(given[1], None, kept, called="the new cache",
+                     because=f"{name}: rows of those who reported are their deltas")  # fmt: skip
         cache = kept
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close
+from asyncfl_course.expectations import expect, expect_close, number, numbers
 from asyncfl_lite.algorithms.losses import kl_divergence
 
 
@@ -33,14 +33,20 @@ def pull(answer: Any) -> None:
 @exercise("06.2", "From T = 10 to T = 30")
 def shrinks(answer: Any) -> None:
     """Take anything near 9; a 3 hears what it forgot."""
-    expect(isinstance(answer, int | float), "A number is asked for, such as 2.0.")
-    if abs(answer - 3) < 0.8:
+    factor = number(answer, "A number is asked for, such as 2.0.")
+    if abs(factor - 3) < 0.8:
         raise Wrong(
-            f"Your answer {answer:g} is the chain rule's 1 / T alone, from 10 to 30. The two distributions also come "
+            f"Your answer {factor:g} is the chain rule's 1 / T alone, from 10 to 30. The two distributions also come "
             "closer to each other by a factor of about 1 / T."
         )
-    expect(answer >= 1, f"Your answer {answer:g} is below 1: by how much is it smaller at T = 30?")
-    expect(8 <= answer <= 10, f"Your answer {answer:g} for T from 10 to 30; there are two factors 1 / T. Try again.")
+    expect(factor >= 1, f"Your answer {factor:g} is below 1: by how much is it smaller at T = 30?")
+    if not 8 <= factor <= 10:
+        off = "too large" if factor > 10 else "too small"
+        raise Wrong(
+            f"Your answer {factor:g} for T from 10 to 30 is {off}; there are two factors 1 / T.",
+            f"Your answer {factor:g} is {off}. What does the chain rule make of z / T, and how far apart are the two "
+            "softened distributions?",
+        )
 
 
 @exercise("06.3", "The loud one")
@@ -54,10 +60,7 @@ def overrules(answer: Any) -> None:
 @exercise("06.4", "Before you run it")
 def stale(answer: Any) -> None:
     """Take guesses near what the lesson measures: next to nothing, and next to all."""
-    try:
-        added, taught = (float(value) for value in answer)
-    except (TypeError, ValueError):
-        raise Wrong("Two numbers are asked for, in percent: (added, taught).") from None
+    added, taught = numbers(answer, 2, "Two numbers are asked for, in percent: (added, taught).")
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
     expect(max(added, taught) > 1, "Both are percentages: 50 is half of the images, 0.5 nearly none.")
     expect(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close, shown
+from asyncfl_course.expectations import call, expect, expect_close, numbers, shown
 from asyncfl_course.explore import predicted_staleness
 from asyncfl_lite.algorithms import FedADT, staleness
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
@@ -19,18 +19,20 @@ from asyncfl_lite.base.errors import AsyncFLError
 def late_and_light(answer: Sequence[float]) -> None:
     """Check staleness and weight with a target of 200 clients in flight."""
     wanted = predicted_staleness("refill", 200, 1)
-    try:
-        age, weight = (float(one) for one in answer)
-    except (TypeError, ValueError):
-        raise Wrong(f"Two numbers are asked for, (staleness, beta); this is {shown(answer)}.") from None
-    expect(
-        abs(age - wanted) < 10,
-        f"Your staleness is {age:g}, expected about {wanted:g} for a target of 200 clients: lots of 100 are sent when"
-        " fewer than 200 are in flight, so think of the mean between the fewest and the most in flight.",
-    )
+    age, weight = numbers(answer, 2, f"Two numbers are asked for, (staleness, beta); this is {shown(answer)}.")
+    if abs(age - wanted) >= 10:
+        hint = (
+            "lots of 100 are sent when fewer than 200 are in flight, so think of the mean between the fewest and the "
+            "most in flight"
+        )
+        raise Wrong(
+            f"Your staleness is {age:g}, expected about {wanted:g} for a target of 200 clients: {hint}.",
+            f"Your staleness {age:g} is too {'large' if age > wanted else 'small'}: {hint}.",
+        )
     expect_close(
-        weight, None, staleness.poly(age), atol=2e-3, because="beta is one over the square root of staleness plus one"
-    )
+        weight, None, staleness.poly(age), atol=2e-3, because="beta is one over the square root of staleness plus one",
+        called="Your beta",
+    )  # fmt: skip
 
 
 @exercise("09.2", "Whose model is the global one?")

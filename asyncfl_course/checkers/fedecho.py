@@ -25,8 +25,9 @@ def say(answer: Any) -> None:
         heard = set(reports)
         expect_equal(set(given), None, heard, because=f"of {reports}, each client that was heard is in the store once")
         for client in sorted(heard):
-            because = f"for client {client} after {reports}: a new report replaces the client's old one"
-            expect_close(given[client], None, 1 / len(heard), because=because)
+            because = "a new report replaces the client's old one"
+            weight = f"the weight of client {client} after {reports}"
+            expect_close(given[client], None, 1 / len(heard), because=because, called=weight, of=(reports, client))
 
 
 @exercise("07.2", "The mixing weight")
@@ -62,9 +63,11 @@ def version(answer: Any) -> None:
         buffer = [(client, past[start], delta) for (client, start), delta in zip(reports, own, strict=True)]
         for (client, start), delta in zip(reports, own, strict=True):
             server.receive(Update(client=client, delta=delta.flatten(), start_version=start))
+        known = dict(store)
         given = call(answer, past[-1].clone(), buffer, store, inputs, lr)
         wanted = server.x.view(classes, width).clone()
-        expect_close(given, None, wanted, because=f"in version {number + 1}, reports {reports}: {because}")
+        expect_close(given, None, wanted, called=f"Version {number + 1}, after reports {reports},", because=because,
+                     of=(past[-1], buffer, known, inputs, lr))  # fmt: skip
         past.append(wanted)
 
 

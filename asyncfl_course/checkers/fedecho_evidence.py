@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from asyncfl_course.evidence import in_column
-from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import call, expect, expect_close, word
 from asyncfl_course.records import HOLDS, RATE_1, TUNED
 
 PHOTOGRAPHS = "real/cifar10_jpeg75"
@@ -31,9 +31,11 @@ def lead(answer: Any) -> None:
         expect(named, f"lead gives rows {found.index.tolist()}, columns {found.columns.tolist()}; {where}.")
         best = [given.loc[[row for row in given.index if row not in ours], column].max() for column in given.columns]
         wanted = [
-            [given.loc[row, column] - top for column, top in zip(given.columns, best, strict=True)] for row in ours
+            [float(given.loc[row, column] - top) for column, top in zip(given.columns, best, strict=True)]
+            for row in ours
         ]
-        expect_close(found.loc[ours, given.columns].to_numpy(), None, wanted, because=where)
+        expect_close(found.loc[ours, given.columns].to_numpy(), None, wanted, called="The lead", because=where,
+                     of=(given, list(ours)))  # fmt: skip
 
 
 @exercise("08.2", "Was it deaf?")
@@ -58,9 +60,10 @@ def is_deaf(answer: Any) -> None:
 def above_fedbuff(answer: Any) -> None:
     """Hold the answer to what is recorded, and show the column that it has wrong."""
     named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
-    expect(answer in list(named), f"One of {', '.join(named)} is asked, not {answer!r}.")
+    said = word(answer, named, f"One of {', '.join(named)} is asked, not {answer!r}.")
     for column in (RATE_1, TUNED):
         recorded = in_column("real", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
-        right = (column in named[answer]) == (found.verdict == HOLDS)
-        expect(right, f"Not {answer!r}. {column}: {found.detail}: {found.verdict}.")
+        if (column in named[said]) != (found.verdict == HOLDS):
+            looks = "Noise at both rates was in the last section. What does tuning do to the baseline there?"
+            raise Wrong(f"Not {said!r}. {column}: {found.detail}: {found.verdict}.", f"Not {said!r}. {looks}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close, shown
+from asyncfl_course.expectations import expect_close, shown, words
 from asyncfl_course.explore import staleness_weight
 from asyncfl_lite.algorithms import synthesis
 
@@ -34,20 +34,21 @@ def one_arrival(answer: Callable) -> None:
 @exercise("10.2", "Eight times quicker")
 def eight_times_quicker(answer: Sequence[str]) -> None:
     """Check the guess of what shifted delays do to staleness and beta."""
-    said = tuple(answer) if isinstance(answer, tuple | list) else (answer,)
     allowed = ("up", "down", "same")
-    if len(said) != 2 or any(one not in allowed for one in said):
-        raise Wrong(f"Two words of {', '.join(allowed)} are asked for, (staleness, beta); this is {shown(answer)}.")
-    expect(
-        said[0] == "same",
-        f"Your staleness goes {said[0]}, but it counts versions: 100 stay in flight, so 99 others make a version while"
-        " one trains, however long that takes.",
-    )
-    expect(
-        said[1] == "up",
-        f"Your beta goes {said[1]}, but look at who moves: nearly fresh updates, with beta near 0, become rarer, as do"
-        " very late ones, whose beta was 1 and stays high. More lie in between, where beta is steep.",
-    )
+    asked = f"Two words of {', '.join(allowed)} are asked for, (staleness, beta); this is {shown(answer)}."
+    said = words(answer, 2, allowed, asked)
+    if said[0] != "same":
+        raise Wrong(
+            f"You say {said[0]!r} of staleness, but it counts versions: 100 stay in flight, so 99 others make a version"
+            " while one trains, however long that takes.",
+            "Staleness: does it count time or versions, and how many are in flight?",
+        )
+    if said[1] != "up":
+        raise Wrong(
+            f"You say {said[1]!r} of beta, but look at who moves: nearly fresh updates, with beta near 0, become rarer,"
+            " as do very late ones, whose beta was 1 and stays high. More lie in between, where beta is steep.",
+            "Beta: draw it over staleness. The spread shrinks on both sides; on which side does beta change more?",
+        )
 
 
 @exercise("10.3", "The adversarial term")

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close, shown
+from asyncfl_course.exercises import Wrong, exercise
+from asyncfl_course.expectations import call, expect, expect_close, numbers, shown, words
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.config import Config
@@ -106,26 +106,36 @@ def effective(answer: Any) -> None:
 def order(answer: Any) -> None:
     """Hold the order of the four variants at bias 1 to the recorded one."""
     right = ["received", "no reward", "last epoch", "trained"]
-    expect(
-        isinstance(answer, list | tuple) and sorted(answer) == sorted(right),
-        f"Your answer {shown(answer)}: a list of the four names is asked for, {shown(right[::-1])} in some order.",
+    asked = f"Your answer {shown(answer)}: a list of the four names is asked for, {shown(sorted(right))} in some order."
+    given = words(answer, 4, right, asked)
+    expect(sorted(given) == sorted(right), asked)
+    if given != right:
+        _accuse(given)
+
+
+def _accuse(given: list[str]) -> None:
+    """Say what an order other than the recorded one takes for granted."""
+    looks = (
+        f"Your answer {shown(given)} is not the recorded order. On its own four classes, how accurate is each of the "
+        "three models, and how many clients then keep a weight?"
     )
-    given = list(answer)
-    rank = {name: given.index(name) for name in right}
-    expect(
-        max(rank["received"], rank["no reward"]) < min(rank["last epoch"], rank["trained"]),
-        f"Your answer {shown(given)} has a reading of the local model among the first two. A trained model is nearly "
-        "perfect on its four classes, so most weights vanish: worse than to weigh all alike.",
-    )
-    expect(
-        rank["received"] < rank["no reward"],
-        f"Your answer {shown(given)} has no reward first. The received model errs most where the global model lacks a "
-        "client's classes, and its reward points there: in the recorded runs it ends above no reward.",
-    )
-    expect(
-        rank["last epoch"] < rank["trained"],
+    rank = {name: given.index(name) for name in given}
+    if max(rank["received"], rank["no reward"]) > min(rank["last epoch"], rank["trained"]):
+        raise Wrong(
+            f"Your answer {shown(given)} has a reading of the local model among the first two. A trained model is "
+            "nearly perfect on its four classes, so most weights vanish: worse than to weigh all alike.",
+            looks,
+        )
+    if rank["received"] > rank["no reward"]:
+        raise Wrong(
+            f"Your answer {shown(given)} has no reward first. The received model errs most where the global model "
+            "lacks a client's classes, and its reward points there: in the recorded runs it ends above no reward.",
+            looks,
+        )
+    raise Wrong(
         f"Your answer {shown(given)} has the trained model above the last epoch. The last epoch still counts errors "
         "that training then removes: fewer of its weights are exactly 0.",
+        looks,
     )
 
 
@@ -145,20 +155,17 @@ def moves(answer: Any) -> None:
             ("step", rate * shares @ deltas, given[0]),
             ("pull", rate * shares @ (starts - x), given[1]),
         ):
-            close = torch.is_tensor(theirs) and theirs.shape == ours.shape and torch.allclose(theirs, ours)
-            expect(close, f"{what}: the {name} is {shown(theirs)}, expected {shown(ours)}: {because}.")
+            expect_close(theirs, None, ours, called=f"{what}: the {name}", because=because, atol=1e-6)
 
 
 @exercise("05.7", "A thousand clients")
 def thousand(answer: Any) -> None:
     """Hold three numbers to the identity and Equation 3."""
-    expect(
-        isinstance(answer, list | tuple) and len(answer) == 3,
-        f"Your answer {shown(answer)}: three numbers are asked for.",
-    )
-    for name, given, wanted, because in (
-        ("mean staleness", answer[0], 99, "N/K - 1"),
-        ("mixing rate", answer[1], 0.07, "0.7 times one plus that staleness, to the power of -0.5"),
-        ("reports per client", answer[2], 2, "200 versions use 10 reports each, from 1,000 clients"),
-    ):
-        expect_close(given, None, wanted, because=f"the {name}: {because}", atol=6e-3)
+    said = numbers(answer, 3, f"Your answer {shown(answer)}: three numbers are asked for.")
+    for name, given, wanted, near, because in (
+        ("mean staleness", said[0], 99, 0.5, "when a burst's version is made, its K clients do not train; all others "
+         "age by one version, and K updates share that"),
+        ("mixing rate", said[1], 0.07, 6e-4, "β times one plus that staleness, to the power of −α"),
+        ("number of reports per client", said[2], 2, 6e-3, "share out the reports that 200 versions use up"),
+    ):  # fmt: skip
+        expect_close(given, None, wanted, called=f"Your {name}", because=because, atol=near, rtol=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_course.exercises import exercise
-from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_course.expectations import call, expect, expect_close, letters, number, words
 from asyncfl_course.explore import swing
 
 
@@ -22,6 +22,10 @@ def mean_jump(answer: Any) -> None:
     }
     for (tests, last), why in hints.items():
         expect_close(answer, (list(tests), last), swing(tests, last), because=why)
+
+
+SIMULATED = 0.03
+"""How far off, as a share, a deviation may be: that of some thousand simulated versions suffices."""
 
 
 @exercise("04.2", "The noise at rest")
@@ -38,7 +42,7 @@ def noise_at_rest(answer: Any) -> None:
     for (eta, share, sigma, size), why in cases.items():
         step = eta * share
         wanted = sigma * np.sqrt(step / (2 - step) / size)
-        expect_close(answer, (eta, share, sigma, size), wanted, because=why)
+        expect_close(answer, (eta, share, sigma, size), wanted, because=why, rtol=SIMULATED)
 
 
 @exercise("04.3", "Old news")
@@ -68,8 +72,9 @@ def old_news(answer: Any) -> None:
 def guess_of_controls(answer: Any) -> None:
     """Hold an order of the four conditions to what was recorded, and say what a wrong one takes for granted."""
     right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
-    names = [str(one) for one in answer] if isinstance(answer, list | tuple) else []
-    expect(sorted(names) == sorted(right), f"Four names are asked for, each once: {'; '.join(sorted(right))}.")
+    asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
+    names = words(answer, 4, right, asked)
+    expect(sorted(names) == sorted(right), asked)
     below = {name: place for place, name in enumerate(names)}
     expect(
         max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),
@@ -113,26 +118,25 @@ def equal_lead(answer: Any) -> None:
     ]
     for rows, method, baseline, rate, wanted, why in cases:
         given = call(answer, rows, method, baseline, rate)
-        expect(isinstance(given, int | float | np.number), f"lead(table, {method!r}, …) gives {given!r}, no number.")
+        given = number(given, f"lead(table, {method!r}, …) gives {given!r}, no number.")
         called = f"lead(table, {method!r}, {baseline!r}, {rate})"
-        expect(abs(float(given) - wanted) < 1e-6, f"{called} gives {float(given):g}, expected {wanted}: {why}.")
+        expect(abs(given - wanted) < 1e-4, f"{called} gives {given:g}, expected {wanted}: {why}.")
 
 
 @exercise("04.6", "Rounding or a bug")
 def rounding_or_bug(answer: Any) -> None:
     """Hold a choice of findings to what an order of summation can do, and say what speaks against a wrong one."""
-    letters = set(answer) if isinstance(answer, set | frozenset | list | tuple | str) else None
-    expect(letters is not None and letters <= set("ABCDE"), "A set of letters from A to E is asked for.")
+    chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
     harmless = {
         "A": "scores of this pair's runs differ by more than 4 points on average",
         "D": "look at the largest difference of two tests at this pair",
     }
     for letter, why in harmless.items():
-        expect(letter not in letters, f"{letter} is no sure sign of a bug: {why}.")
+        expect(letter not in chosen, f"{letter} is no sure sign of a bug: {why}.")
     bugs = {
         "B": "which client reports when is drawn from the seed; does it depend on the model?",
         "C": "how far apart are the models after five versions? See the left panel.",
         "E": "single scores move up and down; what is left of that in a mean over ten seeds?",
     }
     for letter, why in bugs.items():
-        expect(letter in letters, f"{letter} is more than rounding does: {why}")
+        expect(letter in chosen, f"{letter} is more than rounding does: {why}")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import call, expect, expect_close
+from asyncfl_course.expectations import call, expect, expect_close, numbers, words
 from asyncfl_course.explore import predicted_staleness, run_clock
 from asyncfl_lite import Update, make_algorithm
 
@@ -15,28 +15,30 @@ from asyncfl_lite import Update, make_algorithm
 @exercise("00.1", "An hour with a slow phone")
 def slow_phone(answer: Any) -> None:
     """Two whole numbers: updates that are heard in an hour, and the slow phone's staleness."""
-    expect(isinstance(answer, tuple | list) and len(answer) == 2, "Two numbers are asked for: (updates, staleness).")
+    said = numbers(answer, 2, "Two numbers are asked for: (updates, staleness).")
     durations = (2, 2, 2, 2, 59)
     heard = run_clock(
         "per_client", durations=durations, clients=5, concurrency=5, buffer_size=4, versions=None, horizon=60
     ).updates
     updates, staleness = len(heard), int(heard["staleness"][heard["client"] == 4].iloc[0])
-    expect_close(answer[0], None, updates, atol=0, because=f"{_hint(answer[0])}each fast phone reports 60 / 2 times")
-    expect_close(
-        answer[1],
-        None,
-        staleness,
-        atol=0,
-        because="count only what the other four have sent by minute 59, that is at 2, 4, …, 58; four updates are one "
-        "version",
-    )
+    expect_close(said[0], None, updates, atol=0.5, because=HEARD.get(said[0], "how often does one fast phone report?"))
+    expect_close(said[1], None, staleness, atol=0.5, because=OLD.get(said[1], "versions that the other four have made "
+                 "by minute 59, at 2, 4, …, 58"))  # fmt: skip
 
 
-def _hint(updates: Any) -> str:
-    return {
-        120: "And the slow phone? ",
-        5: "That would be a server that waits. ",
-    }.get(updates, "")
+HEARD = {
+    120: "these are the four fast phones; and the slow one?",
+    5: "that would be a server that waits for all",
+    124: "the slow phone reports once in the hour, the four fast ones 30 times each",
+    116: "a report at minute 60 counts",
+}
+OLD = {
+    30: "at minute 60 that would be right; the slow phone reports at 59",
+    116: "these are updates; four of them make one version",
+    120: "these are updates; four of them make one version",
+    59: "staleness counts versions, not minutes",
+}
+"""What a wrong number was counted from."""
 
 
 TIMELINE = (
@@ -57,16 +59,18 @@ def nine_arrivals(answer: Any) -> None:
     """Nine whole numbers, the staleness of each arrival."""
     three = run_clock("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=5).updates
     wanted, swapped = [0, 0, 1, 0, 1, 0, 3, 0, 2], three["staleness"].tolist()[:9]
-    expect(isinstance(answer, tuple | list) and len(answer) == 9, "Nine numbers are asked for, one per arrival.")
-    if list(answer) == wanted:
+    said = numbers(answer, 9, "Nine numbers are asked for, one per arrival.")
+    if said == wanted:
         raise Wrong(
             "These are the numbers of the other convention, in which who fills the buffer gets the new version. Here "
             "the reporter is sent the model first: look at arrivals 5, 6 and 8 again."
         )
-    for number, (given, right, why) in enumerate(zip(answer, swapped, TIMELINE, strict=True), start=1):
+    for number, (given, right, why) in enumerate(zip(said, swapped, TIMELINE, strict=True), start=1):
         row = three.iloc[number - 1]
         who = f"Arrival {number}, client {row['client']} at time {row['arrived_at']:g}"
-        expect(given == right, f"{who}: you say {given}. Think again: {why}.")
+        if given != right:
+            looks = "From which version did this client work, and which one does the server have when it reports?"
+            raise Wrong(f"{who}: you say {given:g}. Think again: {why}.", f"{who}: you say {given:g}. {looks}")
 
 
 @exercise("00.3", "FedBuff with staleness weights")
@@ -111,22 +115,21 @@ def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tens
 @exercise("00.4", "Bought and paid")
 def bought_and_paid(answer: Any) -> None:
     """Two names, who leads after equal time and who after equally many updates."""
-    names = {"fedavg", "fedbuff"}
-    expect(
-        isinstance(answer, tuple | list) and len(answer) == 2 and {str(one).lower() for one in answer} <= names,
-        'Two names are asked for, each "fedavg" or "fedbuff".',
-    )
-    time, updates = (str(one).lower() for one in answer)
-    expect(
-        time == "fedbuff",
-        "After 60 units of time: a round of five phones lasts as long as its slowest, 50 to 80 units if one of them is "
-        "slow, while FedBuff, with 25 at work, hears some 550 updates. However good FedAvg's few are, they are few.",
-    )
-    expect(
-        updates == "fedavg",
-        "After 100 updates: both have made 20 versions of 5 updates. FedAvg's were all computed from the model that "
-        "they change, FedBuff's from older ones. What would make the older ones better?",
-    )
+    names = ("fedavg", "fedbuff")
+    time, updates = words(answer, 2, names, 'Two names are asked for, each "fedavg" or "fedbuff".')
+    if time != "fedbuff":
+        raise Wrong(
+            "After 60 units of time: a round of five phones lasts as long as its slowest, 50 to 80 units if one of "
+            "them is slow, while FedBuff, with 25 at work, hears some 550 updates. However good FedAvg's few are, they "
+            "are few.",
+            "(a) How many updates has each server heard by time 60?",
+        )
+    if updates != "fedavg":
+        raise Wrong(
+            "After 100 updates: both have made 20 versions of 5 updates. FedAvg's were all computed from the model "
+            "that they change, FedBuff's from older ones. What would make the older ones better?",
+            "(b) Both have heard as many. From which model was each update computed?",
+        )
 
 
 @exercise("00.5", "The mean staleness")

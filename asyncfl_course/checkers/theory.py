@@ -16,7 +16,7 @@ from asyncfl_course.expectations import expect_close
 def staleness_bound(answer: Any) -> None:
     """Hold the answer to line 3's right side, computed version by version."""
     rng = np.random.default_rng(0)
-    for delays, eta, smooth in (([0, 1, 2, 2], 0.5, 1.0), ([0, 0, 0], 0.1, 2.0), ([0, 1, 0, 3, 4, 2], 0.2, 3.0)):
+    for delays, eta, smooth in (([0, 1, 2, 2], 0.4, 1.0), ([0, 0, 0], 0.1, 2.0), ([0, 1, 0, 3, 4, 2], 0.2, 3.0)):
         g = torch.from_numpy(rng.integers(-2, 3, (len(delays), 2)).astype(float))
         sums = [sum(float(g[s].square().sum()) for s in range(t - late, t)) for t, late in enumerate(delays)]
         expect_close(
@@ -37,7 +37,7 @@ def largest_step(answer: Any) -> None:
             (tau, smooth),
             2 * np.sin(np.pi / (2 * (2 * tau + 1))) / smooth,
             atol=0,
-            rtol=2e-3,
+            rtol=1e-2,
             because="x shrinks as long as all roots of z^(τ+1) - z^τ + ηL lie inside the unit circle; the largest such "
             "η is asked for, not the one that the theorem allows",
         )
@@ -52,6 +52,7 @@ def mean_square(answer: Any) -> None:
             answer,
             (updates, size),
             np.mean(np.square(means)),
+            rtol=0.02,
             because="every buffer of M different clients is as likely as any other; square each buffer's mean, then "
             "average the squares",
         )
@@ -66,6 +67,7 @@ def settles(answer: Any) -> None:
             answer,
             (durations, centres),
             np.average(centres, weights=1 / np.array(durations)),
+            atol=0.02,
             because="a client of duration d arrives 1/d times in a unit of time; at rest the pulls of all arrivals add "
             "up to zero",
         )

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from asyncfl_course.exercises import Wrong, exercise
-from asyncfl_course.expectations import expect, expect_close
+from asyncfl_course.expectations import expect, expect_close, number, word
 from asyncfl_lite.runs.initial.teacher_chain import logit_error
 
 STARTS = ("random", "labels only", "teacher", "teacher, assistant")
@@ -61,10 +61,7 @@ def finds_left(answer: Sequence[Sequence[float]]) -> None:
 @exercise("13.3", "Guess: eight frames against two")
 def eight_frames(answer: float) -> None:
     """Check a guess about eight frames and two at the same, smaller rate."""
-    try:
-        guess = float(answer)
-    except (TypeError, ValueError):
-        raise Wrong(f"A number of points is asked for, this is {answer!r}.") from None
+    guess = number(answer, f"A number of points is asked for, this is {answer!r}.")
     expect(
         guess <= 4,
         f"Your guess {guess:+g} is too large. Two frames get 80% at the rate of 0.2, but they gain from the "
@@ -97,9 +94,10 @@ def student_loss(answer: Callable) -> None:
 @exercise("13.5", "Guess: which start is best?")
 def best_start(answer: str) -> None:
     """Check a guess about the four starts of the recorded runs."""
-    expect(answer in STARTS, f"Your answer {answer!r} is none of the four starts: {', '.join(map(repr, STARTS))}.")
-    expect(
-        answer == "labels only",
-        f"Your answer {answer!r} is not highest on any of the three recorded seeds. The student that saw the server's "
-        "clips with their labels and no teacher is, on each of them.",
-    )
+    said = word(answer, STARTS, f"Your answer {answer!r} is none of the four starts: {', '.join(map(repr, STARTS))}.")
+    if said != "labels only":
+        low = f"Your answer {said!r} is not highest on any of the three recorded seeds."
+        raise Wrong(
+            f"{low} The student that saw the server's clips with their labels and no teacher is, on each of them.",
+            f"{low} What does a student learn from a teacher that it does not learn from the clips' labels?",
+        )

@@ -1,0 +1,81 @@
+"""What a learner's folder keeps: the exercises that were solved, and the questions that were answered.
+
+A folder is a learner's if it has a file ``progress.json``, as the one that ``make student`` writes. In any other folder
+nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+NAME = "progress.json"
+
+
+def file() -> Path | None:
+    """Return the progress file of the folder that a notebook runs in, or None where there is none."""
+    here = Path.cwd() / NAME
+    return here if here.is_file() else None
+
+
+def read() -> dict[str, Any]:
+    """Return what is kept: ``exercises``, id -> its state, wrong answers before, and when it was solved; ``recall``.
+
+    A file that cannot be read counts as empty; the next note replaces it.
+    """
+    empty: dict[str, Any] = {"exercises": {}, "recall": {}}
+    if (path := file()) is None:
+        return empty
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {name: dict(content.get(name, {})) for name in empty}
+    except (ValueError, TypeError, AttributeError):
+        return empty
+
+
+def note(id: str, state: str) -> None:
+    """Keep what became of an answer: "right" stays, wrong ones are counted until then; "open" is not kept."""
+    content = read()
+    before = content["exercises"].get(id, {"state": "wrong", "wrong": 0})
+    if state == "open" or before["state"] == "right":
+        return
+    now = {"state": state, "wrong": before["wrong"] + (state == "wrong")}
+    content["exercises"][id] = now | ({"solved": _today()} if state == "right" else {})
+    _write(content)
+
+
+def note_recall(lesson: str, right: int) -> None:
+    """Keep how many of a lesson's questions were answered rightly, the best of all tries."""
+    content = read()
+    best = max(right, content["recall"].get(lesson, {"right": 0})["right"])
+    content["recall"][lesson] = {"right": best, "at": _today()}
+    _write(content)
+
+
+def start(folder: Path) -> None:
+    """Make a folder a learner's, unless it is one."""
+    if not (folder / NAME).exists():
+        _replace(folder / NAME, {"exercises": {}, "recall": {}})
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _write(content: dict[str, Any]) -> None:
+    if (path := file()) is not None:
+        _replace(path, content)
+
+
+def _replace(path: Path, content: dict[str, Any]) -> None:
+    """Write a file whole or not at all: beside it first, then in its place."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{NAME}", delete=False, encoding="utf-8") as new:
+        json.dump(content, new, indent=1, sort_keys=True)
+        new.flush()
+        os.fsync(new.fileno())
+    Path(new.name).chmod(0o644)
+    Path(new.name).replace(path)
