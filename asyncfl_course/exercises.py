@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from asyncfl_course import kept
+from asyncfl_course.plain import Found
 from asyncfl_lite.base.errors import AsyncFLError
 
 Checker = Callable[[Any], str | None]
@@ -37,22 +38,6 @@ class Wrong(Exception):
     def __init__(self, message: str, nudge: str = "", found: Found | None = None) -> None:
         super().__init__(message)
         self.nudge, self.found = nudge, found
-
-
-class Found(NamedTuple):
-    """A function's wrong result.
-
-    Attributes:
-        says: the input, what came back and what was expected, in a sentence.
-        inputs: what the function was called with.
-        given: what it gave.
-        wanted: what is right.
-    """
-
-    says: str
-    inputs: tuple
-    given: Any
-    wanted: Any
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import torch
 
-from asyncfl_course.exercises import Found, Wrong
+from asyncfl_course.exercises import Wrong
+from asyncfl_course.plain import Found, numbers_of, plain
 
 LONGEST = 90
 """Characters of a value that are shown."""
@@ -19,15 +18,6 @@ def shown(value: Any) -> str:
     """Return a value in short: tensors, arrays and series as nested lists; numbers with at most six digits."""
     text = getattr(value, "__name__", None) or repr(_short(plain(value)))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def plain(value: Any) -> Any:
-    """Return a tensor, an array or a series as a list, or as a number where it has no axes; else the value itself."""
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-    if isinstance(value, torch.Tensor | np.ndarray | np.generic | pd.Series | pd.Index):
-        return value.tolist()
-    return value
 
 
 def _short(value: Any) -> Any:
@@ -182,13 +172,6 @@ def _hint(because: str) -> str:
     begins = because[0].upper() if word.isascii() and word.isalpha() and (len(word) > 1 or word == "a") else because[0]
     text = f"{begins}{because[1:]}".rstrip(".")
     return f" {text}" if text.endswith("?") else f" {text}."
-
-
-def numbers_of(value: Any) -> np.ndarray:
-    """Return numbers of any kind and shape as an array of floats."""
-    if isinstance(value, list | tuple):
-        value = [numbers_of(one) for one in value]
-    return np.asarray(plain(value), dtype=float)
 
 
 def _called(answer: Callable, inputs: Sequence[Any]) -> str:

@@ -17,8 +17,7 @@ from scipy import stats
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from asyncfl_course.exercises import Found
-from asyncfl_course.expectations import numbers_of
+from asyncfl_course.plain import Found, numbers_of
 
 Mistake = Callable[..., Any]
 SIMULATED = {"15.1", "16.1"}

@@ -12,7 +12,8 @@ from test_exercises import MISTAKES, STUBS, answered, as_in_a_notebook  # noqa: 
 from variants import forms
 
 from asyncfl_course import exercises, lessons
-from asyncfl_course.known_mistakes import KNOWN
+from asyncfl_course.known_mistakes import KNOWN, named
+from asyncfl_course.plain import Found
 
 
 def answer_of(id: str):
@@ -81,15 +82,13 @@ ALIKE = {"14.3"}
 def test_a_known_mistake_is_named(id, as_in_a_notebook):  # noqa: F811
     """Each mistake of tests/mistakes that only computes something else hears its own name, not another one's."""
     heard = [answered(STUBS[id], code).message for code in MISTAKES[id]]
-    named = [next((name for name in KNOWN[id] if message.endswith(name)), None) for message in heard]
-    assert any(named), heard
-    assert len(set(filter(None, named))) == len(list(filter(None, named))) - (id in ALIKE), "two hear the same name"
+    names = [next((name for name in KNOWN[id] if message.endswith(name)), None) for message in heard]
+    assert any(names), heard
+    assert len(set(filter(None, names))) == len(list(filter(None, names))) - (id in ALIKE), "two hear the same name"
 
 
 def test_a_known_mistake_that_is_right_on_an_input_is_not_named_there():
-    found = exercises.Found("f(0) gives 1, expected 1.", (1, 1, 4), 1.0, 1.0)
-    from asyncfl_course.known_mistakes import named
-
+    found = Found("f(0) gives 1, expected 1.", (1, 1, 4), 1.0, 1.0)
     assert named("03.1", found) is None
 
 

@@ -1,0 +1,41 @@
+"""Readers' answers as plain Python and as arrays, and what a function of theirs gave."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+
+class Found(NamedTuple):
+    """A function's wrong result.
+
+    Attributes:
+        says: the input, what came back and what was expected, in a sentence.
+        inputs: what the function was called with.
+        given: what it gave.
+        wanted: what is right.
+    """
+
+    says: str
+    inputs: tuple
+    given: Any
+    wanted: Any
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor, an array or a series as a list, or as a number where it has no axes; else the value itself."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+    if isinstance(value, torch.Tensor | np.ndarray | np.generic | pd.Series | pd.Index):
+        return value.tolist()
+    return value
+
+
+def numbers_of(value: Any) -> np.ndarray:
+    """Return numbers of any kind and shape as an array of floats."""
+    if isinstance(value, list | tuple):
+        value = [numbers_of(one) for one in value]
+    return np.asarray(plain(value), dtype=float)

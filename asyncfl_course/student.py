@@ -1,0 +1,143 @@
+"""The learner's edition: ``make student`` writes ``student/``, lessons to work in, and ``solutions/``, the same solved.
+
+In ``student/`` what answers a guess is out of sight: from an exercise that asks for one to the end of its section, outputs
+are cleared and text is folded. Solutions are taken out; a link leads to the solved lesson. Hints stay. Both folders stand
+beside ``notebooks/``, so a lesson finds the same files and runs alike in all three.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from asyncfl_course import kept
+
+LEARNER, SOLVED = "student", "solutions"
+GUESS, EXERCISE = "guess", "exercise"
+"""Tags of cells: an exercise, and one of them that asks for a guess of what the next cells show."""
+MADE = ".made.json"
+"""In the learner's folder: file -> the SHA-256 that it was written with, to tell what the learner has changed since."""
+SECTION = re.compile(r"^## ", re.M)
+SOLUTION = re.compile(r"<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
+CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
+FOLD = "<details><summary>Read on after you have answered, and run the cells above</summary>\n\n{}\n\n</details>"
+
+
+def learners(lesson: NotebookNode, name: str) -> NotebookNode:
+    """Return a lesson without its solutions and without what answers its guesses.
+
+    Args:
+        lesson: a notebook; it stays as it is.
+        name: its file name, for the links to the solved lesson.
+    """
+    book = nbformat.from_dict(lesson)
+    answers = set(_answers(book))
+    for place, cell in enumerate(book.cells):
+        if cell.cell_type == "code":
+            if place in answers or EXERCISE in _tags(cell):
+                cell.outputs, cell.execution_count = [], None
+            continue
+        cell.source = SOLUTION.sub(f"[Solution](../{SOLVED}/{name})\n\n", cell.source).rstrip()
+        if place in answers:
+            cell.source = _folded(cell.source)
+    return book
+
+
+def solved(lesson: NotebookNode) -> NotebookNode:
+    """Return a lesson with the solutions in the places of the stubs; the outputs of these cells are cleared."""
+    book = nbformat.from_dict(lesson)
+    for place, cell in enumerate(book.cells):
+        if cell.cell_type == "code" and EXERCISE in _tags(cell) and (code := _solution(book, place)):
+            check = ast.parse(cell.source).body[-1].lineno - 1
+            cell.source = f"{code}\n\n" + "\n".join(cell.source.splitlines()[check:])
+            cell.outputs, cell.execution_count = [], None
+    return book
+
+
+def write(root: Path) -> tuple[list[str], list[str]]:
+    """Write both folders beside ``notebooks/``. What the learner has changed stays.
+
+    Args:
+        root: the repository's folder.
+
+    Returns:
+        The names of the lessons that were written, and of those that were left, as the learner works in them.
+    """
+    student, solutions = root / LEARNER, root / SOLVED
+    for folder in (student, solutions):
+        folder.mkdir(exist_ok=True)
+    made = json.loads((student / MADE).read_text()) if (student / MADE).exists() else {}
+    written, left = [], []
+    for path in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+        lesson, mine = nbformat.read(path, as_version=4), student / path.name
+        nbformat.write(solved(lesson), solutions / path.name)
+        if mine.exists() and _digest(mine) != made.get(path.name):
+            left.append(path.name)
+            continue
+        nbformat.write(learners(lesson, path.name), mine)
+        made[path.name] = _digest(mine)
+        written.append(path.name)
+    (student / MADE).write_text(json.dumps(made, indent=1))
+    kept.start(student)
+    return written, left
+
+
+def _answers(book: NotebookNode) -> Iterator[int]:
+    """Yield the places of the cells from each guess to the end of its section, but for other exercises."""
+    hidden = False
+    for place, cell in enumerate(book.cells):
+        if cell.cell_type == "markdown" and SECTION.search(cell.source):
+            hidden = False
+        elif hidden and EXERCISE not in _tags(cell):
+            yield place
+        hidden = hidden or GUESS in _tags(cell)
+
+
+def _folded(source: str) -> str:
+    """Return a text folded, unless it asks for an exercise or has folds of its own."""
+    return source if "**Exercise " in source or "<details>" in source or not source else FOLD.format(source)
+
+
+def _solution(book: NotebookNode, place: int) -> str:
+    """Return the code of the solution that is folded below an exercise, or nothing."""
+    for cell in book.cells[place + 1 :]:
+        if cell.cell_type != "markdown":
+            return ""
+        for text in SOLUTION.findall(cell.source):
+            if code := CODE.search(text):
+                return code[1].rstrip()
+    return ""
+
+
+def _tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def main() -> int:
+    """Write the learner's edition beside ``notebooks/``, and say what to open."""
+    root = Path.cwd()
+    if not (root / "notebooks").is_dir():
+        print("student: no folder notebooks/ here; run this in the repository's folder", file=sys.stderr)
+        return 2
+    written, left = write(root)
+    print(f"{LEARNER}/: {len(written)} lessons to work in, {SOLVED}/: all of them solved.")
+    if left:
+        print(f"Left as you have them: {', '.join(left)}. Delete or rename one to get it anew.")
+    print(f"Begin with {LEARNER}/00_start_here.ipynb.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
