@@ -32,7 +32,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab notebooks docs explorable coverage bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long league lab student notebooks docs explorable coverage bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -74,6 +74,9 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copie
 	@mkdir -p my
 	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir='$(CURDIR)' \
 	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
+
+student: $(READY)  ## write student/, lessons whose guesses and solutions are out of sight, and solutions/
+	@$(BIN)/python -m asyncfl_course.student
 
 notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
 	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
