@@ -146,6 +146,7 @@ PRINTED = {"fedbuff": "FedBuff", "ca2fl": "CA2FL", "fedac": "FedAC", "fadas": "F
     ("group", "paper", "data", "names"),
     [
         ("fedecho-images", "FedEcho", "CIFAR-10", ("local_lr", "global_lr")),
+        ("fedecho-pairs100", "FedEcho", "CIFAR-100", ("local_lr", "global_lr")),
         ("fedrevive-digits", "FedRevive", "CIFAR-10", ("client_lr", "server_lr", "kd_lr")),
         ("fedrevive-pairs", "FedRevive", "CIFAR-100", ("client_lr", "server_lr", "kd_lr")),
         ("fedrevive-bags", "FedRevive", "20NewsGroups", ("client_lr", "server_lr", "kd_lr")),
