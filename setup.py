@@ -8,6 +8,7 @@ setup(
     packages=[*find_packages(include=["asyncfl_lite*", "asyncfl_reproduction*", "asyncfl_course*"]), EXECUTED],
     package_dir={EXECUTED: "notebooks"},
     package_data={
+        "asyncfl_course": ["recall.yaml"],
         "asyncfl_lite.runs": ["defaults.yaml"],
         "asyncfl_reproduction": ["cells/*.yaml", "printed/*.csv", "results/tuning/**/*.csv", "results/league/*/*.csv"],
         "asyncfl_course.referee": ["sealed/*.json"],

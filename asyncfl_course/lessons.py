@@ -4,16 +4,22 @@ from asyncfl_course import lessons
 
 lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
 lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
+lessons.progress()                       # what is solved
+lessons.recall("08")                     # three questions from two lessons before
 """
 
 from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores
 from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_course.expectations import call, expect, expect_close, expect_equal
+from asyncfl_course.progress import Progress, progress
+from asyncfl_course.recall import Recall, recall
 
 __all__ = [
     "Attempt",
     "Checked",
     "Exercise",
+    "Progress",
+    "Recall",
     "Wrong",
     "attempts",
     "call",
@@ -28,5 +34,7 @@ __all__ = [
     "expect_equal",
     "in_column",
     "leads",
+    "progress",
+    "recall",
     "scores",
 ]

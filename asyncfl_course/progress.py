@@ -1,0 +1,93 @@
+"""How far a learner has come: the exercises that are solved, by lesson."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+from asyncfl_course import kept
+from asyncfl_course.exercises import Attempt, attempts, exercises
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is solved; a notebook shows it as a table.
+
+    Attributes:
+        lessons: lesson -> its exercises: id -> "right", "wrong" or "open".
+        recalled: lesson -> how many of its three questions were answered rightly.
+        where: what it was read from, a sentence.
+    """
+
+    lessons: dict[str, dict[str, str]]
+    recalled: dict[str, int]
+    where: str
+
+    @property
+    def solved(self) -> int:
+        """How many exercises are solved."""
+        return sum(state == "right" for states in self.lessons.values() for state in states.values())
+
+    @property
+    def next(self) -> str:
+        """The first exercise that is not solved, or nothing."""
+        return next((id for states in self.lessons.values() for id, state in states.items() if state != "right"), "")
+
+    def __repr__(self) -> str:
+        lines = [f"{lesson}  {self._row(states)}{self._said(lesson)}" for lesson, states in self.lessons.items()]
+        return "\n".join([*lines, self._last()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{lesson}</td><td style='text-align: left'>{html.escape(self._row(states))}</td>"
+            f"<td>{html.escape(self._said(lesson))}</td></tr>"
+            for lesson, states in self.lessons.items()
+        )
+        head = "<tr><th>lesson</th><th>exercises</th><th></th></tr>"
+        return f"<table>{head}{rows}</table><p>{html.escape(self._last())}</p>"
+
+    def _row(self, states: dict[str, str]) -> str:
+        marks = {"right": "✓", "wrong": "✗", "open": "·"}
+        right = sum(state == "right" for state in states.values())
+        return f"{''.join(marks[state] for state in states.values()):<11} {right} of {len(states)}"
+
+    def _said(self, lesson: str) -> str:
+        return f"  recalled {self.recalled[lesson]} of 3" if lesson in self.recalled else ""
+
+    def _last(self) -> str:
+        total = sum(map(len, self.lessons.values()))
+        end = f"Next is {self.next}." if self.next else "That is all of them."
+        return f"{self.solved} of {total} exercises are solved. {end} {self.where}"
+
+
+def progress() -> Progress:
+    """Show which exercises are solved (✓), tried (✗) or open (·), lesson by lesson.
+
+    In a learner's folder, the one that ``make student`` writes, this is read from its ``progress.json``, and so holds
+    over all sessions. Elsewhere it shows what this notebook has checked since it was started.
+
+    Example:
+        >>> from asyncfl_course import lessons
+        >>> lessons.progress().lessons["00"]["00.1"] in ("open", "wrong", "right")
+        True
+    """
+    content = kept.read()
+    kept_here = kept.file() is not None
+    states = {id: one.get("state", "open") for id, one in content["exercises"].items()} if kept_here else {}
+    found: dict[str, dict[str, str]] = {}
+    for id in sorted(exercises(), key=_order):
+        found.setdefault(id.split(".")[0], {})[id] = states.get(id) or _seen(id, attempts())
+    recalled = {lesson: int(one.get("right", 0)) for lesson, one in content["recall"].items()}
+    where = "Kept in progress.json." if kept_here else "Of this session: only the folder of `make student` keeps it."
+    return Progress(found, recalled, where)
+
+
+def _seen(id: str, tried: list[Attempt]) -> str:
+    """Return what this process knows of an exercise: "right" once it was."""
+    states = [one.state for one in tried if one.id == id and one.state != "open"]
+    return "right" if "right" in states else (states[-1] if states else "open")
+
+
+def _order(id: str) -> tuple[Any, ...]:
+    return tuple(int(part) for part in id.split("."))

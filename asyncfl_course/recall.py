@@ -1,0 +1,124 @@
+"""Three questions from two lessons before: what is asked again after a while is remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from dataclasses import dataclass
+from importlib import resources
+
+import yaml
+
+from asyncfl_course import kept
+from asyncfl_lite.base.errors import AsyncFLError
+
+LETTERS = "abc"
+BACK = 2
+"""How many lessons before the one that asks."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question.
+
+    Attributes:
+        asks: the question.
+        options: three answers, in the order in which they are shown.
+        right: the letter of the right one.
+        because: told afterwards.
+    """
+
+    asks: str
+    options: tuple[str, str, str]
+    right: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Three questions, and what became of the answers; a notebook shows them as a list.
+
+    Attributes:
+        lesson: the lesson that is asked about, such as ``06``.
+        asked_in: the lesson that asks, such as ``08``.
+        items: the questions.
+        said: the letters that were given; empty while nothing was answered.
+    """
+
+    lesson: str
+    asked_in: str
+    items: tuple[Item, ...]
+    said: tuple[str, ...] = ()
+
+    @property
+    def right(self) -> int:
+        """How many answers are right."""
+        return sum(said == item.right for said, item in zip(self.said, self.items, strict=False))
+
+    def __repr__(self) -> str:
+        return "\n\n".join([self._head(), *("\n".join(self._lines(place)) for place in range(len(self.items)))])
+
+    def _repr_html_(self) -> str:
+        parts = [
+            f"<p><b>{html.escape(first)}</b><br>{'<br>'.join(map(html.escape, rest))}</p>"
+            for first, *rest in map(self._lines, range(len(self.items)))
+        ]
+        return f"<p>{html.escape(self._head())}</p>{''.join(parts)}"
+
+    def _head(self) -> str:
+        if self.said:
+            return f"{self.right} of {len(self.items)} right. The questions are from lesson {self.lesson}."
+        letters = ", ".join(f'"{letter}"' for letter in LETTERS)
+        return f'From lesson {self.lesson}. Answer with three letters: lessons.recall("{self.asked_in}", {letters})'
+
+    def _lines(self, place: int) -> list[str]:
+        item = self.items[place]
+        lines = [f"{place + 1}. {item.asks}"]
+        lines += [f"{letter}) {option}" for letter, option in zip(LETTERS, item.options, strict=True)]
+        if self.said:
+            verdict = "right" if self.said[place] == item.right else f"you say {self.said[place]}, it is {item.right}"
+            lines.append(f"→ {verdict}. {item.because}")
+        return lines
+
+
+def recall(lesson: str, *letters: str) -> Recall:
+    """Ask three questions from two lessons before, or check the answers.
+
+    Args:
+        lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.
+        letters: ``a``, ``b`` or ``c`` for each question; none to be asked.
+
+    Raises:
+        AsyncFLError: for a lesson that has none two before it, and for other letters.
+
+    Example:
+        >>> from asyncfl_course import lessons
+        >>> asked = lessons.recall("08")
+        >>> asked.lesson, len(asked.items)
+        ('06', 3)
+        >>> lessons.recall("08", *(item.right for item in asked.items)).right
+        3
+    """
+    known = _questions()
+    before = f"{int(lesson) - BACK:02}" if str(lesson).isdigit() else ""
+    if before not in known:
+        first, last = (f"{int(one) + BACK:02}" for one in (min(known), max(known)))
+        raise AsyncFLError(f"recall: {lesson!r} asks nothing; lessons {first} to {last} ask about two lessons before")
+    said = tuple(str(one).strip().lower() for one in letters)
+    asked = Recall(before, f"{int(lesson):02}", known[before], said)
+    if said:
+        if len(said) != len(asked.items) or not set(said) <= set(LETTERS):
+            raise AsyncFLError(f"recall: {len(asked.items)} letters of a, b, c are asked for, got {', '.join(letters)}")
+        kept.note_recall(before, asked.right)
+    return asked
+
+
+def _questions() -> dict[str, tuple[Item, ...]]:
+    text = resources.files("asyncfl_course").joinpath("recall.yaml").read_text(encoding="utf-8")
+    return {lesson: tuple(_item(**one) for one in items) for lesson, items in yaml.safe_load(text).items()}
+
+
+def _item(asks: str, right: str, wrong: list[str], because: str) -> Item:
+    """Return a question whose answers are in an order that is the same every time and says nothing."""
+    first, second, third = sorted([right, *wrong], key=lambda text: hashlib.sha256(f"{asks}{text}".encode()).digest())
+    return Item(asks, (first, second, third), LETTERS[[first, second, third].index(right)], because)
