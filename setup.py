@@ -3,6 +3,7 @@
 from setuptools import find_packages, setup
 
 EXECUTED = "asyncfl_reproduction.notebooks"
+RECORDS = ["results/**/searches.parquet", "results/league/*/*.parquet"]
 
 setup(
     packages=[*find_packages(include=["asyncfl_lite*", "asyncfl_reproduction*", "asyncfl_course*"]), EXECUTED],
@@ -10,7 +11,12 @@ setup(
     package_data={
         "asyncfl_course": ["recall.yaml"],
         "asyncfl_lite.runs": ["defaults.yaml"],
-        "asyncfl_reproduction": ["cells/*.yaml", "printed/*.csv", "results/tuning/**/*.csv", "results/league/*/*.csv"],
+        "asyncfl_reproduction": [
+            "cells/*.yaml",
+            "printed/*.csv",
+            "results/**/searches.parquet",
+            "results/league/*/*.parquet",
+        ],
         "asyncfl_course.referee": ["sealed/*.json"],
         EXECUTED: ["experiment.ipynb", "report.ipynb"],
     },

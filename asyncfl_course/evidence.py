@@ -18,8 +18,10 @@ from asyncfl_course.records import (
     ACCURACY,
     BORROWED,
     CELLS,
+    CURVES,
     PRINTED,
     RESULTS,
+    RUNS,
     TUNED,
     Finding,
     Measured,
@@ -28,6 +30,7 @@ from asyncfl_course.records import (
     expand_grid,
     paper_of,
     read_table,
+    tried,
     untuned,
 )
 from asyncfl_lite.base.errors import ResultError, unknown_name
@@ -50,12 +53,37 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
     folder = RESULTS / tier / paper
     if not folder.is_dir():
         raise ResultError(f"{folder}: nothing is recorded; asyncfl-lite grid {tier} --paper {paper} --record results")
-    runs, curves = (read_table(folder / name).sort_values("seed", kind="stable") for name in ("runs.csv", "curves.csv"))
+    runs, curves = (read_table(folder / name).sort_values("seed", kind="stable") for name in (RUNS, CURVES))
     by_cell = {str(cell): rows.reset_index(drop=True) for cell, rows in runs.groupby("cell")}
     drawn = {key: rows.reset_index(drop=True) for key, rows in curves.groupby(["cell", "seed"])}
     of_cells = {cell: [drawn[cell, seed] for seed in rows["seed"]] for cell, rows in by_cell.items()}
     plan = CELLS / f"{tier}.yaml"
     return Measured(by_cell, of_cells, borrowed=borrowed(expand_grid(plan, paper=paper)) if plan.exists() else ())
+
+
+def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
+    """Return what a study tried for a method: one row per combination of rates and seed.
+
+    Args:
+        study: such as ``fedecho-overlaid_mnist``.
+        method: such as ``fedbuff``.
+        column: ``tuned``, or ``printed``: the server's settings are fixed.
+
+    Returns:
+        point (the combination, as JSON), seed, last5_accuracy and final_accuracy (fractions; NaN where the run
+        diverged), config_hash, cpu_seconds.
+
+    Raises:
+        ResultError: no such search is recorded.
+
+    Example:
+        >>> searched("fedecho-overlaid_mnist", "fedbuff")["point"].nunique()
+        12
+    """
+    rows = tried(study, method, column)
+    if not rows:
+        raise ResultError(f"{study}: no search for {method} in the column {column!r} is recorded")
+    return pd.DataFrame(rows).drop(columns=["search", "meaning"])
 
 
 def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:

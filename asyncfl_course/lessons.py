@@ -8,7 +8,7 @@ lessons.progress()                       # what is solved
 lessons.recall("08")                     # three questions from two lessons before
 """
 
-from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores
+from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched
 from asyncfl_course.exercises import Attempt, Checked, Exercise, Wrong, attempts, check, exercise, exercises
 from asyncfl_course.expectations import call, expect, expect_close, expect_equal
 from asyncfl_course.progress import Progress, progress
@@ -37,4 +37,5 @@ __all__ = [
     "progress",
     "recall",
     "scores",
+    "searched",
 ]

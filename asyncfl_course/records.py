@@ -9,12 +9,13 @@ from asyncfl_reproduction.claims.measured import ACCURACY, PRINTED, TUNED, Measu
 from asyncfl_reproduction.grid.borrowed import borrowed
 from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED, RATE_1, untuned
-from asyncfl_reproduction.grid.tidy import paper_of, read_table
+from asyncfl_reproduction.grid.tidy import CURVES, RUNS, paper_of
 from asyncfl_reproduction.home import CELLS, RESULTS
+from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
 from asyncfl_reproduction.theory.pictures import bound_figure
-from asyncfl_reproduction.tuning.tuned import file_of
+from asyncfl_reproduction.tuning.tuned import tried
 from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED
 
 __all__ = [
@@ -26,11 +27,11 @@ __all__ = [
     "Cell",
     "CELLS",
     "contrast",
+    "CURVES",
     "EQUAL_POINTS",
     "equivalence",
     "ERROR_LEVEL",
     "expand_grid",
-    "file_of",
     "Finding",
     "FIXED",
     "HOLDS",
@@ -47,6 +48,8 @@ __all__ = [
     "RESULTS",
     "REVERSED",
     "rule",
+    "RUNS",
+    "tried",
     "TUNED",
     "TWIN",
     "untuned",

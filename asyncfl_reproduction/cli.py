@@ -1,4 +1,4 @@
-"""The commands ``grid``, ``tune``, ``report``, ``record`` and ``league`` of ``asyncfl-lite``.
+"""The commands ``grid``, ``tune``, ``report``, ``record``, ``results`` and ``league`` of ``asyncfl-lite``.
 
 They join the library's command line by the entry point group ``asyncfl_lite.commands`` (``pyproject.toml``), which is
 how any package can add a command: :func:`add_commands` declares them, and each names what carries it out.
@@ -89,6 +89,13 @@ def add_commands(commands: Any) -> None:
         "--results", type=folder, default=kept_in(), help="folder of recorded tables, for cells that are not in --runs"
     )
     report.set_defaults(command="report", carry_out=_report)
+
+    results = commands.add_parser("results", help="write what is recorded as CSV", formatter_class=WithDefaults)
+    results.add_argument(
+        "--csv", type=folder, required=True, metavar="FOLDER", help="folder that the tables are written in"
+    )
+    results.add_argument("--results", type=folder, default=kept_in(), help="folder of recorded tables")
+    results.set_defaults(command="results", carry_out=_results)
 
     record = commands.add_parser(
         "record", help="keep a tier's results as two small tables, for the repository", formatter_class=WithDefaults
@@ -251,6 +258,14 @@ def _record(options: argparse.Namespace) -> int:
     if not count:
         raise ConfigError(f"runs: nothing of tier {options.tier!r} is recorded in {options.runs}")
     print(f"{count} runs written to {folder}")
+    return 0
+
+
+def _results(options: argparse.Namespace) -> int:
+    from asyncfl_reproduction.parquet import write_csv
+
+    count = write_csv(Path(options.results), Path(options.csv))
+    print(f"{count} tables written to {options.csv}")
     return 0
 
 

@@ -11,7 +11,6 @@ PAPERS = HERE / "printed"
 """What the papers print, as CSV."""
 RESULTS = HERE / "results"
 """What was recorded. An installed package has the searches' outcomes and the league's field alone."""
-TUNING = RESULTS / "tuning"
 NOTEBOOKS = HERE / "notebooks" if (HERE / "notebooks").exists() else HERE.parent / "notebooks"
 """Those that are executed for each cell and for each report. An installed package carries them in its own folder."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
 import pytest
 
 from asyncfl_lite.base.errors import ResultError
@@ -15,7 +14,8 @@ from asyncfl_lite.runs.results import write_record
 from asyncfl_lite.runs.run import run
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import kept_speeds, recorded_speeds
-from asyncfl_reproduction.grid.tidy import outdated_tidy, read_table, read_tidy, write_tidy
+from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
+from asyncfl_reproduction.parquet import read_table
 
 SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2}
 
@@ -60,32 +60,29 @@ def recorded(tmp_path_factory):
     return cells, folder
 
 
-@pytest.mark.parametrize(
-    ("file", "column"), [("runs.csv", "cpu_seconds"), ("runs.csv", "final_accuracy"), ("curves.csv", "accuracy")]
-)
-def test_a_text_in_a_column_of_numbers_is_named_with_its_line(recorded, tmp_path, file, column):
+@pytest.mark.parametrize(("file", "column"), [(RUNS, "cpu_seconds"), (RUNS, "final_accuracy"), (CURVES, "accuracy")])
+def test_a_text_in_a_column_of_numbers_is_named(recorded, tmp_path, file, column):
     cells, folder = recorded
-    for name in ("runs.csv", "curves.csv"):
-        table = pd.read_csv(folder / "results/smoke/toy" / name)
+    (tmp_path / "smoke/toy").mkdir(parents=True)
+    for name in (RUNS, CURVES):
+        table = read_table(folder / "results/smoke/toy" / name)
         if name == file:
-            table[column] = table[column].astype(object)
-            table.loc[0, column] = "fast"
-        (tmp_path / "smoke/toy").mkdir(parents=True, exist_ok=True)
-        table.to_csv(tmp_path / "smoke/toy" / name, index=False)
-    message = f"{file}: {column}: must be a number in line 2, got 'fast'; record it again"
+            table[column] = "fast"
+        table.to_parquet(tmp_path / "smoke/toy" / name)
+    message = f"{file}: {column}: must be numbers, got str; record it again"
     with pytest.raises(ResultError, match=message):
         read_tidy(cells, tmp_path / "smoke")
-    if file == "runs.csv":
+    if file == RUNS:
         for read in (lambda: kept_speeds(cells, tmp_path), lambda: outdated_tidy(cells, tmp_path / "smoke")):
             with pytest.raises(ResultError, match=message):
                 read()
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe,\n", b'a\n"'])
+@pytest.mark.parametrize("content", [b"", b"cell,seed\n", b"PAR1 and then nothing PAR1"])
 def test_a_table_that_is_none_is_one_line(tmp_path, content):
-    (tmp_path / "runs.csv").write_bytes(content)
-    with pytest.raises(ResultError, match="runs.csv: cannot be read") as caught:
-        read_table(tmp_path / "runs.csv")
+    (tmp_path / RUNS).write_bytes(content)
+    with pytest.raises(ResultError, match="runs.parquet: cannot be read") as caught:
+        read_table(tmp_path / RUNS)
     assert "\n" not in str(caught.value)
 
 

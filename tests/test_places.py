@@ -25,7 +25,7 @@ PACKAGES = ("asyncfl_lite", "asyncfl_reproduction", "asyncfl_course")
 
 def test_the_clone_s_own_folders_are_read_in_it():
     assert home.NOTEBOOKS == ROOT / "notebooks"
-    assert all(folder.is_dir() for folder in (home.CELLS, home.PAPERS, home.RESULTS, home.TUNING, home.NOTEBOOKS))
+    assert all(folder.is_dir() for folder in (home.CELLS, home.PAPERS, home.RESULTS, home.NOTEBOOKS))
 
 
 def test_what_is_recorded_goes_to_the_clone_in_the_clone_alone(tmp_path, monkeypatch):
@@ -99,7 +99,7 @@ def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     carried = set(zipfile.ZipFile(wheel).namelist())
     own = [path for name in PACKAGES for kind in ("py", "json", "yaml") for path in (ROOT / name).rglob(f"*.{kind}")]
     own += home.PAPERS.glob("*.csv")
-    own += [path for name in ("league", "tuning") for path in (home.RESULTS / name).rglob("*.csv")]
+    own += {*home.RESULTS.rglob("searches.parquet"), *home.RESULTS.glob("league/*/*.parquet")}
     shipped = {str(path.relative_to(ROOT)) for path in own}
     shipped |= {f"asyncfl_reproduction/notebooks/{name}.ipynb" for name in ("experiment", "report")}
     assert {name for name in carried if ".dist-info/" not in name} == shipped

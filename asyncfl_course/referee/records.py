@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from asyncfl_course.evidence import evidence
-from asyncfl_course.records import CELLS, TWIN, Cell, expand_grid, read_table
+from asyncfl_course.records import CELLS, TWIN, Cell, expand_grid
 from asyncfl_course.referee import deaf
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import write_atomically
@@ -38,7 +38,7 @@ AT_ONCE = 16
 
 def record() -> None:
     """Run what is missing in the file and write it there: some ten minutes of one core for all."""
-    rows = read_table(RECORDED).to_dict("records") if RECORDED.exists() else []
+    rows = pd.read_csv(RECORDED).to_dict("records") if RECORDED.exists() else []
     there = {(row["cell"], row["seed"]) for row in rows}
     for found in _trained(there):
         rows += [_row(cell, result) for cell, result in found]
@@ -86,7 +86,7 @@ def runs_of(cell: str) -> pd.DataFrame:
     Raises:
         ResultError: it is not recorded.
     """
-    tables = [read_table(RECORDED)]
+    tables = [pd.read_csv(RECORDED)]
     if cell in laptop_cells():
         tables.append(evidence("fedecho").summaries.get(cell, tables[0][:0]).assign(cell=cell))
     found = pd.concat([table.loc[table["cell"] == cell, ["seed", *NUMBERS, *DIGESTS]] for table in tables])

@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pandas as pd
-
-from asyncfl_course.records import ERROR_LEVEL, PRINTED, TUNED, file_of
+from asyncfl_course.records import ERROR_LEVEL, PRINTED, TUNED, tried
 from asyncfl_course.referee.cases import PILOT, Case, case
 from asyncfl_course.referee.chance import chance
 from asyncfl_course.referee.lines import in_lines
@@ -172,5 +170,5 @@ def _chance(plan: Plan, of: Case, truth: float) -> float:
 
 def _tried(method: str, column: str) -> dict[str, set]:
     """Return each rate -> its values that the search for a method tried, and ``in all`` the settings as they are."""
-    points = set(pd.read_csv(file_of(STUDY, method, TUNED if column == TUNED else PRINTED))["point"])
+    points = {row["point"] for row in tried(STUDY, method, TUNED if column == TUNED else PRINTED)}
     return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}

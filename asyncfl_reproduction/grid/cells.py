@@ -27,8 +27,8 @@ from asyncfl_lite.runs.results import Result, Standing, load_complete, read_reco
 from asyncfl_reproduction.grid.families import PaperCell, Seeds, members, merged
 from asyncfl_reproduction.grid.yaml_files import read_yaml
 from asyncfl_reproduction.tuning import tuned
+from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
-from asyncfl_reproduction.tuning.outcomes import chosen_for
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
 """What a tier, and each part of a cell's name, may be: they name folders."""

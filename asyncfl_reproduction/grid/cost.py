@@ -32,7 +32,8 @@ from asyncfl_lite.simulator.clock_only import NOTHING, ClockOnly, VersionCounter
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_reproduction.grid.cells import Cell
-from asyncfl_reproduction.grid.tidy import RUNS, read_table
+from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.parquet import read_table
 
 HOURS_UNASKED = 2.0
 """A grid that takes longer asks first."""

@@ -1,8 +1,8 @@
 """Recorded results as tables that are small enough to be kept in the repository: ``results/<tier>/<paper>/``.
 
-``runs.csv`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of the
-libraries, the processor's instructions, its seconds, and the run's summary. ``curves.csv`` has one row per evaluation.
-The tables of updates are not kept here; ``runs/`` has them, on the machine that ran them.
+``runs.parquet`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of
+the libraries, the processor's instructions, its seconds, and the run's summary. ``curves.parquet`` has one row per
+evaluation. The tables of updates are not kept here; ``runs/`` has them, on the machine that ran them.
 """
 
 from __future__ import annotations
@@ -14,26 +14,14 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_lite.base.errors import ResultError, reason, shown
-from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.runs.results import Result, Standing, meaning, revised
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.parquet import alone_in, read_table, write_table
 
-RUNS, CURVES = "runs.csv", "curves.csv"
-TEXTS = (
-    "cell",
-    "config_hash",
-    "meaning",
-    "torch",
-    "numpy",
-    "instructions",
-    "training",
-    "weights_sha256",
-    "schedule_sha256",
-)
-"""Columns that hold no numbers."""
+RUNS, CURVES = "runs.parquet", "curves.parquet"
 DIGITS = 6
 """Significant digits of a curve's numbers; the summary's are kept whole."""
 
@@ -57,43 +45,34 @@ def paper_of(cell: str) -> str:
 
 
 def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
-    """Write runs, each with its cell's name, into the two tables of a folder.
+    """Write runs, each with its cell's name, into the two tables of a folder."""
+    rows = pd.DataFrame([_row(name, result) for name, result in found])
+    curves = [_rounded(result.curve).assign(cell=name, seed=result.config.seed) for name, result in found]
+    if found:
+        add_runs(folder, rows, pd.concat(curves, ignore_index=True))
+
+
+def add_runs(folder: Path, runs: pd.DataFrame, curves: pd.DataFrame) -> None:
+    """Put rows of runs and of their curves into a folder's tables, in the place of what these hold of the same runs.
 
     Curves are written first, as runs are read first: who reads in between finds the curves of all runs.
     """
-    new = {(name, result.config.seed) for name, result in found}
-    rows = pd.DataFrame([_row(name, result) for name, result in found])
-    curves = [result.curve.assign(cell=name, seed=result.config.seed) for name, result in found]
-    for file, table in ((CURVES, pd.concat(curves) if curves else pd.DataFrame()), (RUNS, rows)):
-        old = read_table(folder / file) if (folder / file).exists() else pd.DataFrame()
-        first = ["cell", "seed"]
-        if len(old):
-            stays = [run not in new for run in zip(old["cell"], old["seed"], strict=True)]
-            table = pd.concat([old[stays], table], ignore_index=True)
-        if len(table):
-            table = table[[*first, *(name for name in table.columns if name not in first)]]
-            table = table.sort_values([*first, "version"] if "version" in table else first, kind="stable")
-            digits = f"%.{DIGITS}g" if file == CURVES else None
-            write_atomically(folder / file, table.to_csv(index=False, float_format=digits))
+    new = set(zip(runs["cell"], runs["seed"], strict=True))
+    with alone_in(folder):
+        for file, table, order in ((CURVES, curves, ["cell", "seed", "version"]), (RUNS, runs, ["cell", "seed"])):
+            if (folder / file).exists():
+                old = read_table(folder / file)
+                stays = [run not in new for run in zip(old["cell"], old["seed"], strict=True)]
+                table = pd.concat([old[stays], table], ignore_index=True)
+            first = ["cell", "seed"]
+            table = table[[*first, *table.columns.difference(first, sort=False)]]
+            write_table(folder / file, table.sort_values(order, kind="stable"))
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Return one of a folder's tables, all of whose columns but :data:`TEXTS` hold numbers.
-
-    Raises:
-        ResultError: naming the file, or the column, the line and what stands there in a number's place.
-    """
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise ResultError(f"{path}: cannot be read ({reason(error)}); record it again") from None
-    for name in table.columns.difference(TEXTS):
-        odd = pd.to_numeric(table[name], errors="coerce").isna() & table[name].notna()
-        if odd.any():
-            place = int(odd.to_numpy().argmax())
-            found = shown(table[name].iloc[place])
-            raise ResultError(f"{path}: {name}: must be a number in line {place + 2}, got {found}; record it again")
-    return table
+def _rounded(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return a curve with :data:`DIGITS` significant digits."""
+    floats = curve.select_dtypes("float")
+    return curve.assign(**{name: [float(f"{value:.{DIGITS}g}") for value in floats[name]] for name in floats})
 
 
 def _row(name: str, result: Result) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from asyncfl_reproduction.league.across import TARGET_SHARE
 from asyncfl_reproduction.league.costs import Costs, costs
 from asyncfl_reproduction.league.curves import NEAREST, draw_beside
 from asyncfl_reproduction.league.field import REFERENCE, Place
-from asyncfl_reproduction.league.run import TUNING, Newcomer, Trial
+from asyncfl_reproduction.league.run import Newcomer, Trial
 from asyncfl_reproduction.league.standings import (
     BETTER,
     LEVEL,
@@ -40,7 +39,7 @@ from asyncfl_reproduction.report.folds import count
 from asyncfl_reproduction.report.page import picture
 from asyncfl_reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_reproduction.statistics import Contrast
-from asyncfl_reproduction.tuning.tuned import best_of, edges_of, file_of, in_words
+from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
 
 HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
@@ -331,18 +330,16 @@ def _cost_shown(outcome: Outcome, row: Costs) -> dict[str, Any]:
 def _tried(outcome: Outcome, place: Place) -> list[dict[str, Any]]:
     entry, rows = outcome.newcomer.entry.name, []
     for method in (entry, *place.searches):
-        path = file_of(place.study, method, place.column, outcome.newcomer.folder / TUNING if method == entry else None)
-        if not path.exists():
+        found = tried(place.study, method, place.column, outcome.newcomer.folder if method == entry else None)
+        if not found:
             continue
-        with path.open(encoding="utf-8", newline="") as file:
-            tried = list(csv.DictReader(file))
         rows.append({
             "newcomer": method == entry,
             "title": plots.title(method),
-            "combinations": len({row["point"] for row in tried}),
-            "runs": len(tried),
-            "chosen": in_words(best_of(tried)),
-            "edges": ", ".join(edges_of(best_of(tried), tried)),
+            "combinations": len({row["point"] for row in found}),
+            "runs": len(found),
+            "chosen": in_words(best_of(found)),
+            "edges": ", ".join(edges_of(best_of(found), found)),
         })  # fmt: skip
     return rows
 

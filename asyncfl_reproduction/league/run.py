@@ -32,8 +32,8 @@ from asyncfl_reproduction.league.field import Place
 from asyncfl_reproduction.tuning.search import tune
 from asyncfl_reproduction.tuning.studies import Search, points_of
 
-TRIAL, TUNING, CELLS = "trial.json", "tuning", "cells"
-"""In an entry's folder: what its first run took, outcomes of its searches, its cells."""
+TRIAL, CELLS = "trial.json", "cells"
+"""In an entry's folder, beside the outcomes of its searches: what its first run took, and its cells."""
 
 
 class Trial(NamedTuple):
@@ -127,9 +127,7 @@ class Newcomer:
         Raises:
             SimulationError: when a run fails.
         """
-        chosen = searched(
-            map(self.search, self.places), self.folder / TUNING, workers, say, self.extensions, [self.entry.file]
-        )
+        chosen = searched(map(self.search, self.places), self.folder, workers, say, self.extensions, [self.entry.file])
         cells = self.cells(chosen)
         report = run_grid(cells, self.folder, workers=workers)
         for name, error in report.failed.items():
@@ -172,7 +170,7 @@ def searched(
 
     Args:
         searches: what is tried.
-        folder: of outcomes; the package's own if None.
+        folder: of records; the package's own if None.
         workers: processes.
         say: called with the lines of each search when it has ended.
         extensions: as :func:`.tune` takes them.

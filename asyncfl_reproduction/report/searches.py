@@ -9,16 +9,16 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_reproduction import home
 from asyncfl_reproduction.claims.findings import interval_text
 from asyncfl_reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_reproduction.grid.cells import TWIN, Cell
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.statistics import EQUAL_POINTS
+from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import study_of
 from asyncfl_reproduction.tuning.halving import edges
-from asyncfl_reproduction.tuning.outcomes import chosen_for, file_of, rows_of
-from asyncfl_reproduction.tuning.tuned import METRIC, best_of, edges_of, in_words
+from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells, of_studies, rows_of
+from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words
 from asyncfl_reproduction.verdicts import HOLDS
 
 COLUMNS = [
@@ -39,21 +39,19 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
     """Return one row per search whose outcomes are kept.
 
     Args:
-        folder: of outcomes; the package's own if None.
+        folder: of records; the package's own if None.
 
     Returns:
         study, method, column ("tuned" or "printed"), combinations and runs that were tried, best (its settings), on an
         edge (knobs whose best value is the smallest or largest tried), accuracy % (its mean over seeds of the last
         five tests), worst % (of the worst combination; "diverged" if a run of one did), CPU minutes.
     """
-    root = home.TUNING if folder is None else folder
     rows = []
-    for path in sorted(root.glob("*/*.csv")):
-        table = pd.read_csv(path)
-        method, _, column = path.stem.rpartition("-")
-        tried = table.to_dict("records")
+    for search, tried in sorted(kept_in(of_studies(folder)).items()):
+        study, _, name = search.partition("/")
+        method, _, column = name.rpartition("-")
         best = best_of(tried)
-        rows.append([path.parent.name, method, column, *_numbers(table, best, edges_of(best, tried))])
+        rows.append([study, method, column, *_numbers(pd.DataFrame(tried), best, edges_of(best, tried))])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -63,9 +61,7 @@ def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFr
     for cell in cells:
         best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
         if best is not None:
-            path = file_of(cell.tier, study_of(cell.name), folder)
-            table = pd.DataFrame([row for row in rows_of(path) if row["cell"] == cell.name])
-            table = table.astype({METRIC: float, "cpu_seconds": float})
+            table = pd.DataFrame(rows_of(of_cells(cell.tier, cell.name, folder), cell.name))
             method = cell.name.rpartition("/")[2].removesuffix(TWIN)
             tried = [json.loads(point) for point in table["point"].unique()]
             grid = {option: _in_order({point[option] for point in tried}) for option in best}

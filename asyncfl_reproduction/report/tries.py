@@ -21,8 +21,7 @@ from scipy.special import comb
 from asyncfl_lite import plots
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.tuning.grids import read_grids, study_of
-from asyncfl_reproduction.tuning.outcomes import file_of, rows_of
-from asyncfl_reproduction.tuning.tuned import METRIC
+from asyncfl_reproduction.tuning.outcomes import METRIC, of_cells, rows_of
 
 MARKED = (9, 18, 27)
 """Numbers of tries that the picture marks."""
@@ -52,19 +51,19 @@ def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
 
     Args:
         cells: of a tier, in whose order methods come.
-        folder: of outcomes; the package's own if None.
+        folder: of records; the package's own if None.
 
     Returns:
         One row for each search and number of tries: study, cell, tries, accuracy (a fraction, on validation samples).
         A run that diverged counts as 0.
     """
-    first = {str(seed) for seed in read_grids().tuned.seeds}
+    first = set(read_grids().tuned.seeds)
     parts = []
     for cell in cells:
         if cell.search is None or cell.column != "tuned":
             continue
-        rows = [row for row in rows_of(file_of(cell.tier, study_of(cell.name), folder)) if row["cell"] == cell.name]
-        found = np.nan_to_num([float(row[METRIC]) for row in rows if row["seed"] in first])
+        rows = rows_of(of_cells(cell.tier, cell.name, folder), cell.name)
+        found = np.nan_to_num([row[METRIC] for row in rows if row["seed"] in first])
         if len(found):
             best = expected_best(found)
             parts.append({"study": study_of(cell.name), "cell": cell.name, "tries": np.arange(1, len(best) + 1),

@@ -9,7 +9,7 @@ import yaml
 
 from asyncfl_lite import runs
 from asyncfl_lite.base.files import write_atomically
-from asyncfl_reproduction import home
+from asyncfl_reproduction.tuning.outcomes import kept_in, of_studies
 from asyncfl_reproduction.tuning.tuned import chosen
 
 STUDIES = {"overlaid_mnist": "fedecho-overlaid_mnist", "overlaid_pairs100": "fedecho-overlaid_pairs100"}
@@ -25,7 +25,12 @@ def searched() -> dict[str, Any]:
     """Return task -> ``study`` and, by method of this package, what the study chose in the column ``tuned``."""
     found = {}
     for task, study in STUDIES.items():
-        methods = sorted(path.stem.removesuffix("-tuned") for path in (home.TUNING / study).glob("*-tuned.csv"))
+        searches = (
+            name.removeprefix(f"{study}/").rpartition("-")
+            for name in kept_in(of_studies())
+            if name.startswith(study + "/")
+        )
+        methods = sorted(method for method, _, column in searches if column == "tuned")
         own = [method for method in methods if "-" not in method]  # others are controls, such as fedecho-noise
         found[task] = {"study": study, "methods": {method: chosen(study, method) for method in own}}
     return found

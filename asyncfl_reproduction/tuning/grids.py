@@ -82,11 +82,6 @@ class OwnSearch:
         """The cell's."""
         return self.cell
 
-    @property
-    def study(self) -> str:
-        """The name that it shares with the searches of the methods that its cell is compared with."""
-        return study_of(self.cell)
-
     def config(self, point: dict[str, Any], seed: int) -> Config:
         """Return the configuration of one combination, which is scored on validation samples.
 

@@ -2,7 +2,7 @@
 
 After the first seed every grid grows by one value of one option, beyond the edge on which the best lies or else beside
 the best. It grows for every method, so that all have equal numbers of tries. Every run is kept as soon as it is done,
-in one table for each study, the cells of one folder.
+in one table for each paper.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError
-from asyncfl_lite.runs.results import meaning, revised
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_reproduction.grid.cells import Cell
+from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import Grid, OwnSearch
-from asyncfl_reproduction.tuning.outcomes import FIELDS, chosen_for, file_of, rows_of
-from asyncfl_reproduction.tuning.search import AT_ONCE, results_of, row_of, write_rows
+from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
+from asyncfl_reproduction.tuning.search import AT_ONCE, results_of, row_of, still_known
 from asyncfl_reproduction.tuning.studies import points_of
-from asyncfl_reproduction.tuning.tuned import METRIC, in_words
+from asyncfl_reproduction.tuning.tuned import in_words
 
 Point = dict[str, Any]
 """A combination: option -> value."""
-Known = dict[tuple[str, int], dict[str, str]]
-"""Point as JSON, seed -> what its run gave."""
 
 
 def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print) -> Point:
@@ -36,11 +34,11 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     Args:
         tier: of its cell.
         search: what is tried.
-        folder: of outcomes; the package's own if None.
+        folder: of records; the package's own if None.
         say: called with a line at the end.
     """
-    path = file_of(tier, search.study, folder)
-    known, others = _known(path, search)
+    path = of_cells(tier, search.cell, folder)
+    known = still_known(rows_of(path, search.cell), search)
 
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
         """Run what is missing, in lockstep, and keep it."""
@@ -52,13 +50,12 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
             tried = zip(part, configs, strict=True)
             for results in results_of(configs):
                 for result, ((point, seed), config) in zip(results, tried, strict=False):
-                    row = {"cell": search.cell, **row_of(point, seed, config, result)}
-                    known[row["point"], seed] = row
-                write_rows(path, [*others, *known.values()], FIELDS)
+                    known[json.dumps(point), seed] = row_of(point, seed, config, result)
+                keep(path, search.cell, list(known.values()))
 
     def ranked(points: Iterable[Point]) -> list[Point]:
         """Return combinations by their mean over the seeds so far, the best first; diverged ones last."""
-        means = [(fmean(float(known[json.dumps(point), seed][METRIC]) for seed in seeds), point) for point in points]
+        means = [(fmean(known[json.dumps(point), seed][METRIC] for seed in seeds), point) for point in points]
         return [point for _, point in sorted(means, key=lambda one: 1.0 if isnan(one[0]) else -one[0])]
 
     seeds, points = list(search.seeds), points_of(search.grid)
@@ -71,7 +68,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
         run(points, stage.seeds)
         seeds += stage.seeds
     best = ranked(points)[0]
-    mean = fmean(float(known[json.dumps(best), seed][METRIC]) for seed in seeds)
+    mean = fmean(known[json.dumps(best), seed][METRIC] for seed in seeds)
     say(f"{search.cell}: {tries} combinations, best {in_words(best)}: {100 * mean:.1f}%")
     return best
 
@@ -81,12 +78,12 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
 
     Args:
         cell: of a grid.
-        folder: of outcomes; the package's own if None.
+        folder: of records; the package's own if None.
     """
     search = cell.search
     if search is None or chosen_for(cell.tier, cell.name, cell.column, folder) is not None:
         return None
-    known, _ = _known(file_of(cell.tier, search.study, folder), search)
+    known = still_known(rows_of(of_cells(cell.tier, cell.name, folder), cell.name), search)
     points = points_of(search.grid)
     runs = len(points) + max(len(points) // len(values) for values in search.grid.values())
     runs += sum(stage.keep * len(stage.seeds) for stage in search.stages)
@@ -138,19 +135,3 @@ def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
         neighbour = next(point for point in ranked if point in beside)
         new = float(f"{sqrt(best[option] * neighbour[option]):.2g}")
     return {**search.grid, option: sorted([*search.grid[option], new])}
-
-
-def _known(path: Path, search: OwnSearch) -> tuple[Known, list[dict[str, str]]]:
-    """Return the search's runs that are kept and still mean the same, and the rows of the study's other searches."""
-    known, others = Known(), []
-    for row in rows_of(path):
-        if row["cell"] != search.cell:
-            others.append(row)
-            continue
-        try:
-            config = search.config(json.loads(row["point"]), int(row["seed"]))
-        except AsyncFLError:
-            continue
-        if config.hash == row["config_hash"] and not revised(json.loads(row["meaning"]), meaning(config)):
-            known[row["point"], int(row["seed"])] = row
-    return known, others

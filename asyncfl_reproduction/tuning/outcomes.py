@@ -1,66 +1,73 @@
-"""What the searches of cells found: one table for each study, one row for each run, and the choice that follows."""
+"""What searches found: one row per combination that was tried and seed, in tables that are written as a search goes on.
+
+The searches of studies are in ``results/searches.parquet``, named as ``fedecho-overlaid_mnist/fedbuff-tuned``; those of
+cells in ``results/<tier>/<paper>/searches.parquet``, named as their cells.
+"""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import isnan
 from pathlib import Path
-from statistics import fmean
-from typing import Any, Literal
+from typing import Any
+
+import pandas as pd
 
 from asyncfl_reproduction import home
-from asyncfl_reproduction.tuning.grids import ColumnOfGrids, read_grids, study_of
-from asyncfl_reproduction.tuning.tuned import FIELDS as OUTCOME
-from asyncfl_reproduction.tuning.tuned import METRIC
+from asyncfl_reproduction.parquet import alone_in, read_table, write_table
 
-FIELDS = ("cell", *OUTCOME)
-"""Columns of a study's table."""
+METRIC = "last5_accuracy"
+"""What is best: its mean over seeds."""
+FIELDS = ("search", "point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
+"""Columns of the tables; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.distill_lr": 1e-3}``.
 
-
-def file_of(tier: str, study: str, folder: Path | None = None) -> Path:
-    """Return where a study's runs are kept."""
-    return (home.TUNING if folder is None else folder) / tier / f"{study}.csv"
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    """Return a study's runs that are kept; none where there is no file yet."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+A run that diverged has no accuracy: ``nan``.
+"""
+SEARCHES, UNFINISHED = "searches.parquet", "unfinished.parquet"
+Row = dict[str, Any]
+"""One outcome."""
 
 
-def choice_of(rows: Iterable[Mapping[str, str]], file: ColumnOfGrids) -> dict[str, Any] | None:
-    """Return the best combination of a search from its rows; None if the search is not at its end.
+def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
+    """Return the table with the outcomes of studies.
 
-    At its end as many combinations as the last stage keeps have been run with all seeds; the best has the highest mean.
+    Args:
+        folder: of records; the package's own if None.
+        file: :data:`SEARCHES`, or :data:`UNFINISHED` for the searches that are not at their end.
     """
-    seeds = len(file.seeds) + sum(len(stage.seeds) for stage in file.stages)
-    accuracies: dict[str, list[float]] = {}
-    for row in rows:
-        accuracies.setdefault(row["point"], []).append(float(row[METRIC]))
-    means = {point: fmean(values) for point, values in accuracies.items() if len(values) == seeds}
-    if len(means) < (file.stages[-1].keep if file.stages else file.tries):
-        return None
-    return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
+    return (home.RESULTS if folder is None else folder) / file
 
 
-def chosen_for(
-    tier: str, cell: str, column: Literal["tuned", "printed"] = "tuned", folder: Path | None = None
-) -> dict[str, Any] | None:
-    """Return the best combination of a cell's own search in a column; None if the search is not at its end."""
-    path = file_of(tier, study_of(cell), folder)
+def of_cells(tier: str, cell: str, folder: Path | None = None) -> Path:
+    """Return the table with the outcomes of a cell's own search, and of others of its paper."""
+    return (home.RESULTS if folder is None else folder) / tier / cell.split("/", 1)[0] / SEARCHES
+
+
+def rows_of(path: Path, search: str) -> list[Row]:
+    """Return what is kept of a search; nothing where there is none."""
+    return kept_in(path).get(search, [])
+
+
+def kept_in(path: Path) -> Mapping[str, list[Row]]:
+    """Return search -> its rows in a table, which need not be there yet."""
     if not path.exists():
-        return None
-    return choice_of(_by_cell(path, path.stat().st_mtime_ns).get(cell, []), getattr(read_grids(), column))
+        return {}
+    status = path.stat()
+    return _read(path, (status.st_mtime_ns, status.st_ino, status.st_size))
 
 
-@lru_cache(maxsize=256)
-def _by_cell(path: Path, _: int) -> dict[str, list[dict[str, str]]]:
-    by_cell: dict[str, list[dict[str, str]]] = {}
-    for row in rows_of(path):
-        by_cell.setdefault(row["cell"], []).append(row)
-    return by_cell
+@lru_cache(maxsize=64)
+def _read(path: Path, _: tuple[int, int, int]) -> Mapping[str, list[Row]]:
+    table = read_table(path)
+    return {str(search): rows.to_dict("records") for search, rows in table.groupby("search", sort=False)}
+
+
+def keep(path: Path, search: str, rows: Sequence[Row]) -> None:
+    """Let a table hold these rows of a search, in the place of all that it held of it."""
+    with alone_in(path.parent):
+        kept = {**kept_in(path), search: rows}
+        every = [{**row, "search": name} for name in sorted(kept) for row in kept[name]]
+        if every:
+            write_table(path, pd.DataFrame(every)[list(FIELDS)])
+        else:
+            path.unlink(missing_ok=True)

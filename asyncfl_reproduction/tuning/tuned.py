@@ -1,42 +1,48 @@
-"""What searches for settings found: every outcome, and the best.
+"""What searches of studies chose: the choice is never written down, but read from their outcomes.
 
-``asyncfl-lite tune`` writes ``results/tuning/<study>/<method>-<column>.csv``, one row per setting that was tried and
-seed. The choice is never written down: it is read from these outcomes, by cells and by defaults.
+``asyncfl-lite tune`` keeps them, see :mod:`~asyncfl_reproduction.tuning.outcomes`; cells and the file of defaults go by
+them.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from asyncfl_reproduction import home
-
-METRIC = "last5_accuracy"
-"""What is best: its mean over seeds."""
-FIELDS = ("point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
-"""Columns of the outcomes; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.distill_lr": 1e-3}``.
-
-A run that diverged has no accuracy: ``nan``.
-"""
+from asyncfl_reproduction.tuning.outcomes import METRIC, Row, of_studies, rows_of
 
 
-def file_of(study: str, method: str, column: str, folder: Path | None = None) -> Path:
-    """Return where a search's outcomes are."""
-    return (home.TUNING if folder is None else folder) / study / f"{method}-{column}.csv"
+def name_of(study: str, method: str, column: str) -> str:
+    """Return what a search is called.
+
+    >>> name_of("fedecho-overlaid_mnist", "fedbuff", "tuned")
+    'fedecho-overlaid_mnist/fedbuff-tuned'
+    """
+    return f"{study}/{method}-{column}"
+
+
+def tried(study: str, method: str, column: str, folder: Path | None = None) -> list[Row]:
+    """Return the outcomes of a search that is at its end; none if it was not made.
+
+    Args:
+        study: such as ``fedecho-overlaid_mnist``.
+        method: as the study calls it.
+        column: ``tuned``, or ``printed``: the best clients' rate beside fixed settings of the server.
+        folder: of records; the package's own if None.
+    """
+    return rows_of(of_studies(folder), name_of(study, method, column))
 
 
 def has_outcomes(study: str, method: str, column: str) -> bool:
     """Whether such a search was made."""
-    return file_of(study, method, column).exists()
+    return bool(tried(study, method, column))
 
 
-def best_of(outcomes: list[Mapping[str, Any]]) -> dict[str, Any]:
+def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the point whose mean accuracy over its seeds is highest, the first of equal ones.
 
     Args:
@@ -46,12 +52,12 @@ def best_of(outcomes: list[Mapping[str, Any]]) -> dict[str, Any]:
     by_point: dict[str, list[float]] = {}
     for row in outcomes:
         point = row["point"] if isinstance(row["point"], str) else json.dumps(row["point"])
-        by_point.setdefault(point, []).append(float(row[METRIC]))
+        by_point.setdefault(point, []).append(row[METRIC])
     means = {point: fmean(accuracies) for point, accuracies in by_point.items()}
     return json.loads(max(means, key=lambda point: -1.0 if isnan(means[point]) else means[point]))
 
 
-def edges_of(best: Mapping[str, Any], outcomes: list[Mapping[str, Any]]) -> list[str]:
+def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the knobs whose best value is the smallest or largest of several that were tried: better may lie beyond.
 
     Args:
@@ -75,20 +81,9 @@ def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
     """Return the settings that a study chose for a method, as a configuration takes them.
 
     Args:
-        study: such as ``fedecho-overlaid_mnist``.
-        method: as the study calls it.
-        column: ``tuned``, or ``printed``: the best clients' rate beside fixed settings of the server.
-
-    There must be outcomes, see :func:`has_outcomes`.
+        study, method, column: as in :func:`tried`; there must be outcomes, see :func:`has_outcomes`.
     """
-    path = file_of(study, method, column)
-    return nested(_best_in(path, path.stat().st_mtime_ns))
-
-
-@lru_cache(maxsize=1024)
-def _best_in(path: Path, stamp: int) -> dict[str, Any]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return best_of(list(csv.DictReader(file)))
+    return nested(best_of(tried(study, method, column)))
 
 
 def in_words(point: Mapping[str, Any]) -> str:

@@ -14,10 +14,12 @@ from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.update import Outcome
+from asyncfl_reproduction import home
 from asyncfl_reproduction.grid import cost
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import Estimate, Speed, client_updates, duration, estimate, timed_speed
-from asyncfl_reproduction.grid.tidy import write_tidy
+from asyncfl_reproduction.grid.tidy import RUNS, write_tidy
+from asyncfl_reproduction.parquet import read_table
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
@@ -188,7 +190,7 @@ def test_the_smoke_tier_is_estimated_from_what_is_kept():
     cells = expand_grid(ROOT / "asyncfl_reproduction/cells/smoke.yaml")
     plan = estimate(cells, "nowhere", kept=ROOT / "asyncfl_reproduction/results")
     assert plan.rows["recorded"].all() and not plan.unknown and len(plan.rows) == len(cells)
-    table = pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results/smoke").glob("*/runs.csv")))
+    table = pd.concat(map(read_table, (home.RESULTS / "smoke").glob(f"*/{RUNS}")))
     assert plan.hours * 3600 == pytest.approx(table["cpu_seconds"].sum() + cost.STARTING * len(cells), rel=0.5)
 
 

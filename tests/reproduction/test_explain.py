@@ -46,5 +46,5 @@ def test_the_file_of_defaults_is_what_the_command_writes(tmp_path):
 @pytest.mark.parametrize("algorithm", ["fedbuff", "fedecho", "fedasync"])
 def test_defaults_do_not_depend_on_what_is_recorded(algorithm, monkeypatch, tmp_path):
     before = Config(task="overlaid_mnist", algorithm=algorithm).hash
-    monkeypatch.setattr(home, "TUNING", tmp_path)
+    monkeypatch.setattr(home, "RESULTS", tmp_path)
     assert Config(task="overlaid_mnist", algorithm=algorithm).hash == before

@@ -11,7 +11,10 @@ import pandas as pd
 import pytest
 
 from asyncfl_lite.runs.config import Config
+from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN, expand_grid
+from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.statistics import contrast
 
 ROOT = Path(__file__).parents[2]
@@ -21,9 +24,7 @@ ROWS = [[part.strip() for part in line.strip("|").split("|")] for line in PAGE.s
 
 @cache
 def runs() -> pd.DataFrame:
-    return pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results/fair").glob("*/runs.csv"))).set_index(
-        "cell"
-    )
+    return pd.concat(map(read_table, (home.RESULTS / "fair").glob(f"*/{RUNS}"))).set_index("cell")
 
 
 def difference(left: str, right: str) -> str:

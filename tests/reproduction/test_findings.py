@@ -11,9 +11,12 @@ import pandas as pd
 import pytest
 
 from asyncfl_course import lessons
+from asyncfl_reproduction import home
 from asyncfl_reproduction.claims import KINDS, VERDICTS
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED, RATE_1, TUNED, untuned
+from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.statistics import contrast
@@ -39,13 +42,13 @@ DATA = {
 @cache
 def recorded(tier: str, paper: str) -> pd.DataFrame:
     """A paper's recorded runs of a tier, by cell."""
-    return pd.read_csv(ROOT / "asyncfl_reproduction/results" / tier / paper / "runs.csv").set_index("cell")
+    return read_table(home.RESULTS / tier / paper / RUNS).set_index("cell")
 
 
 def tier_of(*cells: str) -> str:
     """Where cells are compared: in ``fair`` if all of them were searched where they are used, else where they are."""
     paper = cells[0].split("/")[0]
-    known = (ROOT / "asyncfl_reproduction/results/fair" / paper).is_dir()
+    known = (home.RESULTS / "fair" / paper).is_dir()
     searched = known and all(cell in recorded("fair", paper).index for cell in cells)
     return "fair" if searched else TIERS.get(paper, "laptop")
 

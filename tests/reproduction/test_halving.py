@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.runs.results import meaning
 from asyncfl_reproduction.tuning import halving
+from asyncfl_reproduction.tuning.choices import choice_of, chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, Stage, own_search, read_grids, study_of
 from asyncfl_reproduction.tuning.halving import carry_out, edges, grown
-from asyncfl_reproduction.tuning.outcomes import choice_of, chosen_for, file_of, rows_of
+from asyncfl_reproduction.tuning.outcomes import METRIC, keep, of_cells, rows_of
 from asyncfl_reproduction.tuning.studies import points_of
-from asyncfl_reproduction.tuning.tuned import METRIC
 
 SETTINGS = {"task": "glyphs", "task_settings": {"samples": 200, "test_samples": 50}, "algorithm": "fedbuff",
             "clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, "eval_every": 1, "local_epochs": 1}  # fmt: skip
@@ -37,8 +39,8 @@ def made_up(monkeypatch, accuracy):
         yield [None] * len(configs)
 
     def row(point, seed, config, result):
-        return {"point": json.dumps(point), "seed": str(seed), METRIC: str(accuracy(config)), "final_accuracy": "0",
-                "config_hash": config.hash, "meaning": json.dumps(halving.meaning(config)), "cpu_seconds": "0"}  # fmt: skip
+        return {"point": json.dumps(point), "seed": seed, METRIC: accuracy(config), "final_accuracy": 0.0,
+                "config_hash": config.hash, "meaning": json.dumps(meaning(config)), "cpu_seconds": 0.0}  # fmt: skip
 
     monkeypatch.setattr(halving, "results_of", results)
     monkeypatch.setattr(halving, "row_of", row)
@@ -53,7 +55,7 @@ def test_all_are_tried_once_and_the_best_with_more_seeds(monkeypatch, tmp_path):
     # 12 combinations and, as the server's best rate lies on its edge, 6 more; then 3 with one seed more, 2 with two
     assert [seeds.count(seed) for seed in (100, 101, 102, 103)] == [18, 3, 2, 2]
     assert {config.judged_on for config in asked} == {"validation"}
-    assert len(rows_of(file_of("laptop", "paper/table/column", tmp_path))) == len(asked)
+    assert len(rows_of(of_cells("laptop", SEARCH.cell, tmp_path), SEARCH.cell)) == len(asked)
 
 
 def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_path):
@@ -62,9 +64,9 @@ def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_pat
 
     asked = made_up(monkeypatch, accuracy)
     best = carry_out("laptop", SEARCH, tmp_path, lambda line: None)
-    path, whole = file_of("laptop", SEARCH.study, tmp_path), list(asked)
-    rows = path.read_text().splitlines()
-    path.write_text("\n".join(rows[:-2]) + "\n")
+    path, whole = of_cells("laptop", SEARCH.cell, tmp_path), list(asked)
+    keep(path, SEARCH.cell, rows_of(path, SEARCH.cell)[:-2])
+    keep(path, "paper/table/column/fedasync", rows_of(path, SEARCH.cell)[:3])
     asked.clear()
     assert carry_out("laptop", SEARCH, tmp_path, lambda line: None) == best
     assert [config.hash for config in asked] == [config.hash for config in whole[-2:]]
@@ -72,6 +74,7 @@ def test_what_is_kept_is_not_run_again_and_chooses_the_same(monkeypatch, tmp_pat
     changed = replace(SEARCH, settings={**SETTINGS, "rounds": 4})
     carry_out("laptop", changed, tmp_path, lambda line: None)
     assert len(asked) == len(whole)
+    assert len(rows_of(path, "paper/table/column/fedasync")) == 3  # what is kept of others stays
 
 
 def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
@@ -111,13 +114,13 @@ def test_half_a_search_chooses_nothing():
     file = read_grids().tuned
     seeds = [*file.seeds, *(seed for stage in file.stages for seed in stage.seeds)]
     rows = [
-        {"point": json.dumps({"client_lr": rate}), "seed": str(seed), METRIC: str(rate)}
+        {"point": json.dumps({"client_lr": rate}), "seed": seed, METRIC: rate}
         for rate in (0.1, 0.2, 0.3)
         for seed in seeds
     ]
     assert choice_of(rows, file) == {"client_lr": 0.3}
     assert choice_of(rows[:-1], file) is None
-    diverged = [{**row, METRIC: "nan"} if "0.3" in row["point"] and row["seed"] == "101" else row for row in rows]
+    diverged = [{**row, METRIC: nan} if "0.3" in row["point"] and row["seed"] == 101 else row for row in rows]
     assert choice_of(diverged, file) == {"client_lr": 0.2}
     assert chosen_for("laptop", "no/such/cell") is None
 

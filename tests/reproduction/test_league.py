@@ -21,6 +21,7 @@ from asyncfl_lite.cli import main
 from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_reproduction.grid.run import Report, run_seeds, summarise_cell
+from asyncfl_reproduction.grid.tidy import CURVES, RUNS
 from asyncfl_reproduction.league import enter as entering
 from asyncfl_reproduction.league import page, recording
 from asyncfl_reproduction.league import run as running
@@ -38,6 +39,7 @@ from asyncfl_reproduction.league.standings import (
     seeds_to_decide,
     standings,
 )
+from asyncfl_reproduction.parquet import read_table, write_table
 from asyncfl_reproduction.statistics import ERROR_LEVEL, contrast
 from asyncfl_reproduction.tuning import search as carried_out
 from asyncfl_reproduction.tuning.studies import points_of
@@ -137,7 +139,7 @@ def field(tmp_path_factory):
     (folder / "tuning.yaml").write_text(yaml.safe_dump(STUDIES, sort_keys=False))
     (folder / "cells.yaml").write_text(yaml.safe_dump(CELLS, sort_keys=False))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(home, "TUNING", folder / "tuning")
+        patch.setattr(home, "RESULTS", folder / "results")
         patch.setattr(recording, "run_grid", in_this_process)
         patch.setattr(carried_out, "EXTENSIONS", 0)
         costs_said = []
@@ -151,7 +153,7 @@ def field(tmp_path_factory):
 @pytest.fixture
 def stranger(field, tmp_path, monkeypatch):
     """A folder with nothing in it, and the command as somebody types it there; every run that it makes is noted."""
-    monkeypatch.setattr(home, "TUNING", field / "tuning")
+    monkeypatch.setattr(home, "RESULTS", field / "results")
     monkeypatch.setattr(running, "run_grid", in_this_process)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
@@ -420,10 +422,9 @@ def test_quick_grows_no_grid_and_the_page_says_so(stranger, trusted):
 
 def test_the_page_stands_alone_and_names_what_is_missing(stranger, trusted, field, tmp_path):
     partial = tmp_path / "partial"
-    (partial / "league/league").mkdir(parents=True)
-    for name in ("runs.csv", "curves.csv"):
-        table = pd.read_csv(field / "results/league/league" / name)
-        table[~table["cell"].str.contains("ca2fl")].to_csv(partial / "league/league" / name, index=False)
+    for name in (RUNS, CURVES):
+        table = read_table(field / "results/league/league" / name)
+        write_table(partial / "league/league" / name, table[~table["cell"].str.contains("ca2fl")])
     assert stranger.command(results=partial) == 0
     written = page_of(stranger)
     assert not re.search(

@@ -11,8 +11,11 @@ import pytest
 from test_findings import counts_by_kind, of_kinds
 
 from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_reproduction import home
 from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.grid.cells import expand_grid
+from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +76,7 @@ def rows_below(heading: str, text: str) -> list[list[str]]:
 
 def recorded(tier: str, prefix: str, number: str = "final_accuracy") -> dict[str, str]:
     """Cell -> its accuracies in percent as mean ± standard deviation, or a single run's alone."""
-    runs = pd.concat(map(pd.read_csv, (ROOT / "asyncfl_reproduction/results" / tier).glob("*/runs.csv")))
+    runs = pd.concat(map(read_table, (home.RESULTS / tier).glob(f"*/{RUNS}")))
     runs = runs[runs["cell"].str.startswith(prefix)]
     values = 100 * runs.groupby("cell")[number].agg(["mean", "std"])
     spreads = {cell: f" ± {std:.2f}" if std == std else "" for cell, std in values["std"].items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +13,10 @@ import yaml
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.base.files import write_atomically
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
-from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
+from asyncfl_reproduction.grid.tidy import CURVES, RUNS, add_runs, outdated_tidy, read_tidy, write_tidy
+from asyncfl_reproduction.home import CELLS, RESULTS
+from asyncfl_reproduction.parquet import read_table, write_table
 
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "eval_every": 2, "partition": "iid"}
 
@@ -48,9 +51,8 @@ def test_another_configuration_or_meaning_is_left_out(runs, tmp_path):
     assert read_tidy([cell("p/a", client_lr=0.5)], tmp_path) == {}
     assert outdated_tidy([cell("p/a", client_lr=0.5), cell("p/b")], tmp_path) == {"p/a": "changed"}
     assert outdated_tidy([cell("p/a")], tmp_path) == {} == outdated_tidy([cell("p/a")], tmp_path / "nothing")
-    rows = pd.read_csv(tmp_path / "p" / RUNS)
-    rows["meaning"] = rows["meaning"].str.replace("1", "0")
-    rows.to_csv(tmp_path / "p" / RUNS, index=False)
+    rows = read_table(tmp_path / "p" / RUNS)
+    write_table(tmp_path / "p" / RUNS, rows.assign(meaning=rows["meaning"].str.replace("1", "0")))
     assert read_tidy([cell("p/a")], tmp_path) == {}
     assert outdated_tidy([cell("p/a")], tmp_path) == {"p/a": "stale"}
 
@@ -58,18 +60,18 @@ def test_another_configuration_or_meaning_is_left_out(runs, tmp_path):
 def test_what_is_not_recorded_here_stays(runs, tmp_path):
     both = [cell("p/a"), cell("p/b", algorithm="fedprox")]
     write_tidy(both[:1], runs, tmp_path)
-    before = (tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text()
+    before = (tmp_path / "p" / RUNS).read_bytes(), (tmp_path / "p" / CURVES).read_bytes()
     assert write_tidy(both[:1], tmp_path / "nothing", tmp_path) == 0
-    assert before == ((tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text())
+    assert before == ((tmp_path / "p" / RUNS).read_bytes(), (tmp_path / "p" / CURVES).read_bytes())
     write_tidy(both[1:], runs, tmp_path)
     assert set(read_tidy(both, tmp_path)) == {"p/a", "p/b"}
     write_tidy(both, runs, tmp_path)
-    assert len(pd.read_csv(tmp_path / "p" / RUNS)) == 4
+    assert len(read_table(tmp_path / "p" / RUNS)) == 4
     for one in both:  # here only the second seed has been run
         shutil.copytree(one.folder(runs) / "seed-1", one.folder(tmp_path / "partly") / "seed-1")
-    before = (tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text()
+    before = (tmp_path / "p" / RUNS).read_bytes(), (tmp_path / "p" / CURVES).read_bytes()
     assert write_tidy(both, tmp_path / "partly", tmp_path) == 2
-    assert before == ((tmp_path / "p" / RUNS).read_text(), (tmp_path / "p" / CURVES).read_text())
+    assert before == ((tmp_path / "p" / RUNS).read_bytes(), (tmp_path / "p" / CURVES).read_bytes())
 
 
 def test_who_reads_between_the_two_tables_being_written_finds_what_was_there(runs, tmp_path, monkeypatch):
@@ -77,19 +79,19 @@ def test_who_reads_between_the_two_tables_being_written_finds_what_was_there(run
     write_tidy(both[:1], runs, tmp_path)
     seen = []
 
-    def watched(path: Path, text: str) -> None:
-        write_atomically(path, text)
+    def watched(path: Path, table: pd.DataFrame) -> None:
+        write_table(path, table)
         seen.append(set(read_tidy(both, tmp_path)))
 
-    monkeypatch.setattr("asyncfl_reproduction.grid.tidy.write_atomically", watched)
+    monkeypatch.setattr("asyncfl_reproduction.grid.tidy.write_table", watched)
     write_tidy(both[1:], runs, tmp_path)
     assert seen == [{"p/a"}, {"p/a", "p/b"}]
 
 
 def test_damaged_tables_are_one_line(runs, tmp_path):
     write_tidy([cell("p/a")], runs, tmp_path)
-    (tmp_path / "p" / CURVES).write_text("nothing\n1\n")
-    with pytest.raises(ResultError, match="runs.csv and curves.csv cannot be read") as caught:
+    write_table(tmp_path / "p" / CURVES, pd.DataFrame({"nothing": [1]}))
+    with pytest.raises(ResultError, match="runs.parquet and curves.parquet cannot be read") as caught:
         read_tidy([cell("p/a")], tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -105,15 +107,43 @@ def test_the_command_writes_the_tables(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["record", "--tier", "smoke", "--runs", str(runs)]) == 0
     assert capsys.readouterr().out == "2 runs written to results/smoke\n"
-    assert len(pd.read_csv(tmp_path / "results" / "smoke" / "p" / RUNS)) == 2
+    assert len(read_table(tmp_path / "results" / "smoke" / "p" / RUNS)) == 2
     assert main(["record", "--tier", "none"]) == 2
+    capsys.readouterr()
+    assert main(["results", "--csv", "as_csv"]) == 0
+    assert capsys.readouterr().out == "2 tables written to as_csv\n"
+    for name in (RUNS, CURVES):
+        table = read_table(Path("results/smoke/p", name))
+        written = pd.read_csv(Path("as_csv/smoke/p", name).with_suffix(".csv"))
+        pd.testing.assert_frame_equal(written, table, check_exact=True)
+    assert main(["results", "--csv", "as_csv", "--results", "none"]) == 2
+    assert "nothing is recorded in none" in capsys.readouterr().err
+
+
+def test_two_who_write_one_table_at_a_time_lose_nothing(tmp_path):
+    def add(number: int) -> None:
+        run = {"cell": f"p/{number}", "seed": 0}
+        add_runs(tmp_path, pd.DataFrame([run]), pd.DataFrame([{**run, "version": 0}]))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(add, range(20)))
+    assert {len(read_table(tmp_path / name)) for name in (RUNS, CURVES)} == {20}
+
+
+def test_the_same_table_gives_the_same_bytes_and_numbers_stay_what_they_are(tmp_path):
+    table = pd.DataFrame(
+        {"cell": ["a", None], "seed": [1, 2], "accuracy": [0.1 + 0.2, math.nan], "times": [None, None]}
+    )
+    for name in ("a.parquet", "b.parquet"):
+        write_table(tmp_path / name, table)
+        table = read_table(tmp_path / name)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert table["accuracy"].tolist()[0] == 0.1 + 0.2 and table["seed"].dtype == "int64" and table["times"].isna().all()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("tier", ["smoke", "laptop", "fair", "real"])
 def test_what_the_project_has_recorded_is_of_todays_cells(tier):
-    root = Path(__file__).parents[2]
-    cells = expand_grid(root / "asyncfl_reproduction/cells" / f"{tier}.yaml")
-    recorded = pd.concat(map(pd.read_csv, (root / "asyncfl_reproduction/results" / tier).glob(f"*/{RUNS}")))
-    found = read_tidy(cells, root / "asyncfl_reproduction/results" / tier)
+    recorded = pd.concat(map(read_table, (RESULTS / tier).glob(f"*/{RUNS}")))
+    found = read_tidy(expand_grid(CELLS / f"{tier}.yaml"), RESULTS / tier)
     assert sum(map(len, found.values())) == len(recorded) > 0

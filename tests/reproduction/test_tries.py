@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -15,8 +14,7 @@ from hypothesis import strategies as st
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.report.tries import MARKED, draw_tries, expected_best, tries
 from asyncfl_reproduction.tuning.grids import own_search
-from asyncfl_reproduction.tuning.outcomes import FIELDS, file_of
-from asyncfl_reproduction.tuning.tuned import METRIC
+from asyncfl_reproduction.tuning.outcomes import FIELDS, METRIC, keep, of_cells
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,16 +32,11 @@ def test_the_picture_has_a_panel_for_each_study_and_a_line_for_each_method(tmp_p
         f"paper/{study}/{method}" for study in ("a", "b") for method in ("fedbuff", "fedecho-natural", "fedecho-cross")
     ]
     cells = [replace(cell, name=name, search=own_search(name, "fedecho-images/fedbuff", {})) for name in names]
-    for study in ("a", "b"):
-        path = file_of(cell.tier, f"paper/{study}", tmp_path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            writer.writeheader()
-            for one in (name for name in names if f"/{study}/" in name):
-                for number, accuracy in enumerate([0.1, "nan", *[0.5] * 34]):
-                    writer.writerow({"cell": one, "point": number, "seed": "100", METRIC: accuracy})
-                writer.writerow({"cell": one, "point": 0, "seed": "101", METRIC: 0.9})  # another seed does not count
+    runs = [*((number, 100, accuracy) for number, accuracy in enumerate([0.1, np.nan, *[0.5] * 34])), (0, 101, 0.9)]
+    nothing = dict.fromkeys(FIELDS)
+    rows = [{**nothing, "point": str(number), "seed": seed, METRIC: accuracy} for number, seed, accuracy in runs]
+    for name in names:  # the last row's seed does not count
+        keep(of_cells(cell.tier, name, tmp_path), name, rows)
     table = tries(cells, tmp_path)
     assert table.groupby("cell")["tries"].max().tolist() == [36] * 6
     assert table["accuracy"].max() == pytest.approx(0.5)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from math import isnan
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,9 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.run import Report, run_grid
 from asyncfl_reproduction.report.searches import searches
+from asyncfl_reproduction.tuning import outcomes, tuned
 from asyncfl_reproduction.tuning import search as carried_out
-from asyncfl_reproduction.tuning import tuned
+from asyncfl_reproduction.tuning.outcomes import METRIC
 from asyncfl_reproduction.tuning.search import tune
 from asyncfl_reproduction.tuning.studies import points_of, read_searches
 from asyncfl_reproduction.tuning.tuned import edges_of
@@ -51,9 +52,8 @@ def studies(tmp_path):
     return written
 
 
-def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / "small" / f"{name}.csv").open() as file:
-        return list(csv.DictReader(file))
+def rows_of(folder: Path, name: str) -> list[outcomes.Row]:
+    return outcomes.rows_of(outcomes.of_studies(folder), f"small/{name}")
 
 
 def tuned_silently(search, folder: Path) -> tuple[dict, list[str]]:
@@ -67,9 +67,9 @@ def test_all_combinations_are_tried_with_every_seed_and_the_best_mean_is_chosen(
     best, lines = tuned_silently(search, tmp_path)
     rows = rows_of(tmp_path, "fedbuff-tuned")
     assert [(json.loads(row["point"]), row["seed"]) for row in rows] == [
-        (point, seed) for point in points_of(search.grid) for seed in ("100", "101")
+        (point, seed) for point in points_of(search.grid) for seed in (100, 101)
     ]
-    means = {point: sum(float(row[tuned.METRIC]) for row in rows if row["point"] == point) / 2 for point in
+    means = {point: sum(row[METRIC] for row in rows if row["point"] == point) / 2 for point in
              {row["point"] for row in rows}}  # fmt: skip
     assert best == json.loads(max(means, key=means.get)) and len(set(means.values())) > 1
     assert len(lines) == 1 and lines[0].startswith("small/fedbuff-tuned: 4 combinations, best client_lr")
@@ -99,9 +99,8 @@ def test_a_combination_that_diverges_is_an_outcome_and_never_the_choice(studies,
     (search,) = read_searches(studies(methods={"fedbuff": {"settings": {"buffer_size": 2}, "tuned": wild}}))
     best, _ = tuned_silently(search, tmp_path)
     assert best == {"client_lr": 0.1, "server_lr": 1.0}
-    shown = {(json.loads(row["point"])["client_lr"], row[tuned.METRIC]) for row in rows_of(tmp_path, "fedbuff-tuned")}
-    assert {accuracy for rate, accuracy in shown if rate == 1e30} == {"nan"}
-    assert "nan" not in {accuracy for rate, accuracy in shown if rate == 0.1}
+    shown = {(json.loads(row["point"])["client_lr"], row[METRIC]) for row in rows_of(tmp_path, "fedbuff-tuned")}
+    assert all(isnan(accuracy) == (rate == 1e30) for rate, accuracy in shown)
     monkeypatch.setattr(carried_out, "finish_together", lambda runs: pytest.fail("run again"))
     assert tuned_silently(search, tmp_path)[0] == best
     row = searches(tmp_path).iloc[0]
@@ -120,7 +119,7 @@ def test_what_another_search_of_the_study_ran_is_not_run_again(studies, tmp_path
     tune(both["printed"], tmp_path, str)
     assert ran == [6, 8, 2]  # two seeds each; 0.1 and 0.2 beside the rate 1 are known
     alone, shared = (
-        [{**row, "cpu_seconds": ""} for row in rows_of(folder, "fedbuff-printed")]
+        [{**row, "cpu_seconds": None} for row in rows_of(folder, "fedbuff-printed")]
         for folder in (tmp_path / "alone", tmp_path)
     )
     assert shared == alone
@@ -154,14 +153,14 @@ def test_half_a_search_chooses_nothing_and_goes_on(studies, tmp_path, monkeypatc
         return real(configs)
 
     monkeypatch.setattr(carried_out, "results_of", stopped)
-    search, place = read_searches(studies())[0], tuned.file_of("small", "fedbuff", "tuned", tmp_path)
+    search = read_searches(studies())[0]
     with pytest.raises(KeyboardInterrupt):
         tune(search, tmp_path, str)
-    assert not place.exists() and ran == [3, 3]
+    assert not rows_of(tmp_path, "fedbuff-tuned") and ran == [3, 3]
     monkeypatch.setattr(carried_out, "results_of", lambda configs: ran.append(len(configs)) or real(configs))
     tune(search, tmp_path, str)
     assert ran == [3, 3, 2] and len(rows_of(tmp_path, "fedbuff-tuned")) == 8
-    assert [file.name for file in place.parent.iterdir()] == ["fedbuff-tuned.csv"]
+    assert [file.name for file in tmp_path.glob("*.parquet")] == ["searches.parquet"]
 
 
 @pytest.mark.parametrize(
@@ -192,16 +191,16 @@ def test_a_pattern_that_matches_nothing_names_a_search(studies):
 @pytest.fixture
 def chosen_ones(tmp_path, monkeypatch):
     """Outcomes of two searches, and a tier with three cells that go by them."""
-    monkeypatch.setattr(home, "TUNING", tmp_path / "tuning")
+    monkeypatch.setattr(home, "RESULTS", tmp_path / "results")
     for column, rates in (("tuned", (0.3, 0.7)), ("printed", (0.05, 1.0))):
         point = json.dumps(dict(zip(("client_lr", "server_lr"), rates, strict=True)))
         worse = json.dumps({"client_lr": 9.0, "server_lr": 9.0})
-        path = tuned.file_of("small", "fedbuff", column)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("point,seed,last5_accuracy\n" + "".join(
-            '"{}",{},{}\n'.format(which.replace('"', '""'), seed, value)
+        rows = [
+            {**dict.fromkeys(outcomes.FIELDS), "point": which, "seed": seed, METRIC: value}
             for which, values in ((worse, (0.9, 0.1)), (point, (0.5, 0.6)))
-            for seed, value in enumerate(values)))  # fmt: skip
+            for seed, value in enumerate(values)
+        ]
+        outcomes.keep(outcomes.of_studies(), f"small/fedbuff-{column}", rows)
     paper = {
         "paper": "p",
         "tiers": {"t": {"seeds": [0], "settings": {**SMALL, "buffer_size": 2, "tuned": "small"}}},
@@ -234,8 +233,7 @@ def test_cells_take_what_was_chosen_and_have_a_twin_as_printed(chosen_ones):
 
 def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    tuned.file_of("small", "fedbuff", "tuned").unlink()
-    tuned.file_of("small", "fedbuff", "printed").unlink()
+    outcomes.of_studies().unlink()
     cells = expand_grid(chosen_ones)
     assert {cell.waits_for for cell in cells} == {"small/fedbuff-tuned"} and len(cells) == 3
     assert run_grid(cells, tmp_path / "runs") == Report()
@@ -245,7 +243,7 @@ def test_a_cell_whose_search_was_never_made_waits_for_it(chosen_ones, tmp_path, 
 
 
 def test_a_search_without_a_printed_column_gives_no_twin(chosen_ones):
-    tuned.file_of("small", "fedbuff", "printed").unlink()
+    outcomes.keep(outcomes.of_studies(), "small/fedbuff-printed", [])
     assert [cell.name for cell in expand_grid(chosen_ones)] == ["p/fedbuff", "p/ablation", "p/as-fedbuff"]
 
 
@@ -254,12 +252,9 @@ def test_what_the_project_has_tried_means_the_same_runs_still():
     made = [search for search in searches if tuned.has_outcomes(search.study, search.method, search.column)]
     assert made
     for search in made:
-        path = tuned.file_of(search.study, search.method, search.column)
-        with path.open() as file:
-            rows = list(csv.DictReader(file))
-        assert len(carried_out._known(path, search)) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), (
-            path
-        )
+        rows = tuned.tried(search.study, search.method, search.column)
+        known = carried_out.still_known(rows, search)
+        assert len(known) == len(rows) >= len(points_of(search.grid)) * len(search.seeds), search.name
 
 
 def test_a_client_alone_has_the_best_rate_of_synchronous_training_without_a_servers():
