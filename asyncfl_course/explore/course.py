@@ -92,8 +92,8 @@ COURSE = (
         "Servers",
         (
             Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 45, 25),
-            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 50, 45),
-            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 70, 60),
+            Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 45, 45),
+            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 40, 60),
         ),
         True,
     ),
@@ -102,7 +102,7 @@ COURSE = (
         (
             Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 40, 25),
             Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 35, 30),
-            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 35, 25),
+            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 30, 25),
             Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 35, 30),
             Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 40, 30),
         ),
