@@ -11,6 +11,7 @@ from asyncfl_reproduction.grid.cells import TWIN, Cell, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED, RATE_1, untuned
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, paper_of
 from asyncfl_reproduction.home import CELLS, RESULTS
+from asyncfl_reproduction.league.entry import check_rules, read_entry
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
@@ -26,6 +27,7 @@ __all__ = [
     "bound_figure",
     "Cell",
     "CELLS",
+    "check_rules",
     "contrast",
     "CURVES",
     "EQUAL_POINTS",
@@ -44,6 +46,7 @@ __all__ = [
     "PRINTED",
     "published",
     "RATE_1",
+    "read_entry",
     "read_table",
     "RESULTS",
     "REVERSED",

@@ -1,8 +1,8 @@
 """The learner's edition: ``make student`` writes ``student/``, lessons to work in, and ``solutions/``, the same solved.
 
 In ``student/`` what answers a guess is out of sight: from an exercise that asks for one to the end of its section,
-outputs are cleared and text is folded. Solutions are taken out; a link leads to the solved lesson. Hints stay. Both stand
-beside ``notebooks/``, so a lesson finds the same files and runs alike in all three.
+outputs are cleared and text is folded. Solutions are taken out; a link leads to the solved lesson. Hints stay. Both
+stand beside ``notebooks/``, so a lesson finds the same files and runs alike in all three.
 """
 
 from __future__ import annotations

@@ -82,54 +82,57 @@ COURSE = (
     Part(
         "The world",
         (
-            Lesson("00_start_here", "Start here", "what asynchrony buys, and what it costs", 35, 30),
-            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 45, 40),
-            Lesson("02_heterogeneity", "Heterogeneity", "what unequal data do to training", 35, 30),
+            Lesson("00_start_here", "Start here", "what asynchrony buys, and what it costs", 36, 30),
+            Lesson("01_virtual_time", "Virtual time", "staleness, predicted before anything is trained", 43, 40),
+            Lesson("02_heterogeneity", "Heterogeneity", "what unequal data do to training", 39, 30),
         ),
         True,
     ),
     Part(
         "Servers",
         (
-            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 45, 25),
+            Lesson("03_baselines", "Baselines", "ten servers and Oort, each in a few lines", 42, 25),
             Lesson("04_servers_step", "Server's step", "one number that explains most of the field", 45, 45),
-            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 40, 60),
+            Lesson("05_kuiper", "KUIPER", "bursts, rewards, stragglers dropped or kept", 71, 57),
         ),
         True,
     ),
     Part(
         "Distillation",
         (
-            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 40, 25),
-            Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 35, 30),
-            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 30, 25),
-            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 35, 30),
-            Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 40, 30),
+            Lesson("06_distillation", "Distillation", "soft targets, temperature, many teachers", 30, 28),
+            Lesson("07_fedecho", "FedEcho", "stragglers' predictions remembered", 36, 30),
+            Lesson("08_fedecho_evidence", "Its evidence", "FedEcho's tables, ablations, controls", 41, 23),
+            Lesson("09_fedadt", "FedADT", "the server's labels as a teacher", 43, 30),
+            Lesson("10_fedrevive", "FedRevive", "stale updates revived on made-up samples", 59, 30),
         ),
         True,
     ),
     Part(
         "Other data",
         (
-            Lesson("11_text", "Text", "from words to asynchronous training", 35, 30),
-            Lesson("12_generation", "Generation", "language models that answer sums", 30, 25),
-            Lesson("13_video", "Video", "clips, and what changes with them", 35, 30),
+            Lesson("11_text", "Text", "from words to asynchronous training", 44, 30),
+            Lesson("12_generation", "Generation", "language models that answer sums", 33, 24),
+            Lesson("13_video", "Video", "clips, and what changes with them", 39, 25),
         ),
         False,
     ),
     Part(
         "Judging",
         (
-            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 55, 35),
-            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 35, 40),
-            Lesson("16_questions", "Questions", "the comparison that no paper makes", 40, 30),
-            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 35, 93),
-            Lesson("18_referee", "Referee", "a plan sealed before the result", 30, 45),
+            Lesson("14_theory", "Theory", "a proof line by line, and counter-examples", 47, 34),
+            Lesson("15_statistics", "Statistics", "seeds, intervals, margins, verdicts", 34, 38),
+            Lesson("16_questions", "Questions", "the comparison that no paper makes", 39, 29),
+            Lesson("17_bug_zoo", "Bug zoo", "twelve servers with one bug each", 24, 93),
+            Lesson("18_referee", "Referee", "a plan sealed before the result", 24, 45),
         ),
         True,
     ),
 )
 """Minutes are those that each lesson says of itself."""
+
+CHOSEN = ("05", "09", "10", "11", "12", "13", "14")
+"""Numbers of the lessons that one takes for their method, their data or their proofs; the others are the core."""
 
 PATHS = (
     Path(
@@ -143,8 +146,8 @@ PATHS = (
     Path(
         "W",
         "a week",
-        "an evening for each lesson, from the clock to FedEcho",
-        ("00", "01", "02", "03", "04", "06", "07"),
+        "an evening for each lesson, from the clock to FedEcho and what its lead is made of",
+        ("00", "01", "02", "03", "04", "06", "07", "08"),
         True,
     ),
     Path(

@@ -87,9 +87,9 @@ class Sealed:
         return f"sealed: {self.digest}"
 
 
-def canonical(content: Plan | dict[str, Any]) -> str:
+def canonical(content: Settings | dict[str, Any]) -> str:
     """Return a plan, or the mapping that it is made of, as JSON with its keys sorted: the same plan, the same text."""
-    return json.dumps(content.model_dump(mode="json") if isinstance(content, Plan) else content, sort_keys=True)
+    return json.dumps(content.model_dump(mode="json") if isinstance(content, Settings) else content, sort_keys=True)
 
 
 def digest_of(text: str | bytes) -> str:
@@ -97,12 +97,12 @@ def digest_of(text: str | bytes) -> str:
     return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
-def seal(plan: Plan) -> Sealed:
+def seal(plan: Settings) -> Sealed:
     """Seal a plan: write down its digest before you look at a result."""
     return Sealed(canonical(plan), digest_of(canonical(plan)))
 
 
-def unchanged(plan: Plan, sealed: Sealed) -> None:
+def unchanged(plan: Settings, sealed: Sealed) -> None:
     """Hold a plan to its seal.
 
     Raises:

@@ -9,8 +9,9 @@ import nbformat
 import pytest
 from test_lessons import NAMES
 
-from asyncfl_course.explore.course import COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
+from asyncfl_course.explore.course import CHOSEN, COURSE, PATHS, course_contents, course_paths, hours, lessons, letters
 from asyncfl_course.explore.course_map import course_map
+from asyncfl_course.minutes import CORE, OPTIONAL, minutes
 
 ROOT = Path(__file__).parents[2]
 START = nbformat.read(ROOT / "notebooks/00_start_here.ipynb", as_version=4)
@@ -62,7 +63,7 @@ def test_paths_go_forwards_from_the_start_and_take_the_time_they_say():
     for path in PATHS:
         assert list(path.numbers) == sorted(set(path.numbers)) and path.numbers[0] == "00"
     hour, week, referee = PATHS
-    assert 45 <= hour.minutes <= 65 and len(week.numbers) == 7
+    assert 45 <= hour.minutes <= 65 and len(week.numbers) == 8 and week.numbers[-1] == "08"
     start, step = hour.lessons
     assert hour.minutes == start.reading + 20 < start.reading + step.reading
     assert "[04](04_servers_step.ipynb) (Sections 1 and 6);" in course_paths().data
@@ -76,3 +77,33 @@ def test_paths_go_forwards_from_the_start_and_take_the_time_they_say():
 )
 def test_hours_are_said_as_one_plans_them(minutes, said):
     assert hours(minutes) == said
+
+
+BOOKS = {name: nbformat.read(ROOT / f"notebooks/{name}.ipynb", as_version=4) for name in NAMES}
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda one: one.name)
+def test_minutes_that_a_lesson_says_are_measured(lesson):
+    """A sentence more or less is no new number: what a lesson says is within three minutes, or a tenth."""
+    book = BOOKS[lesson.name]
+    opening = "\n".join(cell.source for cell in book.cells[:3])
+    said = [int(number) for number in re.findall(r"\d+", re.search(r"\*\*Minutes\.\*\* (.*)", opening)[1])]
+    whole, core = minutes(book), minutes(book, core=True)
+    for told, measured in zip(said, [*whole, *(core if whole != core else ())], strict=False):
+        assert abs(told - measured) <= max(3, 0.1 * measured), (lesson.name, said, whole, core)
+    assert ("core sections alone" in opening) == (whole != core)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_section_is_core_or_optional_and_says_so(name):
+    for cell in BOOKS[name].cells:
+        if cell.cell_type == "markdown" and (heads := re.findall(r"^## (.*)$", cell.source, re.M)):
+            tags = {CORE, OPTIONAL} & set(cell.metadata.get("tags", []))
+            assert len(tags) == 1, f"{heads[0]}: one of the tags core and optional is asked for"
+            assert (tags == {OPTIONAL}) == heads[0].endswith("(optional)"), heads[0]
+            assert heads[0].startswith("More exercises") <= (tags == {OPTIONAL})
+
+
+def test_the_core_is_read_and_solved_in_twelve_hours():
+    core = [minutes(BOOKS[one.name], core=True) for one in lessons() if one.number not in CHOSEN]
+    assert sum(one.hours for one in core) <= 12 < sum(minutes(book).hours for book in BOOKS.values())

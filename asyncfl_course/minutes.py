@@ -1,0 +1,68 @@
+"""How long a lesson takes: words at reading speed, code by the line, exercises as they say; core sections and all."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+
+WORDS_A_MINUTE = 140
+"""Of prose that one thinks about; half of what a novel is read at."""
+LINES_A_MINUTE = 15
+"""Of code that is read, not written."""
+OPTIONAL = "optional"
+"""Tag of a section's heading; sections without it are core."""
+CORE = "core"
+FOLDED = re.compile(r"<details>.*?</details>", re.S)
+FORMULA = re.compile(r"\$\$.*?\$\$", re.S)
+HEADING = re.compile(r"^## ", re.M)
+ASKED = re.compile(r"\*\*Exercise [\d.]+ · [^*]+\*\* \(★+, (\d+) minutes\)")
+
+
+class Minutes(NamedTuple):
+    """What a lesson, or its core, takes.
+
+    Attributes:
+        reading: minutes to read prose and code.
+        exercises: minutes that its exercises say they take.
+    """
+
+    reading: int
+    exercises: int
+
+    @property
+    def hours(self) -> float:
+        """Both together, in hours."""
+        return (self.reading + self.exercises) / 60
+
+
+def minutes(book: NotebookNode, core: bool = False) -> Minutes:
+    """Measure a lesson.
+
+    Folded hints and solutions, outputs and displayed formulas are not counted.
+
+    Args:
+        book: the notebook.
+        core: leave out the sections whose heading has the tag ``optional``.
+
+    Example:
+        >>> import nbformat
+        >>> text = nbformat.v4.new_markdown_cell("word " * 280)
+        >>> code = nbformat.v4.new_code_cell("x = 1\\n" * 15)
+        >>> minutes(nbformat.v4.new_notebook(cells=[text, code]))
+        Minutes(reading=3, exercises=0)
+    """
+    words = lines = asked = 0
+    optional = False
+    for cell in book.cells:
+        if cell.cell_type == "markdown" and HEADING.search(cell.source):
+            optional = OPTIONAL in cell.metadata.get("tags", [])
+        if core and optional:
+            continue
+        if cell.cell_type == "code":
+            lines += len(cell.source.splitlines())
+        else:
+            words += len(FORMULA.sub("", FOLDED.sub("", cell.source)).split())
+            asked += sum(map(int, ASKED.findall(cell.source)))
+    return Minutes(round(words / WORDS_A_MINUTE + lines / LINES_A_MINUTE), asked)
