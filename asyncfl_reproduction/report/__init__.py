@@ -8,6 +8,7 @@
 - ``figures`` and ``figures_<paper>``: the papers' figures redrawn; a new figure is a function there with its name;
 - ``head_to_head``: ranks of the methods over the places of the league;
 - ``summary``: the first page, compute spent, settings that are ours;
+- ``decided``: the laptop tier's verdicts, kept for other tiers' reports;
 - ``export``: every table as CSV, Markdown and LaTeX;
 - ``page``: what the notebook calls.
 """

@@ -17,6 +17,7 @@ from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report import (
+    decided,
     figures_fedadt,
     figures_fedecho,
     figures_fedrevive,
@@ -92,6 +93,14 @@ class Page:
         plots.use_style()
         self.recorded = Recorded(tier_file, runs, kept)
         self.names = names(self.recorded.cells)
+        self.decided = decided.read_decided(None if self.recorded.tier == decided.TIER else kept)
+
+    def in_a_minute(self) -> None:
+        """Show the papers' central comparisons: this run's verdicts beside the recorded ones, and what to open next."""
+        if len(self.decided):
+            said = decided.in_words(self.recorded, self.decided)
+            display(Markdown(said), HTML(decided.beside(self.recorded.headlines, self.decided)))
+        display(Markdown(decided.NEXT))
 
     def summary(self) -> None:
         """Show how many claims have each verdict, by kind and by paper, and the headline numbers."""
@@ -117,7 +126,10 @@ class Page:
 
     def claims(self, paper: str) -> None:
         """Show every claim of a paper: its text, what the paper's own numbers say, our verdict and why."""
-        display(HTML(shown.claims(self.recorded.claims(paper.lower()), self.names, paper)))
+        table = self.recorded.claims(paper.lower())
+        if len(self.decided):
+            table[shown.RECORDED] = table["id"].map(self.decided["verdict"]).fillna(MISSING)
+        display(HTML(shown.claims(table, self.names, paper)))
 
     def table(self, paper: str, *names: str) -> None:
         """Show printed tables with ours beside them; what was not run is folded."""

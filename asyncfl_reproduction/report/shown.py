@@ -32,6 +32,8 @@ from asyncfl_reproduction.report.tables import (
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
+RECORDED = "laptop tier, recorded"
+"""Heading of the column with the verdicts that the laptop tier has."""
 SHOWN_AT_ONCE = 4
 """Parts of an answer; the others are folded."""
 NARROW = 8
@@ -111,7 +113,8 @@ def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
     """Return a table of :meth:`.Recorded.claims` as HTML: the claims with a verdict, then what was not run, folded.
 
     A claim's comparisons are folded below its verdict. Where no cell behind it has a twin, the column that
-    :func:`.untuned` names for the paper is empty.
+    :func:`.untuned` names for the paper is empty. A column :data:`RECORDED` of the table, with another
+    tier's verdicts, is shown as it is.
     """
     columns = {"ours": "detail"} | ({FIXED: f"{FIXED}, detail"} if FIXED in table else {})
     shown = pd.DataFrame({"claim": table["id"].map("<b>{}</b><br>".format) + table["artefact"].map(escape)})
@@ -127,6 +130,9 @@ def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
         verdicts = table[column].where(due, "")
         shown[head] = [_finding(*one, names) if one[0] else "" for one in zip(verdicts, table[detail], strict=True)]
         css[head] = verdicts.map(background)
+    if RECORDED in table:
+        shown[RECORDED] = table[RECORDED]
+        css[RECORDED] = table[RECORDED].map(background)
     run = ~(table[list(columns)] == MISSING).all(axis=1)
     parts = [_text_table(shown[run], css[run])] if run.any() else []
     if not run.all():

@@ -1,0 +1,98 @@
+"""The laptop tier's verdicts, kept in one small table, so that a smaller tier's report can show them beside its own.
+
+Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the laptop tier's records takes minutes, so
+``make docs`` judges them once and keeps what came out; a test holds the table to the records.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from asyncfl_reproduction.claims.findings import interval_text
+from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.report.recorded import Recorded
+from asyncfl_reproduction.report.shown import RECORDED, with_signs
+from asyncfl_reproduction.report.tables import background, listed
+from asyncfl_reproduction.verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, PARTLY, REVERSED, SMALLER
+
+TIER = "laptop"
+FILE = f"{TIER}/verdicts.csv"
+"""In the folder of recorded tables."""
+NUMBERS = ["seeds", "mean", "low", "high", "unit"]
+
+
+def decided(recorded: Recorded) -> pd.DataFrame:
+    """Return the verdicts of a tier: id of a claim or a headline, verdict, that at the fixed server rate, numbers.
+
+    Numbers are a headline's difference with its interval; claims, which rest on several, have none.
+    """
+    claims = pd.concat([recorded.claims(paper) for paper in recorded.checked], ignore_index=True)
+    rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""))
+    heads = recorded.headlines
+    tuned, twins = heads[heads["column"] == "tuned"], heads[heads["column"] != "tuned"].set_index("id")["verdict"]
+    more = tuned[["id", "verdict", *NUMBERS]].assign(fixed=tuned["id"].map(twins))
+    table = pd.concat([rows, more], ignore_index=True).reindex(columns=["id", "verdict", "fixed", *NUMBERS])
+    return table.round({"mean": 6, "low": 6, "high": 6})
+
+
+def read_decided(kept: str | Path | None) -> pd.DataFrame:
+    """Return what was kept, by id; empty where nothing was, as in an installed package."""
+    path = None if kept is None else Path(kept) / FILE
+    if path is None or not path.exists():
+        return pd.DataFrame(columns=["verdict", "fixed", *NUMBERS])
+    return pd.read_csv(path, index_col="id", dtype={"fixed": str, "unit": str}).fillna({"fixed": "", "unit": ""})
+
+
+def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
+    """Return the headlines as HTML: what the paper prints, what this run says, and what is kept of the laptop tier."""
+    own = headlines[headlines["column"] == "tuned"]
+    there = kept.reindex(own["id"]).fillna({"verdict": NOT_RUN})
+    table = pd.DataFrame(
+        {
+            "what is compared": own["sentence"],
+            "the paper": own["paper"],
+            "this run": [*map(_said, own.itertuples())],
+            RECORDED: [*map(_said, there.itertuples())],
+        }
+    )
+    style = listed(table.map(lambda value: escape(with_signs(str(value)))))
+    for column, found in (("this run", own["verdict"]), (RECORDED, there["verdict"])):
+        style = style.apply(lambda _, found=found: [background(one) for one in found], subset=[column])
+    return style.to_html()
+
+
+def in_brief(kept: pd.DataFrame, name: str) -> str:
+    """Return what was kept of a headline: its verdict with its difference, interval and seeds."""
+    return next((_said(row) for row in kept.loc[kept.index == name].itertuples()), NOT_RUN)
+
+
+def _said(row: Any) -> str:
+    """Return a verdict with its difference, interval and seeds."""
+    return row.verdict if pd.isna(row.mean) else f"{row.verdict}: {interval_text(row._replace(seeds=int(row.seeds)))}"
+
+
+def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
+    """Say what was run, how many of the headlines it decides, and how many the laptop tier."""
+    own = recorded.headlines[recorded.headlines["column"] == "tuned"]
+    seeds = own["seeds"].max()
+    with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"
+    here, there = (int(found.isin(DECIDED).sum()) for found in (own["verdict"], own["id"].map(kept["verdict"])))
+    return (
+        f"{len(recorded.results)} of {len(recorded.cells)} cells were run{with_seeds}. They decide {here} of the "
+        f"papers' {len(own)} central comparisons; the laptop tier, with ten seeds or more, decides {there}. Its "
+        "verdicts were recorded and stand beside those of this run."
+    )
+
+
+DECIDED = (HOLDS, SMALLER, LEVEL, PARTLY, REVERSED, FAILS)
+"""Verdicts that say something about the methods."""
+NEXT = (
+    "**Open next** [FedEcho](report-fedecho.html), the first of four papers: its tables as printed, with the numbers "
+    "of this run below, and its claims, again with both verdicts. Then read `docs/findings.md`, which says what the "
+    "recorded verdicts mean. `make lab` opens the lessons; lesson 04 shows why most leads vanish once every method is "
+    "tuned."
+)

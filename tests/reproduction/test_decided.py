@@ -1,0 +1,79 @@
+"""A smaller tier's report shows the laptop tier's verdicts, which are kept in a table, beside its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import test_readme as readme
+
+from asyncfl_reproduction.claims import CLAIMS
+from asyncfl_reproduction.claims.headlines import HEADLINES
+from asyncfl_reproduction.home import CELLS, RESULTS
+from asyncfl_reproduction.report import Page, decided, page
+from asyncfl_reproduction.report.shown import RECORDED
+from asyncfl_reproduction.report.shown import claims as claims_shown
+from asyncfl_reproduction.verdicts import VERDICTS
+
+ROOT = Path(__file__).parents[2]
+KEPT = decided.read_decided(RESULTS)
+
+
+def test_every_claim_and_headline_has_a_kept_verdict():
+    claims = [claim.id for paper in CLAIMS.values() for claim in paper]
+    assert sorted(KEPT.index) == sorted([*claims, *(one.id for one in HEADLINES)])
+    assert set(KEPT["verdict"]) <= set(VERDICTS)
+
+
+def test_the_kept_verdicts_are_those_that_the_results_count():
+    """``docs/results.md`` is held to the records by other tests."""
+    rows = readme.rows_below("## Claims, paper by paper", (ROOT / "docs/results.md").read_text())
+    shown = {paper.lower(): [*map(int, counts)] for paper, tier, _, *counts in rows if tier == "laptop"}
+    for paper, claims in CLAIMS.items():
+        found = KEPT.loc[[claim.id for claim in claims], "verdict"].value_counts()
+        assert [int(found.get(name, 0)) for name in VERDICTS] == shown[paper], "make docs"
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What a page displays, as text."""
+    things: list = []
+    monkeypatch.setattr(page, "display", lambda *more: things.extend(more))
+    return lambda: "\n".join(getattr(one, "data", None) or one.to_html() for one in things)
+
+
+def kept_with(folder: Path, verdict: str) -> Path:
+    (folder / "laptop").mkdir()
+    rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": 0.1, "high": 0.15, "unit": "points"}]
+    rows += [{"id": "FE-T2-a", "verdict": verdict}]
+    pd.DataFrame(rows, columns=["id", "verdict", "fixed", *decided.NUMBERS]).to_csv(folder / decided.FILE, index=False)
+    return folder
+
+
+@pytest.mark.parametrize("verdict", ["reversed", "holds"])
+def test_the_first_page_shows_both_verdicts_and_what_to_open_next(tmp_path, shown, verdict):
+    one = Page(CELLS / "smoke.yaml", tmp_path / "runs", kept_with(tmp_path, verdict))
+    one.in_a_minute()
+    told = shown()
+    row = next(line for line in re.findall(r"<tr>.*?</tr>", told, re.S) if "above FedBuff there" in line)
+    assert "not run" in row and f"{verdict}: +12.3 [10.0, 15.0], 10 seeds" in row
+    assert "decide 0 of the papers' 12 central comparisons" in told and "decides 1." in told
+    assert "report-fedecho.html" in told and "docs/findings.md" in told
+
+
+def test_claims_have_the_recorded_verdict_beside_them():
+    row = {"id": "FE-T2-a", "artefact": "Table 2", "kind": "trained", "claim": "ends above", "paper": "yes",
+           "ours": "undecided", "detail": "+1.0", RECORDED: "reversed"}  # fmt: skip
+    told = claims_shown(pd.DataFrame([row]), {})
+    assert re.search(rf">{RECORDED}<.*>undecided<?.*>reversed<", told, re.S)
+
+
+def test_without_a_kept_table_the_page_only_says_what_to_open_next(tmp_path, shown):
+    Page(CELLS / "smoke.yaml", tmp_path / "runs").in_a_minute()
+    assert "Open next" in shown() and RECORDED not in shown()
+
+
+def test_the_laptop_tiers_own_report_does_not_repeat_itself(tmp_path):
+    assert len(Page(CELLS / "laptop.yaml", tmp_path / "runs", kept_with(tmp_path, "level")).decided) == 0
