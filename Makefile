@@ -15,6 +15,8 @@ SCHEDULER ?=
 # The file that enters the league; QUICK=1 for one workload, tuned alone.
 METHOD  ?=
 QUICK   ?=
+# Address of the repository, for the site's buttons that open a lesson elsewhere; empty: pyproject.toml's, if it has one.
+REPOSITORY ?=
 # More options of JupyterLab's, such as LAB_OPTIONS='--ip=0.0.0.0 --no-browser' in a container.
 LAB_OPTIONS ?=
 # Where torch and torchvision come from; empty: with everything else. For CPU-only wheels name PyTorch's own
@@ -32,7 +34,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab student notebooks docs explorable coverage bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs explorable coverage bench lint clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -75,6 +77,9 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copie
 	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir='$(CURDIR)' \
 	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
+site: $(READY)  ## make site/index.html: lessons, findings, glossary and reference as pages, without network (under a minute)
+	@$(BIN)/python docs/site/build.py $(if $(REPOSITORY),--repository '$(REPOSITORY)')
+
 student: $(READY)  ## write student/, lessons whose guesses and solutions are out of sight, and solutions/
 	@$(BIN)/python -m asyncfl_course.student
 
@@ -99,5 +104,5 @@ lint: $(READY)  ## ruff, on code and notebooks; and that imports between the pac
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports
 
 clean:  ## remove the environment, and caches; recorded runs stay
-	rm -rf $(VENV) .coverage* .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build/site* site .coverage* .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

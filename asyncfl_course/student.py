@@ -39,7 +39,7 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
         name: its file name, for the links to the solved lesson.
     """
     book = nbformat.from_dict(lesson)
-    answers = set(_answers(book))
+    answers = set(answering(book))
     for place, cell in enumerate(book.cells):
         if cell.cell_type == "code":
             if place in answers or EXERCISE in _tags(cell):
@@ -90,7 +90,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
     return written, left
 
 
-def _answers(book: NotebookNode) -> Iterator[int]:
+def answering(book: NotebookNode) -> Iterator[int]:
     """Yield the places of the cells from each guess to the end of its section, but for other exercises."""
     hidden = False
     for place, cell in enumerate(book.cells):

@@ -56,7 +56,7 @@ class FedEcho(FedBuff):
         distill_set: str = "cross"
         """Which unlabelled set of the task: cross, natural or synthetic."""
         distill_samples: int = Field(2000, ge=1)
-        """|U|, how many unlabelled samples the server holds."""
+        """``|U|``, how many unlabelled samples the server holds."""
         distill_lr: float = Field(3e-6, ge=0)
         """η_d; 0 gives FedBuff."""
         distill_unit: Literal["epochs", "steps"] = "epochs"

@@ -1,0 +1,81 @@
+"""A lesson as the site shows it: answers folded, figures with words, core and optional marked, the method drawn."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from asyncfl_course.explore.diagrams import METHODS
+from asyncfl_course.student import answering
+from asyncfl_lite.plots import title
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MARKS = {
+    "core": "Core: read this on the short way through the course.",
+    "optional": "Optional: leave this out on the short way through the course.",
+}
+FOLD = "<details><summary>Read on after you have guessed</summary>\n\n{}\n\n</details>"
+
+
+def prepared(path: Path) -> str:
+    """Return a notebook as JSON, prepared for the site."""
+    book = nbformat.read(path, as_version=4)
+    answers = set(answering(book))
+    for place, cell in enumerate(book.cells):
+        if cell.cell_type == "code":
+            _fold(cell, place in answers)
+            _describe(cell)
+        else:
+            if place in answers and not re.search(r"\*\*Exercise |<details>", cell.source):
+                cell.source = FOLD.format(cell.source)
+            _mark(cell)
+            cell.source = re.sub(r"\[([^\]]+)\]\(([^)]+\.html)\)", r'<a href="\2">\1</a>', cell.source)
+    _draw(path.stem, book.cells)
+    book.metadata.pop("widgets", None)
+    return nbformat.writes(book)
+
+
+def _fold(cell: NotebookNode, answers: bool) -> None:
+    """Fold what JupyterLab folds, and the output of a cell that answers a guess."""
+    tags, folded = set(cell.metadata.get("tags", [])), cell.metadata.get("jupyter", {})
+    hidden = {name for name in ("source", "outputs") if folded.get(f"{name}_hidden")}
+    if answers:
+        hidden.add("outputs")
+    if cell.outputs and hidden:
+        kind = {"source": "hide-input", "outputs": "hide-output"}
+        tags.add("hide-cell" if len(hidden) == 2 else kind[hidden.pop()])
+    cell.metadata["tags"] = sorted(tags)
+
+
+def _describe(cell: NotebookNode) -> None:
+    """Give a cell's pictures their words, and take what needs a kernel out."""
+    for output in cell.outputs:
+        data = output.get("data", {})
+        data.pop(WIDGET, None)
+        if "text/markdown" in data:
+            data["text/markdown"] = data["text/markdown"].replace(".ipynb)", ".html)")
+        words = cell.metadata.get("alt", "") or output.get("metadata", {}).get("image/png", {}).get("alt", "")
+        if "image/svg+xml" in data:  # a drawing says itself what it shows
+            words = words or data.get("text/plain", "")
+        if words and {"image/png", "image/svg+xml"} & set(data):
+            cell.metadata["mystnb"] = {"image": {"alt": " ".join(words.split())}}
+
+
+def _mark(cell: NotebookNode) -> None:
+    """Say below a heading whether its section is core or optional."""
+    for tag, words in MARKS.items():
+        if tag in cell.metadata.get("tags", []):
+            mark = f'<p class="mark {tag}" title="{words}">{tag}</p>'
+            cell.source = re.sub(r"^(#+ .*)$", rf"\1\n\n{mark}", cell.source, count=1, flags=re.M)
+
+
+def _draw(stem: str, cells: list[NotebookNode]) -> None:
+    """Put the drawing of the method that a lesson is about beside its beginning."""
+    method = next((name for name in METHODS if stem.split("_", 1)[1].split("_")[0] == name), None)
+    if method:
+        heading, _, rest = cells[0].source.partition("\n")
+        drawing = f"![{title(method)}, drawn](../docs/pictures/{method}.svg){{.method-drawing}}"
+        cells[0].source = f"{heading}\n\n{drawing}\n{rest}"

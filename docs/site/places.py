@@ -1,0 +1,58 @@
+"""What the site has beside Sphinx's pages: the explorables, MathJax, links into the repository, launch buttons."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.nodes import Node
+from docutils.utils import unescape
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+ROOT = Path(__file__).parents[2]
+
+
+def launch(app: Sphinx, config: Config) -> None:
+    """Show buttons that open a lesson elsewhere where the repository has an address, else none."""
+    options = config.html_theme_options
+    if config.repository:
+        options["repository_url"] = config.repository
+        options["use_repository_button"] = True
+        options["launch_buttons"] = {
+            "colab_url": "https://colab.research.google.com",
+            "binderhub_url": "https://mybinder.org",
+            "notebook_interface": "jupyterlab",
+        }
+    options["use_download_button"] = bool(config.repository)
+
+
+def in_repository(name: str, rawtext: str, text: str, lineno: int, inliner: Any, **_: Any) -> tuple[list[Node], list]:
+    """Role ``repository``: a link to a file where the repository has an address, else its words alone."""
+    said, _, path = unescape(text).rpartition(" <")
+    address = inliner.document.settings.env.config.repository
+    if not address:
+        return [nodes.inline(rawtext, said)], []
+    return [nodes.reference(rawtext, said, refuri=f"{address}/blob/main/{path.rstrip('>')}")], []
+
+
+def put_beside(app: Sphinx, error: Exception | None) -> None:
+    """Copy what Sphinx does not make."""
+    if error is None and app.builder.format == "html":
+        site = Path(app.outdir)
+        (site / "docs").mkdir(exist_ok=True)
+        for page in (ROOT / "docs").glob("*.html"):
+            text = re.sub(r"(href=\"[\w/]+)\.md\b", r"\1.html", page.read_text())
+            (site / "docs" / page.name).write_text(text)
+        shutil.copy(app.config._raw_config["MATHJAX"], site / "_static" / "mathjax.js")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register all of it."""
+    app.connect("config-inited", launch)
+    app.connect("build-finished", put_beside)
+    app.add_role("repository", in_repository)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

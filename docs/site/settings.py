@@ -1,0 +1,131 @@
+"""A page of every setting, made from the classes that are registered."""
+
+from __future__ import annotations
+
+import types
+import typing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from sphinx.pycode import ModuleAnalyzer
+
+from asyncfl_lite import Config
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.base.registry import Registry
+from asyncfl_lite.models import MODELS
+from asyncfl_lite.plots import title
+from asyncfl_lite.runs.groups import class_of_group
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.simulator.selection import SELECTIONS
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
+
+GROUPS: dict[str, tuple[str, Registry, str]] = {
+    "Methods": ("algorithm", ALGORITHMS, "settings"),
+    "Tasks": ("task", TASKS, "task_settings"),
+    "Models": ("model", MODELS, "model_settings"),
+    "Delay laws": ("delay", DELAYS, "delay_settings"),
+    "Partitions": ("partition", PARTITIONS, "partition_settings"),
+    "Selections of clients": ("selection", SELECTIONS, "selection_settings"),
+}
+"""Heading -> what a configuration calls the choice, the registry, and what it calls the settings of what is chosen."""
+BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def settings_page() -> str:
+    """Return the page in Markdown."""
+    parts = [
+        "# Settings",
+        "Every setting of a run, made from the code. `Config(task=…, algorithm=…)` takes those of the first table; "
+        "what a method, a task, a model, a delay law or a partition has of its own goes into the group that its part "
+        "names. *As chosen* means that the default depends on the task and the method: "
+        "`Config(…).explain()` says which value a configuration takes, and from where.",
+        "## Of every run",
+        _table(Config),
+    ]
+    for heading, (choice, registry, group) in GROUPS.items():
+        parts += [f"## {heading}", f'`{choice}="…"`, with its own settings in `{group}={{…}}`.']
+        for name, about in registry.describe().items():
+            shown = f" ({title(name)})" if registry is ALGORITHMS else ""
+            parts += [f"### {name}{shown}", _plain(about), _table(class_of_group(group, name))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(cls: type[BaseModel]) -> str:
+    rows = [
+        f"| `{field.alias or name}` | {_kind(field)} | {_default(field)} | {_cell(_meaning(cls, name, field))} |"
+        for name, field in cls.model_fields.items()
+        if not _is_group(field)
+    ]
+    return (
+        "\n".join(["| setting | values | default | meaning |", "|---|---|---|---|", *rows])
+        if rows
+        else "*No settings.*"
+    )
+
+
+def _is_group(field: FieldInfo) -> bool:
+    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+
+
+def _kind(field: FieldInfo) -> str:
+    bounds = [
+        f"{sign} {getattr(part, name):g}"
+        for part in field.metadata
+        for name, sign in BOUNDS.items()
+        if hasattr(part, name)
+    ]
+    return _cell(", ".join([_named(field.annotation), *bounds]))
+
+
+def _named(kind: Any) -> str:
+    """Return a type in words."""
+    if kind is type(None):
+        return "none"
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(f"`{one}`" for one in typing.get_args(kind))
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return " or ".join(map(_named, typing.get_args(kind)))
+    if typing.get_origin(kind) is tuple:
+        first, *_ = typing.get_args(kind)
+        return f"several: {_named(first)}"
+    words = {int: "whole number", float: "number", str: "text", bool: "true or false", Path: "path"}
+    return words.get(kind, getattr(kind, "__name__", "mapping"))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required() or field.default is PydanticUndefined:
+        return "as chosen"
+    value = field.default
+    return "none" if value is None else f"`{value}`" if value != "" else "empty"
+
+
+def _meaning(cls: type[BaseModel], name: str, field: FieldInfo) -> str:
+    """Return what a setting means: its description, or the docstring below it in the class that declares it."""
+    if field.description:
+        return field.description
+    for base in (base for base in cls.__mro__ if base.__module__.startswith("asyncfl_lite")):
+        if said := _documented(base.__module__).get((base.__qualname__, name)):
+            return " ".join(said).strip()
+    return ""
+
+
+@cache
+def _documented(module: str) -> dict[tuple[str, str], list[str]]:
+    try:
+        return ModuleAnalyzer.for_module(module).find_attr_docs()
+    except Exception:  # a class that was made without a file
+        return {}
+
+
+def _plain(text: str) -> str:
+    """Return a docstring's line in Markdown."""
+    return text.replace("``", "`")
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")

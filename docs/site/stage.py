@@ -1,0 +1,88 @@
+"""Put the site's source together: pages as they are, lessons prepared, pages made from the code."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from lessons import prepared
+from rooms import ROOMS, room_pages
+from settings import settings_page
+from verdicts import verdicts_page
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+"""Of the repository's root, beside those of ``docs``."""
+CODE = re.compile(r"```python\n(.*?)```", re.S)
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> list[Path]:
+    """Put the site's source into a folder, and return the notebooks that are in it.
+
+    Args:
+        target: the folder.
+        lessons: pattern of the notebooks' names.
+        rooms: of the library, that have a page of reference.
+
+    Files that would stay the same are not written, so that Sphinx leaves their pages alone.
+    """
+    notebooks = sorted((ROOT / "notebooks").glob(f"{lessons}.ipynb"))
+    notebooks = [path for path in notebooks if path.stem[0].isdigit()]
+    pages = {name: (ROOT / name).read_text() for name in PAGES}
+    pages |= {f"docs/{path.name}": path.read_text() for path in (ROOT / "docs").glob("*.md")}
+    readme = (ROOT / "README.md").read_text()
+    made = {"index.md": home(readme, [f"notebooks/{path.stem}" for path in notebooks], rooms)}
+    made |= {f"notebooks/{path.name}": prepared(path) for path in notebooks}
+    made |= room_pages(rooms) | {"settings.md": settings_page(), "verdicts.md": verdicts_page()}
+    names = {*pages, *made}
+    made |= {name: linked(text, Path(name).parent, names) for name, text in pages.items()}
+    for name, text in made.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    for path in target.rglob("*"):
+        if path.suffix in {".md", ".rst", ".ipynb"} and path.relative_to(target).as_posix() not in made:
+            path.unlink()
+    shutil.copytree(ROOT / "docs/pictures", target / "docs/pictures", dirs_exist_ok=True, ignore=_no_pages)
+    return notebooks
+
+
+def _no_pages(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.endswith((".md", ".py")) or name == "__pycache__"]
+
+
+def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
+    """Return the first page: what README.md says once is taken from there."""
+    text = (HERE / "index.md").read_text()
+    _, found, after = readme.partition("| lead over FedBuff |")
+    table = (found + after).partition("\n\n")[0]
+    used = CODE.search(readme.partition("## In Python")[2])[1]
+    parts = {"LEADS": table, "USE": f"```python\n{used}```", "LESSONS": "\n".join(lessons)}
+    parts["ROOMS"] = "\n".join(f"reference/{room}" for room in rooms)
+    pages = [f"docs/{path.stem}" for path in sorted((ROOT / "docs").glob("*.md"))]
+    parts["MORE"] = "\n".join(name for name in pages if f"\n{name}\n" not in text)
+    for name, part in parts.items():
+        assert part.strip(), f"README.md has no longer what the first page shows as {name}"
+        text = text.replace(f"%{name}%", part)
+    return text
+
+
+def linked(text: str, folder: Path, names: set[str]) -> str:
+    """Return a page whose links to files that are no pages of the site are links to a page of HTML, or words."""
+
+    def link(found: re.Match[str]) -> str:
+        said, to, anchor = found[1], found[2], found[3] or ""
+        path = Path("/", folder, to).resolve().as_posix()[1:]
+        if path in names:
+            return found[0]
+        if path.endswith(".html"):
+            return f'<a href="{to}{anchor}">{said}</a>'
+        return f"{{repository}}`{said} <{path}>`"
+
+    fences = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in fences)

@@ -1,0 +1,78 @@
+"""The first use of a term in each lesson leads to the glossary, and a pointer shows what it means."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+GLOSSARY = "docs/glossary"
+NOT_IN = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, nodes.math, nodes.raw, nodes.caption)
+"""Text inside these is left as it is."""
+ENDING = "(?:s|es)?"
+
+
+def meanings(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
+    """Return each term of the glossary with its anchor and what it means, in one line."""
+    found: dict[str, tuple[str, str]] = {}
+    if GLOSSARY in env.found_docs:
+        for item in env.get_doctree(GLOSSARY).findall(nodes.definition_list_item):
+            meaning = " ".join(item.next_node(nodes.definition).astext().split())
+            for term in item.findall(nodes.term):
+                found[term.astext()] = (term["ids"][0], meaning)
+    return found
+
+
+def link_first_uses(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Link them in a lesson; elsewhere, and on the glossary's own page, nothing."""
+    terms = getattr(app, "terms_of_the_glossary", None)
+    if terms is None:
+        terms = app.terms_of_the_glossary = meanings(app.env)
+    if not docname.startswith("notebooks/") or not terms:
+        return
+    left = dict(terms)
+    to = app.builder.get_relative_uri(docname, GLOSSARY)
+    for text in list(doctree.findall(nodes.Text)):
+        if left and not _inside(text, NOT_IN):
+            _link(text, left, to)
+
+
+def _inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
+    while (node := node.parent) is not None:
+        if isinstance(node, kinds) or "cell_output" in (node.get("classes") or ()):
+            return True
+    return False
+
+
+def _link(text: nodes.Text, left: dict[str, tuple[str, str]], to: str) -> None:
+    """Replace the terms that a text has for the first time by links; they leave ``left``."""
+    words = sorted(left, key=len, reverse=True)
+    pattern = re.compile(rf"(?<![\w-])({'|'.join(map(_either_case, words))}){ENDING}(?![\w-])")
+    parts: list[nodes.Node] = []
+    end, said = 0, text.astext()
+    for found in pattern.finditer(said):
+        term = next((word for word in left if re.fullmatch(_either_case(word), found[1])), None)
+        if term is not None:
+            anchor, meaning = left.pop(term)
+            link = nodes.reference(
+                "", found[0], refuri=f"{to}#{anchor}", reftitle=meaning, internal=True, classes=["term"]
+            )
+            parts += [nodes.Text(said[end : found.start()]), link]
+            end = found.end()
+    if parts:
+        text.parent.replace(text, [*parts, nodes.Text(said[end:])])
+
+
+def _either_case(word: str) -> str:
+    """Return a pattern of a word that may begin a sentence; a name with capitals stays as it is."""
+    escaped = re.escape(word)
+    return rf"[{word[0]}{word[0].upper()}]{escaped[1:]}" if word[0].islower() else escaped
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register it."""
+    app.connect("doctree-resolved", link_first_uses)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

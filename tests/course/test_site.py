@@ -1,0 +1,150 @@
+"""The site: its configuration builds, answers are folded, figures have words, and nothing is asked for from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytest.importorskip("myst_nb", reason="the site's packages are not installed: pip install -e '.[site]'")
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "docs/site"
+if str(SOURCES) not in sys.path:
+    sys.path.append(str(SOURCES))
+
+import lessons  # noqa: E402  (docs/site)
+import stage as staging  # noqa: E402
+from rooms import room_pages  # noqa: E402
+from settings import settings_page  # noqa: E402
+
+from asyncfl_lite import Config  # noqa: E402
+from asyncfl_lite.algorithms import ALGORITHMS  # noqa: E402
+
+LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+BUILD = """
+import sys
+sys.path.insert(0, {sources!r})
+from pathlib import Path
+from sphinx.cmd.build import build_main
+sys.exit(build_main(["-q", "-W", "-c", {sources!r}, "-D", "repository={address}", {source!r}, {site!r}]))
+"""
+
+
+def prepared(path: Path):
+    return nbformat.reads(lessons.prepared(path), as_version=4)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_picture_of_a_lesson_has_words_where_the_site_reads_them(path):
+    pictured = [
+        cell
+        for cell in prepared(path).cells
+        if any({"image/png", "image/svg+xml"} & set(out.get("data", {})) for out in cell.get("outputs", []))
+    ]
+    assert pictured
+    for cell in pictured:
+        assert len(cell.metadata["mystnb"]["image"]["alt"].split()) >= 8, cell.source[:60]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_what_answers_a_guess_is_folded(path):
+    cells = prepared(path).cells
+    guess = False
+    for cell in cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            guess = False
+        if guess and cell.get("outputs") and "exercise" not in cell.metadata.tags:
+            assert {"hide-output", "hide-cell"} & set(cell.metadata.tags), cell.source[:60]
+        guess = guess or "guess" in cell.metadata.get("tags", [])
+
+
+def test_nothing_of_a_lesson_needs_a_kernel():
+    assert not [path.stem for path in LESSONS if lessons.WIDGET in lessons.prepared(path)]
+
+
+def test_core_and_optional_sections_are_marked():
+    book = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("## Why\n\nText.", metadata={"tags": ["optional"]})]
+    )
+    lessons._mark(book.cells[0])
+    assert re.match(r'## Why\n\n<p class="mark optional" title="[^"]+">optional</p>\n\nText\.', book.cells[0].source)
+
+
+def test_the_first_page_takes_numbers_and_code_from_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    page = staging.home(readme, ["notebooks/00_start_here"], ["runs"])
+    rows = [line for line in readme.splitlines() if line.startswith("| FedEcho, natural set")]
+    assert len(rows) == 1 and rows[0] in page and "| lead over FedBuff | paper |" in page
+    assert "%" not in re.sub(r"\d+ ?%", "", page)
+    own = (SOURCES / "index.md").read_text()
+    said = own.partition("# Asynchronous federated learning\n")[2].partition("<iframe")[0]
+    assert 50 <= len(said.split()) <= 70
+
+
+def test_every_setting_of_every_method_is_in_the_table():
+    page = settings_page()
+    for name in ALGORITHMS:
+        part = page.partition(f"\n### {name} (")[2].partition("\n### ")[0]
+        fields = ALGORITHMS.get(name).Settings.model_fields
+        assert all(f"| `{field}` |" in part for field in fields), name
+    assert all(
+        f"| `{name}` |" in page for name in ("clients", "concurrency", "server_lr") if name in Config.model_fields
+    )
+    assert "largest global L2 norm of a distillation gradient" in page  # a docstring below a setting
+
+
+def test_each_room_has_a_page_with_all_its_modules():
+    pages = room_pages()
+    for path in (ROOT / "asyncfl_lite").glob("*/*.py"):
+        if not path.stem.startswith("_"):
+            assert (
+                f"automodule:: asyncfl_lite.{path.parent.name}.{path.stem}\n"
+                in pages[f"reference/{path.parent.name}.rst"]
+            )
+
+
+def test_links_to_files_that_are_no_pages_say_so():
+    text = "[a](b.md), [c](docs/explore.html), [d](x/e.yaml), ![f](g.png)\n```\n[h](i.py)\n```\n"
+    made = staging.linked(text, Path(), {"b.md"})
+    assert made.startswith('[a](b.md), <a href="docs/explore.html">c</a>, {repository}`d <x/e.yaml>`, ![f](g.png)')
+    assert made.endswith("[h](i.py)\n```\n")
+
+
+TINY = """# Tiny
+
+A stale update and its staleness; staleness again. $x^2$. See {repository}`cells <cells/x.yaml>`.
+"""
+
+
+@pytest.mark.parametrize("address", ["", "https://github.com/someone/asyncfl"])
+def test_the_configuration_builds_a_tiny_site(tmp_path, address):
+    source, site = tmp_path / "source", tmp_path / "site"
+    for folder in ("notebooks", "docs"):
+        (source / folder).mkdir(parents=True)
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(TINY)])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(book, source / "notebooks/tiny.ipynb")
+    (source / "docs/glossary.md").write_text("# Glossary\n\n{.glossary}\nstaleness\n: How old an update is.\n")
+    (source / "index.md").write_text("# Home\n\n```{toctree}\nnotebooks/tiny\ndocs/glossary\n```\n")
+    code = BUILD.format(sources=str(SOURCES), address=address, source=str(source), site=str(site))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    page = (site / "notebooks/tiny.html").read_text()
+    assert page.count('class="term reference internal"') == 1 and 'title="How old an update is."' in page
+    assert 'href="../docs/glossary.html#term-staleness"' in page
+    assert ("colab.research" in page, "mybinder" in page, f"{address}/blob/main/cells/x.yaml" in page) == (
+        bool(address),
+    ) * 3
+    loaded = re.findall(r"<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=\"([^\"]+)\"", page)
+    assert loaded and not [one for one in loaded if "//" in one]
+    assert (site / "_static/mathjax.js").stat().st_size > 1_000_000
+    assert (
+        "staleness" in json.dumps((site / "searchindex.js").read_text())
+        or "stale" in (site / "searchindex.js").read_text()
+    )

@@ -1,0 +1,135 @@
+"""The site in a real browser: its links lead somewhere, nothing goes wrong or out, and it can be read by everybody."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
+pytest.importorskip("myst_nb", reason="the site's packages are not installed: pip install -e '.[site]'")
+import browser
+
+ROOT = Path(__file__).parents[2]
+DESKTOP, PHONE = (1400, 1000), (390, 844)
+QUIET = "[PST]"
+"""How the theme begins what it says to the console about its own modes."""
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The whole site, made anew."""
+    sys.path.insert(0, str(ROOT / "docs/site"))
+    from build import build
+
+    folder = tmp_path_factory.mktemp("site")
+    assert build(folder / "source", folder / "site", "-W", "--keep-going", "-j", "auto") == 0
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site) -> list[Path]:
+    return sorted(site.rglob("*.html"))
+
+
+@pytest.fixture
+def page(site):
+    """A page of a browser; errors, and requests for anything but the site's files, must not be."""
+    if not (executable := browser.find_browser()):
+        pytest.skip("no browser: install Chromium or Chrome, or name one in ASYNCFL_BROWSER")
+    wrong: list[str] = []
+    with browser.browser_page(executable, DESKTOP) as page:
+        page.on("console", lambda said: wrong.append(said.text) if QUIET not in said.text else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.append(asked.url) if not inside(asked.url, site) else None)
+        yield page
+    assert wrong == []
+
+
+def inside(url: str, site: Path) -> bool:
+    return url.startswith((site.as_uri(), "data:", "blob:"))
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    return set(re.findall(r"\sid=\"([^\"]+)\"", path.read_text()))
+
+
+def test_no_link_is_broken(pages):
+    broken = []
+    for path in pages:
+        for link in set(re.findall(r"<a\b[^>]*?href=\"([^\"]+)\"", path.read_text())):
+            if re.match(r"[a-z]+:", link):
+                continue
+            to, _, anchor = link.partition("#")
+            target = (path.parent / unquote(to.partition("?")[0])).resolve() if to else path
+            if not target.exists() or (anchor and target.suffix == ".html" and unquote(anchor) not in anchors(target)):
+                broken.append(f"{path.name}: {link}")
+    assert len(pages) > 50 and broken == []
+
+
+def test_every_picture_has_words(pages):
+    lacking = [
+        f"{path.name}: {tag[:80]}"
+        for path in pages
+        for tag in re.findall(r"<img\b[^>]*>", path.read_text())
+        if path.name != "explore.html" and not re.search(r"\balt=\"[^\"]{4}", tag)
+    ]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_page_opens_without_errors_and_never_scrolls_sideways(page, pages, site, size, scheme):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme)
+    wide = {}
+    for path in pages:
+        page.goto(path.as_uri())
+        width = page.evaluate("document.documentElement.scrollWidth")
+        if width > size[0]:
+            wide[path.relative_to(site).as_posix()] = width
+    assert wide == {}
+
+
+def test_formulas_are_drawn(page, site):
+    page.goto((site / "notebooks/00_start_here.html").as_uri())
+    page.locator("mjx-container svg").first.wait_for(state="attached")
+    assert page.locator("mjx-container svg").count() >= 10 and page.locator("mjx-merror").count() == 0
+
+
+def test_the_search_finds_staleness(page, site):
+    page.goto((site / "search.html").as_uri() + "?q=staleness")
+    page.locator("#search-results .search a, #search-results li a").first.wait_for()
+    assert page.locator("#search-results li").count() >= 10
+
+
+def test_answers_are_folded_and_a_reader_opens_them(page, site):
+    page.goto((site / "notebooks/00_start_here.html").as_uri())
+    solution = page.locator("details", has_text="answer = (121, 29)").first
+    inner = solution.locator("pre").first
+    assert not inner.is_visible()
+    solution.locator("summary").click()
+    assert inner.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_a_reader_out(page, site, scheme):
+    """axe-core finds nothing serious."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page.emulate_media(color_scheme=scheme)
+    found = {}
+    for name in ("index", "notebooks/00_start_here", "notebooks/07_fedecho", "notebooks/14_theory", "docs/findings",
+                 "docs/glossary", "settings", "verdicts", "reference/algorithms", "search"):  # fmt: skip
+        page.goto((site / f"{name}.html").as_uri())
+        page.wait_for_timeout(300)
+        results = axe.Axe().run(page, options={"resultTypes": ["violations"], "iframes": False})
+        for one in results.response["violations"]:
+            if one["impact"] in ("serious", "critical"):
+                found[name, one["id"]] = [node["html"][:120] for node in one["nodes"][:3]]
+    assert found == {}
