@@ -17,6 +17,7 @@ setup(
             "results/**/searches.parquet",
             "results/league/*/*.parquet",
         ],
+        "asyncfl_course.explore": ["pictures/*.svg"],
         "asyncfl_course.referee": ["sealed/*.json"],
         EXECUTED: ["experiment.ipynb", "report.ipynb"],
     },

@@ -97,7 +97,9 @@ def wheel(tmp_path_factory) -> Path:
 
 def test_the_wheel_carries_the_package_and_what_grids_and_reports_read(wheel):
     carried = set(zipfile.ZipFile(wheel).namelist())
-    own = [path for name in PACKAGES for kind in ("py", "json", "yaml") for path in (ROOT / name).rglob(f"*.{kind}")]
+    own = [
+        path for name in PACKAGES for kind in ("py", "json", "yaml", "svg") for path in (ROOT / name).rglob(f"*.{kind}")
+    ]
     own += home.PAPERS.glob("*.csv")
     own += {*home.RESULTS.rglob("searches.parquet"), *home.RESULTS.glob("league/*/*.parquet")}
     shipped = {str(path.relative_to(ROOT)) for path in own}

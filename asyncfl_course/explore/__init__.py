@@ -8,7 +8,7 @@ from asyncfl_lite.base.libraries import needs
 
 with needs("notebooks", "explorers"):
     from asyncfl_course.explore.controls import under_controls
-from asyncfl_course.explore.diagrams import Diagram, method_diagram
+from asyncfl_course.explore.diagrams import Diagram, course_map, method_diagram
 from asyncfl_course.explore.distillation import distillation_figure, distillation_terms, explore_distillation
 from asyncfl_course.explore.gallery import Snapshot, explore_gallery, gallery_figure, watch_generator
 from asyncfl_course.explore.partitions import explore_partitions, partition_figure
@@ -42,6 +42,7 @@ __all__ = [
     "explore_staleness",
     "gallery_figure",
     "jobs_that_age",
+    "course_map",
     "method_diagram",
     "moment",
     "moment_figure",

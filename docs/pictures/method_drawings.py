@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from asyncfl_course.explore.board import Board, Place, at
+from board import Board, Place, at
+
 from asyncfl_course.explore.schedules import staleness_weight
 
 STEPS_FROM, STEP = 356.0, 24.0
