@@ -74,6 +74,7 @@ league: $(READY)  ## run METHOD, such as my_method.py, against all others: a pag
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copies of lessons in my/
 	@mkdir -p my
+	@$(BIN)/jupyter trust notebooks/[0-9]*.ipynb $(wildcard student/*.ipynb solutions/*.ipynb) > /dev/null
 	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir='$(CURDIR)' \
 	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 

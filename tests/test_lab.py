@@ -85,3 +85,14 @@ def test_the_file_browser_shows_lessons_and_no_answers(ask):
     names = [entry["name"] for entry in contents(ask, "notebooks")["content"]]
     assert "18_referee.ipynb" in names and not [name for name in names if not name.endswith(".ipynb")]
     assert "python3" in json.loads(ask("api/kernelspecs"))["kernelspecs"]
+
+
+@pytest.mark.long
+def test_drawings_show_before_a_lesson_is_run(ask):
+    """JupyterLab shows SVG only in trusted cells; `make lab` signs the lessons as they are."""
+    for name in ("00_start_here", "07_fedecho"):
+        cells = contents(ask, f"notebooks/{name}.ipynb")["content"]["cells"]
+        drawn = [
+            cell for cell in cells if any("image/svg+xml" in one.get("data", {}) for one in cell.get("outputs", []))
+        ]
+        assert drawn and all(cell["metadata"]["trusted"] for cell in drawn)
