@@ -12,6 +12,8 @@ from asyncfl_course.explore.diagrams import METHODS
 from asyncfl_course.student import answering
 from asyncfl_lite.plots import title
 
+PICTURES = "asyncfl_course/explore/pictures"
+"""The drawings of methods and of the course, in the repository and in the site's source."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MARKS = {
     "core": "Core: read this on the short way through the course.",
@@ -77,5 +79,5 @@ def _draw(stem: str, cells: list[NotebookNode]) -> None:
     method = next((name for name in METHODS if stem.split("_", 1)[1].split("_")[0] == name), None)
     if method:
         heading, _, rest = cells[0].source.partition("\n")
-        drawing = f"![{title(method)}, drawn](../docs/pictures/{method}.svg){{.method-drawing}}"
+        drawing = f"![{title(method)}, drawn](../{PICTURES}/{method}.svg){{.method-drawing}}"
         cells[0].source = f"{heading}\n\n{drawing}\n{rest}"

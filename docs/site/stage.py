@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from lessons import prepared
+from lessons import PICTURES, prepared
 from rooms import ROOMS, room_pages
 from settings import settings_page
 from verdicts import verdicts_page
@@ -48,7 +48,8 @@ def stage(target: Path, lessons: str = "*", rooms: Sequence[str] = ROOMS) -> lis
     for path in target.rglob("*"):
         if path.suffix in {".md", ".rst", ".ipynb"} and path.relative_to(target).as_posix() not in made:
             path.unlink()
-    shutil.copytree(ROOT / "docs/pictures", target / "docs/pictures", dirs_exist_ok=True, ignore=_no_pages)
+    for folder in ("docs/pictures", PICTURES):
+        shutil.copytree(ROOT / folder, target / folder, dirs_exist_ok=True, ignore=_no_pages)
     return notebooks
 
 
