@@ -1,4 +1,4 @@
-"""Draw the ideas of lessons 04, 08, 15 and 16 as SVG: ``python docs/pictures/ideas.py`` writes all four."""
+"""Draw one idea for each of thirteen lessons as SVG: ``python docs/pictures/ideas.py`` writes all of them."""
 
 from __future__ import annotations
 
@@ -180,8 +180,231 @@ def race() -> Sheet:
     return sheet
 
 
+def staleness() -> Sheet:
+    """A slow job crosses version ticks; every tick makes it one version older."""
+    sheet = Sheet(820, 236, "A job crosses version ticks")
+    sheet.text(18, 74, "fast phone", BLUE, "start")
+    sheet.text(18, 134, "slow phone", ORANGE, "start")
+    for job in range(8):
+        sheet.bar(120 + 80 * job, 58, 76, 24, BLUE)
+    sheet.bar(120, 118, 540, 24, ORANGE)
+    for version in range(1, 9):
+        x = 118 + 80 * version
+        sheet.line((x, 44), (x, 156), colour=GREY, dashed=True)
+        sheet.text(x, 36, f"v{version}", GREY)
+    sheet.text(118, 36, "v0", GREY)
+    for version in range(1, 7):
+        sheet.text(
+            118 + 80 * version + (40 if version < 6 else 33),
+            136,
+            f"age {version}" if version < 6 else "τ = 6",
+            "white",
+            size=13,
+        )
+    sheet.text(158, 136, "age 0", "white", size=13)
+    sheet.arrow((660, 186), (660, 146), ORANGE)
+    sheet.text(800, 202, "It arrives: six versions were made since its model was sent.", ORANGE, "end", 13)
+    sheet.arrow((120, 220), (802, 220), GREY, 1.5)
+    sheet.text(60, 224, "time", GREY)
+    return sheet
+
+
+def partitions() -> Sheet:
+    """One pool of three classes, dealt out in three ways to three clients."""
+    sheet = Sheet(820, 268, "One pool dealt out three ways")
+    shades = {"A": BLUE, "B": ORANGE, "C": GREEN}
+
+    def pile(x: float, y: float, what: str) -> None:
+        for place, letter in enumerate(what):
+            left, top = x + 17 * (place % 5), y + 17 * (place // 5)
+            sheet.bar(left, top, 15, 15, shades[letter])
+            sheet.text(left + 7.5, top + 12, letter, "white", size=13)
+
+    sheet.text(100, 28, "one pool, three classes", size=15)
+    pile(58, 100, "A" * 10 + "B" * 10 + "C" * 10)
+    ways = (
+        ("IID", ("AAAABBBCCC", "AAABBBBCCC", "AAABBBCCCC")),
+        ("Dirichlet, small α", ("AAAAAAAB", "BBBBBBBBBCC", "AAACCCCCCCC")),
+        ("bias", ("AAAAAAAABC", "ABBBBBBBBC", "ABCCCCCCCC")),
+    )
+    for row, (name, clients) in enumerate(ways):
+        y = 50 + 70 * row
+        sheet.arrow((162, 150), (232, y + 24), GREY, 1.5)
+        sheet.text(246, y + 28, name, anchor="start")
+        for client, what in enumerate(clients):
+            pile(420 + 135 * client, y, what)
+    for client in range(3):
+        sheet.text(462 + 135 * client, 28, f"client {client + 1}", GREY)
+    sheet.text(410, 256, "Each row deals out the same thirty samples.", GREY, size=13)
+    return sheet
+
+
+def targets() -> Sheet:
+    """The same image with a hard and with a soft target."""
+    sheet = Sheet(820, 250, "A hard and a soft target")
+    soft = (0.01, 0.0, 0.01, 0.03, 0.02, 0.31, 0.01, 0.02, 0.12, 0.47)
+    hard = tuple(float(digit == 9) for digit in range(10))
+    for left, title, below, values, colour in (
+        (60, "hard target: the label", "It says: this is a 9.", hard, BLUE),
+        (450, "soft target: a teacher's output", "It also says: much like a 5, a little like an 8.", soft, ORANGE),
+    ):
+        sheet.text(left + 155, 30, title, colour, size=15)
+        for digit, value in enumerate(values):
+            x = left + 31 * digit
+            sheet.bar(x + 3, 190 - 138 * value, 24, 138 * value, colour)
+            sheet.text(x + 15, 208, str(digit), GREY)
+        sheet.line((left, 190), (left + 312, 190), colour=GREY)
+        sheet.text(left + 155, 236, below, GREY, size=13)
+    sheet.text(16, 62, "1", GREY, "start", 13)
+    sheet.text(16, 194, "0", GREY, "start", 13)
+    return sheet
+
+
+def mask() -> Sheet:
+    """Two texts as rows of one batch, their padding, and what the mask lets through."""
+    sheet = Sheet(820, 236, "Rows with a mask")
+    rows = (("the", "cat", "sat", "[SEP]", "a", "dog", "ran", "[SEP]"), ("the", "dog", "[SEP]", "ran", "[SEP]"))
+    sheet.text(18, 30, "a batch is a rectangle: short texts are padded", anchor="start", size=15)
+    for row, words in enumerate(rows):
+        y = 48 + 84 * row
+        sheet.text(18, y + 24, f"text {row + 1}", GREY, "start")
+        sheet.text(18, y + 56, "mask", GREY, "start")
+        for place in range(8):
+            x, here = 84 + 90 * place, place < len(words)
+            sheet.box(x, y, 84, 36, words[place] if here else "[PAD]", BLUE if here else LIGHT)
+            sheet.text(x + 42, y + 57, "1" if here else "0", BLUE if here else ORANGE)
+    sheet.text(
+        410, 222, "Where the mask is 0, attention has no weight: padding cannot change the output.", GREY, size=13
+    )
+    return sheet
+
+
+def counted() -> Sheet:
+    """A question and its answer as one row, and the three predictions that count."""
+    sheet = Sheet(820, 236, "Which predictions count")
+    tokens = ("4", "+", "7", "[ANSWER]", "1", "1", "[END]", "[PAD]")
+    labels = {3: "1", 4: "1", 5: "[END]"}
+    sheet.text(84, 30, "token", GREY, "end")
+    for place, token in enumerate(tokens):
+        x = 60 + 94 * place
+        counts = place in labels
+        sheet.box(x, 44, 86, 36, token, GREEN if counts else LIGHT)
+        if counts:
+            sheet.arrow((x + 43, 82), (x + 43, 124), GREEN)
+            sheet.box(x, 126, 86, 36, labels[place], GREEN)
+    sheet.text(60, 148, "What must be predicted next:", GREEN, "start", 13)
+    sheet.line((60, 186), (332, 186), colour=GREY)
+    sheet.text(196, 206, "the question: no label", GREY, size=13)
+    sheet.line((342, 186), (614, 186), colour=GREEN, width=2)
+    sheet.text(478, 206, "three predictions count", GREEN, size=13)
+    sheet.line((624, 186), (802, 186), colour=GREY)
+    sheet.text(713, 206, "nothing is left to predict", GREY, size=13)
+    return sheet
+
+
+def kernel() -> Sheet:
+    """A dot that moves right or left, the same frames in another order, and a filter over time."""
+    sheet = Sheet(820, 250, "A clip and a filter over time")
+
+    def cells(x: float, y: float, rows: tuple[str, ...], colour: str) -> None:
+        for down, row in enumerate(rows):
+            for across, cell in enumerate(row):
+                left, top = x + 30 * across, y + 30 * down
+                sheet.bar(left, top, 28, 28, "#f3f4f6")
+                if cell == "x":
+                    sheet.dot(left + 14, top + 14, colour, 8)
+
+    right = (".x...", "..x..", "...x.")
+    for left, title, rows, finds in (
+        (74, "moves right", right, "the filter finds 2"),
+        (320, "moves left", right[::-1], "the filter finds 1"),
+    ):
+        sheet.text(left + 74, 30, title, size=15)
+        cells(left, 46, rows, BLUE)
+        sheet.text(left + 74, 164, finds, ORANGE)
+    for frame in range(3):
+        sheet.text(18, 66 + 30 * frame, f"frame {frame + 1}", GREY, "start", 13)
+    sheet.text(640, 30, "a filter over two frames", ORANGE, size=15)
+    cells(610, 62, ("x.", ".x"), ORANGE)
+    sheet.text(640, 148, "bright here now, and one pixel", GREY, size=13)
+    sheet.text(640, 166, "to the right a frame later", GREY, size=13)
+    sheet.text(
+        410,
+        208,
+        "Both clips consist of the same three frames, so a mean over single frames cannot tell them apart.",
+        size=13,
+    )
+    sheet.text(410, 230, "A filter that spans time can.", size=13)
+    return sheet
+
+
+def proof() -> Sheet:
+    """A late gradient's error comes from the steps that its client missed."""
+    sheet = Sheet(820, 250, "Where a late gradient's error comes from")
+    points = ((60, 66), (170, 78), (280, 102), (390, 126), (500, 146))
+    sheet.line(*points, colour=BLUE, width=2)
+    for number, (x, y) in enumerate(points):
+        sheet.dot(x, y, ORANGE if number == 0 else BLUE)
+        sheet.text(x, y - 16, ("x(t − 4)", "", "", "", "x(t)")[number])
+    sheet.text(60, 100, "the client started here", ORANGE, "start", 13)
+    sheet.text(420, 168, "the server is here", BLUE, size=13)
+    sheet.arrow((500, 146), (612, 134), BLUE)
+    sheet.text(620, 140, "the true gradient's step", BLUE, "start", 13)
+    sheet.arrow((500, 146), (598, 196), ORANGE)
+    sheet.text(608, 202, "the late gradient's step", ORANGE, "start", 13)
+    sheet.line((612, 134), (598, 196), colour=GREY, dashed=True)
+    sheet.text(614, 172, "error", GREY, "start", 13)
+    sheet.line((60, 202), (500, 202), colour=GREY)
+    sheet.text(280, 222, "four steps missed: the error is at most L times this distance", GREY, size=13)
+    sheet.text(410, 242, "Small steps keep this distance short, so the late gradient is nearly right.", size=13)
+    return sheet
+
+
+def invariant() -> Sheet:
+    """A healthy server and its twin with one wrong line, asked the same."""
+    sheet = Sheet(820, 236, "One invariant, two servers")
+    for row, (name, colour) in enumerate((("healthy", GREEN), ("with one bug", ORANGE))):
+        y = 44 + 96 * row
+        sheet.text(18, y - 10, name, colour, "start", 15)
+        for place, part in enumerate(("updates", "buffer", "mean", "step", "new model")):
+            ill = row == 1 and part == "mean"
+            sheet.box(18 + 124 * place, y, 100, 40, part, ORANGE if ill else GREY)
+            if place:
+                sheet.arrow((18 + 124 * place - 22, y + 20), (18 + 124 * place - 3, y + 20))
+        sheet.arrow((616, y + 20), (650, y + 20), colour)
+        sheet.text(662, y + 25, "invariant: True" if row == 0 else "invariant: False", colour, "start", 15)
+    sheet.line((272, 186), (360, 186), colour=ORANGE, width=3)
+    sheet.text(316, 204, "one line is wrong", ORANGE, size=13)
+    sheet.text(410, 226, "A good invariant is True above with any settings, and False below.", GREY, size=13)
+    return sheet
+
+
+def plan() -> Sheet:
+    """The life of a plan: the result is seen only after the seal."""
+    sheet = Sheet(820, 214, "The life of a plan")
+    steps = (
+        ("write", "question, runs, control"), ("grade", "eight points"), ("seal", "a hash of the text"),
+        ("run", "the verdict"), ("open", "the envelope"),
+    )  # fmt: skip
+    for place, (step, what) in enumerate(steps):
+        x, colour = 24 + 162 * place, BLUE if place < 2 else ORANGE if place == 2 else GREEN
+        sheet.box(x, 60, 124, 44, step, colour)
+        sheet.text(x + 62, 126, what, GREY, size=13)
+        if place:
+            sheet.arrow((x - 36, 82), (x - 4, 82))
+    sheet.line((491, 32), (491, 150), colour=ORANGE, dashed=True)
+    sheet.text(260, 40, "no result has been seen", BLUE)
+    sheet.text(660, 40, "the plan cannot change", GREEN)
+    sheet.line((572, 142), (572, 178), (86, 178), colour=GREY, dashed=True)
+    sheet.arrow((86, 178), (86, 140), GREY, 1.5)
+    sheet.text(330, 198, "a changed plan is refused: it needs a new seal", GREY, size=13)
+    return sheet
+
+
 DRAWINGS: dict[str, Callable[[], Sheet]] = {
-    "overshoot": overshoot, "control": control, "interval": interval, "race": race
+    "staleness": staleness, "partitions": partitions, "overshoot": overshoot, "targets": targets, "control": control,
+    "mask": mask, "counted": counted, "kernel": kernel, "proof": proof, "interval": interval, "race": race,
+    "invariant": invariant, "plan": plan,
 }  # fmt: skip
 
 if __name__ == "__main__":
