@@ -35,9 +35,16 @@ def row_of(line: str) -> str:
     return "| " + " | ".join(parts) + " |"
 
 
+def lead_of(line: str) -> str:
+    """Return a row of findings with today's numbers, and a mark where they come from older searches."""
+    name, *rest = row_of(line).strip("| ").split(" | ")
+    cells = re.findall(r"`([a-z]+/[^`]+)`", line)
+    return " | ".join([f"| {findings.marked(name, cells)}", *rest]) + " |" if line.startswith("|") and cells else line
+
+
 def refreshed_findings(text: str) -> str:
     """Return docs/findings.md with today's differences, those of its first table and those that notes explain."""
-    text = "\n".join(map(row_of, text.splitlines())) + "\n"
+    text = "\n".join(map(lead_of, text.splitlines())) + "\n"
     for number, source in findings.sources(text).items():
         text = re.sub(rf"[+−]\d+\.\d \[[^\]]*\](?=\[\^{number}\])", findings.noted(*source), text)
     left = findings.left_over((ROOT / "docs/results.md").read_text())
@@ -55,19 +62,20 @@ def refreshed_differences(text: str) -> str:
 def refreshed_readme(text: str, leads: list[list[str]]) -> str:
     """Return README.md with the leads of docs/findings.md."""
     for row in leads:
-        text = re.sub(rf"^\| {re.escape(row[0])} \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
+        name = re.escape(row[0].removesuffix(findings.OLDER))
+        text = re.sub(rf"^\| {name}(?:{findings.OLDER})? \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
     said = textwrap.fill(findings.first_sentence((ROOT / "docs/results.md").read_text()), 120)
     return re.sub(r"Of \d+ trained claims[^.]*\.", said, text)
 
 
 def refreshed_results(text: str) -> str:
     """Return docs/results.md with FedEcho's accuracies and the counts of verdicts."""
-    smoke, laptop = (
-        readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "laptop")
+    smoke, fair = (
+        readme.recorded(tier, "fedecho/table2/large-dir0.1/", "last5_accuracy") for tier in ("smoke", "fair")
     )
     for title, paper, *_ in readme.rows_below("## FedEcho against FedBuff", text):
         cell = readme.fedechos_cell(title)
-        row = f"| {title} | {paper} | {smoke[cell]} | {laptop[f'{cell}@printed']} | {laptop[cell]} |"
+        row = f"| {title} | {paper} | {smoke[cell]} | {fair[f'{cell}@printed']} | {fair[cell]} |"
         text = re.sub(rf"^\| {re.escape(title)} \| {re.escape(paper)} \|.*$", row, text, flags=re.M)
     before, there, after = text.partition("| CIFAR-10 (JPEG q75) |")
     for title, ours in readme.photographs().items():
