@@ -1,61 +1,106 @@
-"""Write docs/explore.html, the page without a kernel, from the files beside this one: ``make explorable``.
+"""Write docs/explore.html and its sister pages, which need no kernel: ``make explorable``.
 
-It is one file that asks the network for nothing: styles, scripts, and scikit-learn's digits as bytes.
+Each is one file that asks the network for nothing: styles, scripts, and scikit-learn's digits as bytes. What the pages
+say of our recorded runs is read from docs/findings.md.
 """
 
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
+import seaborn as sns
 from matplotlib.colors import to_hex
 
 from asyncfl_lite import plots
 from asyncfl_lite.tasks.images.packaged import digits_images, split
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "explore.html"
-METHODS = ("fedbuff", "fedasync", "fedecho", "kuiper")
+METHODS = ("fedbuff", "fedasync", "fedecho", "kuiper", "fedadt", "fedrevive", "afl_dw")
 STALEST = 60
-"""Versions late, the end of the page's scale of colours."""
+"""Versions late, the end of the pages' scale of colours."""
+
+ENGINE = ["engine/random.js", "engine/network.js", "engine/adam.js", "methods/fedbuff.js", "methods/fedasync.js"]
+ENGINE += [
+    "methods/fedecho.js",
+    "methods/kuiper.js",
+    "methods/fedadt.js",
+    "methods/generator.js",
+    "methods/fedrevive.js",
+]
+ENGINE += ["engine/clock.js", "engine/digits.js", "engine/federation.js"]
+SHOWN = [
+    "page/canvas.js",
+    "page/clock_picture.js",
+    "page/accuracy_picture.js",
+    "page/digit_pictures.js",
+    "page/story.js",
+]
+SHOWN += ["page/knobs.js", "page/evidence.js", "page/burst_pictures.js", "page/method_pictures.js"]
+PAGES = {
+    "explore": "Asynchronous federated learning in six steps",
+    "explore_kuiper": "KUIPER: devices that wait for company",
+    "explore_fedadt": "FedADT: a lesson for late models",
+    "explore_fedrevive": "FedRevive: learning from made-up images",
+}
+METHOD_OF = {"explore_kuiper": "KUIPER", "explore_fedadt": "FedADT", "explore_fedrevive": "FedRevive"}
+
+_spec = importlib.util.spec_from_file_location("evidence", HERE / "evidence.py")
+evidence = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(evidence)
 
 
 def _bytes(values: np.ndarray) -> str:
     return base64.b64encode(values.astype(np.uint8).tobytes()).decode()
 
 
-def data() -> dict[str, object]:
-    """Return what the page's scripts know: the package's digits, training images first, and its colours."""
+def data(page: str = "explore") -> dict[str, object]:
+    """Return what a page's scripts know: the library's digits, training images first, its colours, and our findings."""
     (train, train_labels), (test, test_labels) = split(*digits_images(), 360)
     images = np.concatenate([train.numpy(), test.numpy()]).reshape(-1, 64)
-    scale = plots.staleness_scale(STALEST)
+    scale, findings = plots.staleness_scale(STALEST), evidence.FINDINGS.read_text(encoding="utf-8")
     return {
         "train": len(train),
         "mean": round(float(train.mean()), 7),
         "std": round(float(train.std()), 7),
         "images": _bytes(np.rint(16 * images)),
         "labels": _bytes(np.concatenate([train_labels.numpy(), test_labels.numpy()])),
-        "colours": {name: plots.colour(name) for name in METHODS},
+        "colours": {name: [to_hex(plots.shade(name, number)) for number in range(4)] for name in METHODS},
         "staleness": [to_hex(scale.to_rgba(value)) for value in np.expm1(np.linspace(0, np.log1p(STALEST), 24))],
+        "bursts": [to_hex(colour) for colour in sns.color_palette("colorblind", 8)],
+        "leads": evidence.leads(findings),
+        "findings": evidence.bullets(findings, METHOD_OF[page]) if page in METHOD_OF else {},
     }
 
 
-def page() -> str:
-    """Return the page."""
+def page(name: str = "explore") -> str:
+    """Return a page, such as ``explore_kuiper``."""
+    story = f"stories/{name}.js"
+    scripts = "\n".join((HERE / path).read_text(encoding="utf-8") for path in [*ENGINE, *SHOWN, story, "page/theme.js"])
+    known, begin = (
+        f"const DATA = {json.dumps(data(name))};\n",
+        "const DIGITS = overlaidDigits(DATA), story = new Story(STEPS);\n",
+    )
+    head, _, last = scripts.rpartition("// Light or dark")
+    others = " · ".join(f'<a href="{other}.html">{title}</a>' for other, title in PAGES.items() if other != name)
     parts = {
+        "/*TITLE*/": PAGES[name],
         "/*STYLE*/": (HERE / "style.css").read_text(encoding="utf-8"),
-        "/*ENGINE*/": (HERE / "engine.js").read_text(encoding="utf-8"),
-        "/*PAGE*/": f"const DATA = {json.dumps(data())};\n{(HERE / 'page.js').read_text(encoding='utf-8')}",
+        "/*LEAD*/": (HERE / f"stories/{name}.lead.html").read_text(encoding="utf-8").strip(),
+        "/*FOOTER*/": (HERE / "footer.html").read_text(encoding="utf-8").replace("/*OTHERS*/", others).strip(),
+        "/*SCRIPT*/": f'"use strict";\n{known}{head}{begin}// Light or dark{last}',
     }
     text = (HERE / "page.html").read_text(encoding="utf-8")
-    for place, content in parts.items():
-        before, _, after = text.partition(place)
-        text = before + content + after
+    for mark, content in parts.items():
+        text = text.replace(mark, content)
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"{PAGE}: {PAGE.stat().st_size / 1000:.0f} kB")
+    for name in PAGES:
+        path = HERE.parent / f"{name}.html"
+        path.write_text(page(name), encoding="utf-8")
+        print(f"{path}: {path.stat().st_size / 1000:.0f} kB")

@@ -1,0 +1,60 @@
+"""What docs/findings.md says of a method, for the pages: its row in the table of leads, and the bullets about it."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+FINDINGS = Path(__file__).parents[1] / "findings.md"
+SECTIONS = ("What only the server's step explains", "What holds", "What does not")
+
+
+def leads(text: str) -> dict[str, dict[str, str]]:
+    """Return each method's lead over FedBuff, ``{"FedEcho": {"rate1": "+6.7", "tuned": "+0.0"}, ...}``, first row each.
+
+    Raises:
+        ValueError: where the page has no table of leads.
+    """
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.count("|") == 6
+    ]
+    found: dict[str, dict[str, str]] = {}
+    for name, _, rate1, tuned, _ in rows:
+        if re.match(r"[+−]\d", rate1):
+            method = re.split(r"[ ,]", name)[0]
+            found.setdefault(method, {"rate1": rate1.split(" ")[0], "tuned": tuned.split(" ")[0]})
+    if not found:
+        raise ValueError(f"{FINDINGS.name}: no table of leads over FedBuff was found")
+    return found
+
+
+def bullets(text: str, method: str) -> dict[str, list[str]]:
+    """Return the bullets whose bold words name a method as HTML, by section; sections without one are left out.
+
+    Raises:
+        ValueError: where no bullet does.
+    """
+    found: dict[str, list[str]] = {}
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        if title not in SECTIONS:
+            continue
+        own = [
+            bullet for bullet in re.findall(r"^- (.+(?:\n  .+)*)", body, flags=re.MULTILINE) if method in _bold(bullet)
+        ]
+        if own:
+            found[title] = [_as_html(bullet) for bullet in own]
+    if not found:
+        raise ValueError(f"{FINDINGS.name}: no finding about {method}")
+    return found
+
+
+def _bold(bullet: str) -> str:
+    return " ".join(re.findall(r"\*\*(.+?)\*\*", bullet, flags=re.DOTALL))
+
+
+def _as_html(bullet: str) -> str:
+    plain = html.escape(re.sub(r"\[\^\d+\]", "", " ".join(bullet.split())), quote=False)
+    bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", plain)
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*(.+?)\*", r"<em>\1</em>", bold))
