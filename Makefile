@@ -91,8 +91,9 @@ notebooks: $(READY)  ## execute the notebooks for readers in place, to commit th
 
 docs: $(READY)  ## write the numbers of README.md and docs/ anew from what is recorded (minutes); then read the sentences
 	@$(BIN)/python tests/reproduction/refresh.py
+	@$(BIN)/python docs/explorable/build.py
 
-explorable: $(READY)  ## make docs/explore.html, the page that needs no kernel, from docs/explorable/
+explorable: $(READY)  ## make docs/explore*.html, the pages that need no kernel, from docs/explorable/ and docs/findings.md
 	@$(BIN)/python docs/explorable/build.py
 
 coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; 95 % is asked for

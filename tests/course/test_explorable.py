@@ -131,15 +131,15 @@ METHODS = {
     ),
     "kuiper": ({"settings": {"mixing": 0.7}}, {"mixing": 0.7}),
     "fedadt": (
-        {"buffer_size": 1, "rounds": 20, "settings": {"kd_fraction": 0.03, "kd_batch_size": 16, "kd_rounds": 2}},
+        {"buffer_size": 1, "rounds": 12, "settings": {"kd_lr": 0.2, "kd_temperature": 3.0, "alpha_min": 0.2, "alpha_max": 0.6, "alpha_versions": 1000, "kd_fraction": 0.03, "kd_batch_size": 16, "kd_rounds": 2}},
         {"distillRate": 0.2},
     ),
     "fedrevive": (
         {"buffer_size": 1, "rounds": 24, "server_lr": 0.3,
-         "settings": {"alpha_feat": 0.0, "alpha_adv": 0.0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4,
+         "settings": {"generator_lr": 1e-2, "latent_lr": 1e-2, "meta_rate": 0.2, "alpha_feat": 0.0, "alpha_adv": 0.0, "freeze_rounds": 3, "synthesis_only_rounds": 6, "t_gen": 4,
                       "s_max": 6, "k_synth": 3, "synth_batch_size": 12, "nz": 8, "ngf": 8, "kd_lr": 1e-3, "kd_batch_size": 4,
                       "k_kd": 3, "num_teachers": 4, "probes": 16}},
-        {"step": 0.3, "frozenUntil": 3, "silentUntil": 6, "every": 4, "sMax": 6, "synthesisSteps": 3, "teachers": 4,
+        {"step": 0.3, "frozenUntil": 3, "silentUntil": 6, "every": 4, "sMax": 6, "generatorRate": 1e-2, "latentRate": 1e-2, "synthesisSteps": 3, "teachers": 4,
          "distillRate": 1e-3, "distillSteps": 3},
     ),
 }  # fmt: skip
@@ -261,7 +261,7 @@ WALK = """given => {
 def test_its_arithmetic_is_the_librarys(page, method, monkeypatch):
     """Who arrives, how stale, every update and every version: the library's in single precision, the page's in double.
 
-    Rounding grows with each version that a run trains on: 8 versions are compared to 1e-4, 20 or more to 1e-3.
+    They agree to 1e-4. FedADT's clients turn a rounding into a unit that is on or off: its 12 versions agree to 5e-4.
     """
     given, ours = walked(method, monkeypatch)
     theirs = page.evaluate(WALK, given)
@@ -270,7 +270,7 @@ def test_its_arithmetic_is_the_librarys(page, method, monkeypatch):
         assert {name: mine[name] for name in ("client", "staleness", "version")} == {
             name: its[name] for name in ("client", "staleness", "version")
         }
-        close = 1e-3 if len(ours) > 8 and ours[-1]["version"] >= 20 else 1e-4
+        close = 5e-4 if method == "fedadt" else 1e-4
         assert its["delta"] == pytest.approx(mine["delta"], abs=close)
         assert its["x"] == pytest.approx(mine["x"], abs=close)  # Adam divides by the smallest gradients
     moved = max(abs(a - b) for a, b in zip(ours[-1]["x"], given["x"], strict=True))
@@ -351,11 +351,11 @@ def test_every_knob_and_method_moves_the_picture(opened):
         slider.focus()
         page.keyboard.press("Home")
         assert page.locator(f"#knob-{name} output").text_content() != before
-        page.evaluate("story.play(false); story.forward(story.time + 2); story.draw()")
+        page.evaluate("story.play(false); story.forward(story.time + 10); story.draw()")
         seen.append(picture(page))
     for name in ("FedAsync", "FedEcho", "KUIPER", "FedBuff"):
         page.get_by_text(name, exact=True).click()
-        page.evaluate("story.play(false); story.forward(story.time + 2); story.draw()")
+        page.evaluate("story.play(false); story.forward(story.time + 10); story.draw()")
         seen.append(picture(page))
     assert len(set(seen)) == len(seen)
     colours = [page.evaluate("story.runs.map(run => run.colour)")]
