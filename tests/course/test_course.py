@@ -93,10 +93,8 @@ def test_minutes_that_a_lesson_says_are_measured(lesson):
     book = BOOKS[lesson.name]
     opening = "\n".join(cell.source for cell in book.cells[:3])
     said = [int(number) for number in re.findall(r"\d+", re.search(r"\*\*Minutes\.\*\* (.*)", opening)[1])]
-    whole, core = minutes(book), minutes(book, core=True)
-    for told, measured in zip(said, [*whole, *(core if whole != core else ())], strict=False):
-        assert abs(told - measured) <= max(3, 0.1 * measured), (lesson.name, said, whole, core)
-    assert ("core sections alone" in opening) == (whole != core)
+    for told, measured in zip(said, minutes(book), strict=False):
+        assert abs(told - measured) <= max(3, 0.1 * measured), (lesson.name, said, minutes(book))
 
 
 @pytest.mark.parametrize("name", NAMES)
