@@ -34,7 +34,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs explorable coverage bench lint clean
+.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs explorable coverage bench lint types clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -105,6 +105,9 @@ bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, be
 lint: $(READY)  ## ruff, on code and notebooks; and that imports between the package's rooms go downwards
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports
 
+types: $(READY)  ## mypy, on the library (a minute or two; seconds when little has changed)
+	@$(BIN)/python -m mypy
+
 clean:  ## remove the environment, and caches; recorded runs stay
-	rm -rf $(VENV) build/site* site .coverage* .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build/site* site .coverage* .pytest_cache .ruff_cache .mypy_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,6 +10,7 @@ setup(
     package_dir={EXECUTED: "notebooks"},
     package_data={
         "asyncfl_course": ["recall.yaml"],
+        "asyncfl_lite": ["py.typed"],
         "asyncfl_lite.runs": ["defaults.yaml"],
         "asyncfl_reproduction": [
             "cells/*.yaml",

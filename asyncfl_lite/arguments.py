@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -40,7 +40,7 @@ BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with the arguments, as all errors of the package do."""
 
-    commands: dict[str, argparse.ArgumentParser]
+    commands: Mapping[str, argparse.ArgumentParser]
 
     def error(self, message: str) -> NoReturn:
         """Raise what :func:`parse` says."""
@@ -95,7 +95,8 @@ def _complete(parser: _Parser) -> None:
             names[name] = list(kinds)
     for action in parser.commands["run"]._actions:
         if action.dest in names:
-            action.completer = argcomplete.ChoicesCompleter(names[action.dest])
+            # where argcomplete looks; it takes any choices
+            action.completer = argcomplete.ChoicesCompleter(names[action.dest])  # type: ignore[attr-defined, arg-type]
     argcomplete.autocomplete(parser)
 
 
@@ -157,7 +158,8 @@ def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
             parts = ["one of " + ", ".join(kinds)]
         default = defaults.get(name, "by the method") if name in defaults or field.is_required() else "none"
         default = "none" if default is None else str(default)
-    return "; ".join([field.description, *parts, *([f"default: {default}"] if default else [])]).replace("%", "%%")
+    said = field.description or ""
+    return "; ".join([said, *parts, *([f"default: {default}"] if default else [])]).replace("%", "%%")
 
 
 def _is_group(field: FieldInfo) -> bool:

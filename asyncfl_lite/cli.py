@@ -17,7 +17,7 @@ import textwrap
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from asyncfl_lite.arguments import parse
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, reason, shown
@@ -82,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     from asyncfl_lite.runs.run import run, run_in
 
     configs = _configs(options)
-    progress = True if sys.stderr.isatty() else "lines"
+    progress: Literal[True, "lines"] = True if sys.stderr.isatty() else "lines"
     if options.out:
         check_writable(options.out)
     if len(configs) > 1:

@@ -288,7 +288,7 @@ _AROUND = (
     Exhibit(
         "K",
         "fedadt",
-        Mutation(FedADT, "context.rng.permutation(len(inputs))", "np.random.permutation(len(inputs))"),
+        Mutation(FedADT, ".minibatches(context.rng,", ".minibatches(np.random,"),
         "FedADT: a client model that is two versions late or more takes a pass over the server's labelled set, in an "
         "order that `context.rng` draws; then it is mixed in.",
         {

@@ -9,6 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 
 
@@ -39,7 +41,7 @@ class Mutation:
         made: dict[str, Any] = {}
         for part in reversed(cls.__mro__[: cls.__mro__.index(self.owner) + 1]):
             source = self._changed() if part is self.owner else source_of(part)
-            names = {**vars(sys.modules[part.__module__]), **made}
+            names = {"np": np, **vars(sys.modules[part.__module__]), **made}
             # annotations stay text here as there: compile() takes over this module's own future statements
             exec(compile(source, f"<{part.__name__}>", "exec"), names)
             made[part.__name__] = names[part.__name__]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -31,7 +33,9 @@ class AdaptiveStep(FedBuff):
         eps: float = Field(1e-8, ge=0)
         """Added to the root of v; each method has its own."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with both averages at zero."""
         super().start(x0, context, **options)
         self.mean = torch.zeros_like(self.x)

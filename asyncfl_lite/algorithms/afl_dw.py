@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm
-from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Family
 from asyncfl_lite.simulator.update import Update
 
 
@@ -30,9 +29,9 @@ class AFLDW(Algorithm):
     colour = "#ca9161"
     redispatch = "after_agg"
     buffered = False
-    family = "asynchronous"
+    family: ClassVar[Family] = "asynchronous"
 
-    class Settings(Settings):
+    class Settings(Algorithm.Settings):
         """Switches of AFL-DW: the schedule β."""
 
         beta_family: Literal["cosine", "linear", "exponential", "stepwise", "constant"] = "cosine"
@@ -45,6 +44,8 @@ class AFLDW(Algorithm):
         beta_span: float = Field(150.0, gt=0)
         """Staleness at which the stepwise schedule is 1; the authors' code takes 1.5 M_c / M."""
         beta_constant: float = Field(0.5, ge=0, le=1)
+
+    settings: Settings
 
     def beta(self, tau: int) -> float:
         """Return β of an update of staleness ``tau``, 0 to 1."""

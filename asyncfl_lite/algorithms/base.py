@@ -22,14 +22,17 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms.context import ServerContext
+from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError, shown
-from asyncfl_lite.base.registry import Registry, Settings
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.update import Receipt, Rejection, Update
 
-ALGORITHMS: Registry[Algorithm] = Registry("algorithm")
+ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 
 BN_MODES = ("avg", "delta", "freeze")
+
+Family = Literal["synchronous", "asynchronous", "buffered", "distilling"]
+"""What tables sort methods by."""
 
 
 class Algorithm(ABC):
@@ -58,19 +61,9 @@ class Algorithm(ABC):
     """Whether ``buffer_size`` means something; if not, every update makes a version unless a switch says otherwise."""
     uses_server_lr: ClassVar[bool] = True
     """Whether ``server_lr`` means something."""
-    proximal: float = 0.0
-    """Weight μ of the term μ/2 ‖w - x_{t_i}‖² that clients add to their loss."""
-    correction_once: bool = False
-    """Whether clients apply their correction once, after training, in place of at every step."""
-    client_reports: frozenset[str] = frozenset()
-    """What clients report beyond the usual: some of :data:`.ON_REQUEST`."""
-    held_out: float = 0.0
-    """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
-    midway: float | None = None
-    """How far through a job (0 to 1) its client gets the newest model to merge, if at all."""
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
     """Attributes that change from update to update; a subclass adds its own."""
-    family: ClassVar[Literal["synchronous", "asynchronous", "buffered", "distilling"]] = "buffered"
+    family: ClassVar[Family] = "buffered"
     title: ClassVar[str] = ""
     """The name as papers write it, for pictures and tables."""
     paper: ClassVar[str] = ""
@@ -87,15 +80,50 @@ class Algorithm(ABC):
     """What else of note the server stores."""
     client_work: ClassVar[str] = "none"
     """What clients do beyond training and sending their update."""
-    moves_by_itself: bool = False
-    """Whether the global model moves although every update is zero (distillation)."""
     order_matters: ClassVar[bool] = False
     """Whether the order of updates inside one buffer changes the version that comes of them."""
     colour: ClassVar[str] = "#6b7280"
     """Of the method in every picture; colour-blind safe beside the others."""
 
-    class Settings(Settings):
+    class Settings(registry.Settings):
         """A method without switches of its own."""
+
+    settings: Settings
+    buffer_size: int
+    server_lr: float
+    bn_mode: str
+
+    # What a method asks for: a subclass sets a class attribute, or overrides the property if its settings decide.
+
+    @property
+    def proximal(self) -> float:
+        """Weight μ of the term μ/2 ‖w - x_{t_i}‖² that clients add to their loss."""
+        return 0.0
+
+    @property
+    def correction_once(self) -> bool:
+        """Whether clients apply their correction once, after training, in place of at every step."""
+        return False
+
+    @property
+    def client_reports(self) -> frozenset[str]:
+        """What clients report beyond the usual: some of :data:`.ON_REQUEST`."""
+        return frozenset()
+
+    @property
+    def held_out(self) -> float:
+        """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
+        return 0.0
+
+    @property
+    def midway(self) -> float | None:
+        """How far through a job (0 to 1) its client gets the newest model to merge, if at all."""
+        return None
+
+    @property
+    def moves_by_itself(self) -> bool:
+        """Whether the global model moves although every update is zero (distillation)."""
+        return False
 
     def __init__(self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any) -> None:
         if isinstance(buffer_size, bool) or not isinstance(buffer_size, Integral) or buffer_size < 1:
@@ -188,9 +216,24 @@ class Algorithm(ABC):
             )
         return self._context
 
+    @property
+    def labelled(self) -> tuple[Tensor, Tensor]:
+        """The inputs and labels that the server holds out.
+
+        Raises:
+            ConfigError: if the context has none.
+        """
+        if self.context.labelled is None:
+            raise ConfigError(f"labelled: {type(self).__name__} needs the server's labelled set; put it in the context")
+        return self.context.labelled
+
     def start_of(self, update: Update) -> Tensor:
         """Return the ``(d,)`` parameters x_{t_i} that the update started from."""
-        return self._versions[update.start_version] if update.start is None else update.start
+        if update.start is not None:
+            return update.start
+        if self._versions is None:
+            raise ConfigError("start: an update must bring its starting point, or the method must keep_versions")
+        return self._versions[update.start_version]
 
     def new_version(self, x: Tensor) -> bool:
         """Replace the global model; returns True for ``on_receive`` to pass on."""
@@ -214,8 +257,8 @@ class Algorithm(ABC):
     def mix_buffers(self, update: Update, rate: float) -> None:
         """Move running statistics towards the client's by ``rate``, as a mixing method does."""
         if self.buffers is not None and update.buffers is not None:
-            base = update.start_buffers if self.bn_mode == "delta" else self.buffers
-            self.set_buffers(self.buffers + rate * (update.buffers - base))
+            change = update.buffers_change if self.bn_mode == "delta" else update.buffers - self.buffers
+            self.set_buffers(self.buffers + rate * change)
 
     def set_buffers(self, buffers: Tensor) -> None:
         """Replace running statistics, variances kept positive; frozen ones stay."""

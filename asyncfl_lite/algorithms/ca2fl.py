@@ -7,7 +7,7 @@ Algorithm 1.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -45,7 +45,9 @@ class CA2FL(FedBuff):
         cache_commit: Literal["at_agg", "at_receive"] = "at_agg"
         """When Δ_i becomes h_i: at the aggregation, the last one counting if a client reported twice, or at once."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with nothing cached."""
         super().start(x0, context, **options)
         self.cache: dict[int, Tensor] = {}

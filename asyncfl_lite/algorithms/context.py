@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.descent import Descended, Descent, Optimiser
+from asyncfl_lite.models.minibatches import Minibatches, SampleSet
 from asyncfl_lite.models.requests import Request, fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -47,3 +50,57 @@ class ServerContext:
     answers: Callable[[Tensor], Tensor] = lambda labels: labels
     class_logits: Callable[[Tensor], Tensor] = lambda outputs: outputs
     compute: Callable[[Request], Any] = fulfilled_now
+
+    def samples(self, inputs: Tensor) -> SampleSet:
+        """Return the set of ``(n, …)`` inputs, from which minibatches are drawn."""
+        return SampleSet(inputs, self.prediction_counts(inputs))
+
+    def outputs(self, models: Sequence[tuple[Tensor, Tensor | None]], inputs: Tensor, **how: Any) -> list[Tensor]:
+        """Return what each of several models, ``(parameters, running statistics)``, makes of ``(n, …)`` inputs.
+
+        ``how`` goes to :class:`.Answers`; with ``one_for_all=False`` every model has inputs of its own.
+        """
+        xs, buffers = zip(*models, strict=True)
+        return self.compute(Answers(self.model, xs, inputs, buffers, **how))
+
+    def distil(
+        self,
+        x: Tensor,
+        batches: Minibatches,
+        *,
+        loss: Callable[..., Tensor],
+        against: Sequence[Tensor],
+        optimiser: Optimiser,
+        weight: Tensor | float | None = None,
+        predictions: Callable[[Tensor, Tensor], Tensor] | None = None,
+        **how: Any,
+    ) -> Descended:
+        """Teach a model: one gradient step for each minibatch.
+
+        Args:
+            x: ``(d,)`` the student's parameters; they stay as they are.
+            batches: the minibatch of every step.
+            loss: ``(predictions, *against, weight)`` of a minibatch's rows -> their mean loss.
+            against: ``(m, …)`` tensors with a row for every prediction on the whole set: a teacher's, or labels.
+            optimiser: how steps are taken.
+            weight: ``(r,)``, one for every row of the minibatches; or one number for all; None for a loss without.
+            predictions: ``(outputs, inputs) -> (b, C)``; None for the task's.
+            how: more of :class:`.Descent`: ``buffers``, ``train``, ``adam``, ``skips``.
+
+        Returns:
+            ``(d,)`` the parameters after the last step, and Adam's state.
+        """
+        if isinstance(weight, int | float):
+            weight = torch.full(batches.rows.shape, weight, dtype=torch.float64).to(batches.rows.device)
+        descent = Descent(
+            self.model,
+            x,
+            batches,
+            loss,
+            optimiser,
+            tables=against,
+            given=() if weight is None else (weight,),
+            predictions=predictions or self.predictions,
+            **how,
+        )
+        return self.compute(descent)

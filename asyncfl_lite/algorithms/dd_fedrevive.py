@@ -12,7 +12,6 @@ from pydantic import Field
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
 from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool
-from asyncfl_lite.base.errors import ConfigError
 
 
 @ALGORITHMS.register("dd_fedrevive")
@@ -42,6 +41,8 @@ class DDFedRevive(MultiTeacher):
         """Share of all training samples that the server keeps: a sixth of what is left to the clients, which is the
         16.7% of §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
 
+    settings: Settings
+
     @property
     def held_out(self) -> float:
         """Share of the training samples that the server keeps."""
@@ -49,9 +50,7 @@ class DDFedRevive(MultiTeacher):
 
     def begin(self) -> tuple[ClassProxies, Pool]:
         """Return proxies that take true proportions, and the server's labelled set as the pool."""
-        if self.context.labelled is None:
-            raise ConfigError("labelled: DD-FedRevive needs the server's labelled set; put it in the context")
-        inputs, labels = self.context.labelled
+        inputs, labels = self.labelled
         pool = Pool(len(labels))
         pool.add(inputs, labels)
         return ClassProxies(self.spec.num_classes, uploads=1), pool

@@ -6,7 +6,7 @@ Algorithm 1 and its delay-adaptive rule. Where the authors' code differs from th
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -45,7 +45,9 @@ class FADAS(AdaptiveStep):
         tau_c: int = Field(1, ge=0)
         """Staleness up to which η_t = η."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with all averages at zero."""
         super().start(x0, context, **options)
         self.largest_square = torch.zeros_like(self.x)

@@ -7,7 +7,7 @@ abstract; its numbers are those of a re-implementation.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -57,6 +57,8 @@ class FedAC(AdaptiveStep):
         floor: float = Field(0.1, gt=0, le=1)
         """Smallest r."""
 
+    settings: Settings
+
     @property
     def client_reports(self) -> frozenset[str]:
         """The mean of a client's gradients, where they are corrected."""
@@ -67,7 +69,7 @@ class FedAC(AdaptiveStep):
         """Whether clients apply their correction after training."""
         return self.settings.correction == "once"
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with all control variates at zero."""
         super().start(x0, context, **options)
         self.control = torch.zeros_like(self.x)

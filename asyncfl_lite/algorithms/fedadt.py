@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-import numpy as np
-import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -18,10 +16,7 @@ from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.algorithms.prediction_rows import PredictionRows
-from asyncfl_lite.base.registry import Settings
-from asyncfl_lite.models.answers import Answers
-from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.descent import Optimiser
 from asyncfl_lite.simulator.update import Update
 
 
@@ -42,7 +37,7 @@ class FedADT(MixingMethod):
     also_stored = "the labelled set"
     moves_by_itself = True
 
-    class Settings(Settings):
+    class Settings(MixingMethod.Settings):
         """Switches of FedADT."""
 
         kd_fraction: float = Field(0.005, gt=0, lt=1)
@@ -63,6 +58,8 @@ class FedADT(MixingMethod):
         """KL(teacher ‖ student), as printed, or the other way round."""
         kd_t2: bool = False
         """Multiply the KL term by T², as is usual elsewhere."""
+
+    settings: Settings
 
     @property
     def held_out(self) -> float:
@@ -93,32 +90,16 @@ class FedADT(MixingMethod):
     def distilled(self, student: Tensor, buffers: Tensor | None) -> Tensor:
         """Return ``(d,)`` the student after its passes over the labelled set, with the global model as teacher."""
         chosen, context = self.settings, self.context
-        inputs, labels = context.labelled
-        (outputs,) = context.compute(Answers(context.model, [self.x], inputs, [self.buffers]))
-        teacher, right = context.predictions(outputs, inputs), context.answers(labels)
-        order = np.concatenate([context.rng.permutation(len(inputs)) for _ in range(chosen.kd_rounds)])
-        places = torch.from_numpy(order).to(inputs.device)
-        sizes = [len(batch) for batch in places[: len(inputs)].split(chosen.kd_batch_size)] * chosen.kd_rounds
-        prediction_rows = PredictionRows(context.prediction_counts(inputs))
-        rows = prediction_rows.of(places)
-        descent = Descent(
-            context.model,
+        inputs, labels = self.labelled
+        (outputs,) = context.outputs([(self.x, self.buffers)], inputs)
+        batches = context.samples(inputs).minibatches(context.rng, size=chosen.kd_batch_size, passes=chosen.kd_rounds)
+        eq_7 = partial(labelled_distillation_loss, direction=chosen.kl_dir, times_t2=chosen.kd_t2)
+        return context.distil(
             student,
-            inputs,
-            places,
-            sizes,
-            rows=rows,
-            row_sizes=prediction_rows.sizes(places, sizes),
-            tables=(teacher, right),
-            given=(torch.full(rows.shape, self.kl_weight(self.version), dtype=torch.float64).to(rows.device),),
-            loss=partial(
-                labelled_distillation_loss,  # Eq. 7
-                temperature=chosen.kd_temperature,
-                direction=chosen.kl_dir,
-                times_t2=chosen.kd_t2,
-            ),
+            batches,
+            loss=partial(eq_7, temperature=chosen.kd_temperature),
+            against=[context.predictions(outputs, inputs), context.answers(labels)],
+            weight=self.kl_weight(self.version),
             optimiser=Optimiser("sgd", self.distill_lr),
-            predictions=context.predictions,
             buffers=buffers,
-        )
-        return context.compute(descent).x
+        ).x

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.jobs import Midway
 from asyncfl_lite.simulator.update import Update
 
@@ -32,7 +31,7 @@ class FedASMU(MixingMethod):
     colour = "#9a9a00"
     client_work = "a second download half-way, merged into the local model"
 
-    class Settings(Settings):
+    class Settings(MixingMethod.Settings):
         """Switches of FedASMU; the paper learns what is constant here."""
 
         mu: float = Field(1.0, ge=0)
@@ -44,6 +43,8 @@ class FedASMU(MixingMethod):
         """υ; above 1 it keeps clients from merging models that are hardly newer."""
         merge_at: float | None = Field(0.5, ge=0, lt=1)
         """How far through a job its client merges a newer model; none for never."""
+
+    settings: Settings
 
     @property
     def midway(self) -> float | None:

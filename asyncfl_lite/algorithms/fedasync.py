@@ -13,7 +13,6 @@ from pydantic import Field
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.mixing import MixingMethod
-from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.update import Update
 
 
@@ -28,7 +27,7 @@ class FedAsync(MixingMethod):
     paper = "Xie et al. 2019, Alg. 1"
     colour = "#de8f05"
 
-    class Settings(Settings):
+    class Settings(MixingMethod.Settings):
         """Switches of FedAsync."""
 
         mixing: float = Field(0.6, ge=0, le=1)
@@ -40,6 +39,8 @@ class FedAsync(MixingMethod):
         hinge_b: float = Field(4.0, ge=0)
         rho: float = Field(0.0, ge=0)
         """Weight ρ of the client's proximal term ρ/2 ‖w - x_{t_i}‖²."""
+
+    settings: Settings
 
     @property
     def proximal(self) -> float:

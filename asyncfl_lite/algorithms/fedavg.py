@@ -32,3 +32,5 @@ class FedAvg(FedBuff):
 
         buffer_weight: Literal["samples", "uniform"] = "samples"
         """``uniform``: every client counts the same."""
+
+    settings: Settings

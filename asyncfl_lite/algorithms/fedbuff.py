@@ -6,14 +6,13 @@ FedEcho §5 and FedRevive Eq. 2 use it with equal weights (``staleness_weight = 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
-from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.update import Update
 
 
@@ -32,7 +31,7 @@ class FedBuff(Algorithm):
 
     state_names = (*Algorithm.state_names, "_sum", "_statistics_sum", "_divisor", "filled")
 
-    class Settings(Settings):
+    class Settings(Algorithm.Settings):
         """Switches of FedBuff."""
 
         staleness_weight: Literal["none", "poly", "poly_norm"] = "none"
@@ -40,7 +39,9 @@ class FedBuff(Algorithm):
         buffer_weight: Literal["uniform", "samples"] = "uniform"
         """``samples``: weigh entries by n_i / Σ n_j."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with an empty buffer."""
         super().start(x0, context, **options)
         self._empty()
@@ -63,8 +64,8 @@ class FedBuff(Algorithm):
         self._divisor += counted
         self.filled += 1
         if self._statistics_sum is not None and update.buffers is not None:
-            base = update.start_buffers if self.bn_mode == "delta" else 0.0
-            self._statistics_sum = self._statistics_sum + (update.buffers - base)
+            statistics = update.buffers_change if self.bn_mode == "delta" else update.buffers
+            self._statistics_sum = self._statistics_sum + statistics
 
     def weights(self, update: Update) -> tuple[float, float]:
         """Return how an entry is weighted in the sum, and what it adds to the sum's divisor."""
@@ -80,7 +81,7 @@ class FedBuff(Algorithm):
         """Apply the mean of what is buffered."""
         if not self.filled:
             return False
-        if self._statistics_sum is not None:
+        if self.buffers is not None and self._statistics_sum is not None:
             mean = self._statistics_sum / self.filled
             self.set_buffers(self.buffers + mean if self.bn_mode == "delta" else mean)
         x = self.after_step(self.step(self._sum / self._divisor))

@@ -7,11 +7,9 @@ probabilities, Adam's state) is a switch, whose default is our reading.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -19,10 +17,8 @@ from torch import Tensor
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
-from asyncfl_lite.algorithms.prediction_rows import PredictionRows
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.models.answers import Answers
-from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.descent import Optimiser
 from asyncfl_lite.simulator.update import Update
 
 
@@ -74,19 +70,21 @@ class FedEcho(FedBuff):
         clip: float | None = Field(5.0, gt=0)
         """ν, the largest global L2 norm of a distillation gradient; none for no clipping."""
 
+    settings: Settings
+
     @property
     def moves_by_itself(self) -> bool:
         """Distillation moves the model though every update is zero."""
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with no logits stored."""
         super().start(x0, context, **options)
         self.logits: dict[int, Tensor] = {}
         self.last_weight = float("nan")
         self._adam: tuple[Tensor, Tensor, int] | None = None
-        self._inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
-        self._rows = PredictionRows(self.context.prediction_counts(self._inputs))
+        inputs = self.context.unlabelled(self.settings.distill_set, self.settings.distill_samples)
+        self.unlabelled = self.context.samples(inputs)
 
     @property
     def logits(self) -> dict[int, Tensor]:
@@ -100,7 +98,8 @@ class FedEcho(FedBuff):
 
     @logits.setter
     def logits(self, logits: dict[int, Tensor]) -> None:
-        self._logits, self._heard = logits, {}
+        self._logits = logits
+        self._heard: dict[int, tuple[Tensor, Tensor | None]] = {}
 
     def on_receive(self, update: Update) -> bool:
         """Take up this client's model, whose predictions are computed with those of the whole buffer; then go on as
@@ -114,24 +113,21 @@ class FedEcho(FedBuff):
 
     def _predictions(self, models: Sequence[tuple[Tensor, Tensor | None]]) -> list[Tensor]:
         """Return several models' ``(m, C)`` predictions on the unlabelled set; other outputs are dropped at once."""
-        if self._rows.one_each:
-            outputs = self._answers(models, self._inputs)
-            found = [self.context.predictions(own, self._inputs) for own in outputs]
+        samples, predictions = self.unlabelled, self.context.predictions
+        if samples.one_each:
+            found = [predictions(own, samples.inputs) for own in self.context.outputs(models, samples.inputs)]
         else:  # a model and a minibatch at a time: what is dropped of sequences is far more than what is kept
             found = [torch.cat(list(self._by_minibatch(model))) for model in models]
-        if any(len(rows) != self._rows.total for rows in found):
+        if any(len(rows) != samples.num_rows for rows in found):
             raise ConfigError(
-                f"prediction_counts: must count the rows of predictions, {len(found[0])}, got {self._rows.total} in all"
+                f"prediction_counts: must count the rows of predictions, {len(found[0])}, got {samples.num_rows} in all"
             )
         return found
 
-    def _answers(self, models: Sequence[tuple[Tensor, Tensor | None]], inputs: Tensor) -> list[Tensor]:
-        xs, buffers = zip(*models, strict=True)
-        return self.context.compute(Answers(self.context.model, xs, inputs, buffers))
-
     def _by_minibatch(self, model: tuple[Tensor, Tensor | None]) -> Iterator[Tensor]:
-        for inputs in self._inputs.split(self.settings.distill_batch_size):
-            yield self.context.predictions(*self._answers([model], inputs), inputs)
+        for inputs in self.unlabelled.inputs.split(self.settings.distill_batch_size):
+            (outputs,) = self.context.outputs([model], inputs)
+            yield self.context.predictions(outputs, inputs)
 
     def _teacher(self) -> Tensor:
         """Return the ``(m, C)`` probabilities of all clients together (Alg. 1, line 13; see :func:`mean_teacher`).
@@ -141,7 +137,8 @@ class FedEcho(FedBuff):
         """
         as_logits = self.settings.teacher_avg == "logits"
         stored = (self.logits[client].double() for client in sorted(self.logits))
-        mean = sum(logits if as_logits else logits.softmax(-1) for logits in stored) / len(self.logits)
+        zero = torch.zeros((), dtype=torch.float64, device=self.x.device)
+        mean = sum((logits if as_logits else logits.softmax(-1) for logits in stored), zero) / len(self.logits)
         return (mean.softmax(-1) if as_logits else mean).to(self.x)
 
     def after_step(self, x: Tensor) -> Tensor:
@@ -150,48 +147,28 @@ class FedEcho(FedBuff):
         if not (self.logits and self.moves_by_itself):  # which empties the buffer of models in any case
             return x
         teacher = self._teacher()
-        places, sizes = self._minibatches()
-        rows, row_sizes = self._rows.of(places), self._rows.sizes(places, sizes)
-        weight = self._weight(uncertainty(teacher)[rows], row_sizes)
-        frozen = self.bn_mode == "freeze" and self.buffers is not None
-        descent = Descent(
-            self.context.model,
+        batches = self.unlabelled.minibatches(
+            self.context.rng,
+            size=chosen.distill_batch_size,
+            passes=chosen.distill_q,
+            steps=chosen.distill_q if chosen.distill_unit == "steps" else None,
+        )
+        share = uncertainty(teacher)
+        share = batches.means(share) if chosen.alpha_scope == "batch" else share[batches.rows]
+        weight = between(chosen.alpha_min, chosen.alpha_max, share)  # Eq. 4
+        buffers = self.buffers  # training mode writes into what it is given
+        student, adam = self.context.distil(
             x,
-            self._inputs,
-            places,
-            sizes,
-            rows=rows,
-            row_sizes=row_sizes,
-            tables=(teacher,),
-            given=(weight,),
+            batches,
             loss=uncertainty_aware_loss,  # Eq. 3
+            against=[teacher],
+            weight=weight,
             optimiser=Optimiser(chosen.distill_opt, chosen.distill_lr, clip=chosen.clip),
-            predictions=self.context.predictions,
-            buffers=self.buffers.clone() if frozen else self.buffers,  # training mode writes into what it is given
+            buffers=buffers.clone() if buffers is not None and self.bn_mode == "freeze" else buffers,
             train=chosen.distill_bn == "train",
             adam=self._adam,
         )
-        student, adam = self.context.compute(descent)
-        self.last_weight = float(weight.split(row_sizes)[-1].mean())
+        self.last_weight = float(weight[-batches.row_sizes[-1] :].mean())
         if chosen.adam_state == "persist":
             self._adam = adam
         return student if torch.isfinite(student).all() else x  # a model that overflows must not be lost for good
-
-    def _weight(self, share: Tensor, sizes: Sequence[int]) -> Tensor:
-        """Return every row's α (Eq. 4), given the teacher's ``(r,)`` uncertainties and minibatches' numbers of rows."""
-        chosen = self.settings
-        if chosen.alpha_scope == "batch":
-            alike = len(set(sizes)) == 1
-            means = share.view(-1, sizes[0]).mean(-1) if alike else torch.stack([s.mean() for s in share.split(sizes)])
-            share = means.repeat_interleave(torch.tensor(sizes, device=share.device))
-        return between(chosen.alpha_min, chosen.alpha_max, share)
-
-    def _minibatches(self) -> tuple[Tensor, list[int]]:
-        """Return the places of one distillation's samples and the sizes of its minibatches: Q passes, or Q of them."""
-        chosen, count = self.settings, len(self._inputs)
-        a_pass = [len(batch) for batch in torch.arange(count).split(chosen.distill_batch_size)]
-        steps = chosen.distill_q if chosen.distill_unit == "steps" else chosen.distill_q * len(a_pass)
-        passes = math.ceil(steps / len(a_pass))
-        sizes = (a_pass * passes)[:steps]
-        order = np.concatenate([self.context.rng.permutation(count) for _ in range(passes)])
-        return torch.from_numpy(order[: sum(sizes)]).to(self._inputs.device), sizes

@@ -7,14 +7,13 @@ and Accuracy", bears the same name.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
-from asyncfl_lite.base.registry import Settings
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Family, ServerContext
 from asyncfl_lite.simulator.update import Update
 
 
@@ -39,11 +38,11 @@ class FedFa(Algorithm):
     redispatch = "after_agg"
     buffered = False
     uses_server_lr = False
-    family = "asynchronous"
+    family: ClassVar[Family] = "asynchronous"
     models_stored = "1 + queue_length"
     state_names = (*Algorithm.state_names, "entries", "buffer_entries")
 
-    class Settings(Settings):
+    class Settings(Algorithm.Settings):
         """Switches of FedFa."""
 
         queue_length: int = Field(10, ge=1)
@@ -53,7 +52,9 @@ class FedFa(Algorithm):
         warmup: Literal["partial", "wait"] = "partial"
         """Until the queue is full: the mean of what there is, or no new version."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with an empty queue."""
         super().start(x0, context, **options)
         self.entries: list[Tensor] = []
@@ -66,7 +67,7 @@ class FedFa(Algorithm):
         self.entries = [*self.entries, pushed][-chosen.queue_length :]
         changes, statistics = deltas and self.bn_mode == "delta", update.buffers
         if changes and statistics is not None:
-            statistics = statistics - update.start_buffers
+            statistics = update.buffers_change
         self.buffer_entries = [*self.buffer_entries, statistics][-chosen.queue_length :]
         if chosen.warmup == "wait" and len(self.entries) < chosen.queue_length:
             return False

@@ -7,7 +7,7 @@ Classification", 2019, §4.2. FedAdam: Reddi et al., "Adaptive Federated Optimiz
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -41,7 +41,9 @@ class FedAvgM(FedAvg):
         fedavgm_beta: float = Field(0.9, ge=0, lt=1)
         """β; 0 gives FedAvg. FLGo ships 0.01, so what FedADT ran with is not known."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 at rest."""
         super().start(x0, context, **options)
         self.velocity = torch.zeros_like(self.x)
@@ -71,7 +73,9 @@ class FedAdam(FedAvg, AdaptiveStep):
         v0: Literal["zero", "eps_squared"] = "zero"
         """Where v starts: 0 as in most code, or ε² as the paper's analysis asks."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0; v starts at 0 or at ε²."""
         super().start(x0, context, **options)
         if self.settings.v0 == "eps_squared":

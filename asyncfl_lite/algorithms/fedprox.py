@@ -26,6 +26,8 @@ class FedProx(FedAvg):
         mu: float = Field(0.1, ge=0)
         """μ; 0 gives FedAvg. The paper tries 0.001, 0.01, 0.1 and 1; FLGo's default is 0.1."""
 
+    settings: Settings
+
     @property
     def proximal(self) -> float:
         """Weight of the proximal term in the clients' objective."""

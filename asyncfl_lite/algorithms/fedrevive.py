@@ -105,6 +105,8 @@ class FedRevive(MultiTeacher):
         """What becomes of an update that nothing is distilled for: as with β = 0 during ``freeze_rounds`` and as in
         AFL-DW afterwards; always as in AFL-DW; or always as with β = 0."""
 
+    settings: Settings
+
     @property
     def client_reports(self) -> frozenset[str]:
         """Feature statistics, where the feature term counts, and class counts for true proportions."""

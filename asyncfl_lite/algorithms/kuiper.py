@@ -9,7 +9,7 @@ are renormalised, T₀, how staleness counts) is a switch. Its teacher chain is 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -18,7 +18,6 @@ from torch import Tensor
 from asyncfl_lite.algorithms import staleness
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.update import Update
 
 
@@ -52,7 +51,7 @@ class KUIPER(Algorithm):
     }
     """Which field of an update holds the accuracy that ``acc`` names."""
 
-    class Settings(Settings):
+    class Settings(Algorithm.Settings):
         """Switches of KUIPER."""
 
         mixing: float = Field(0.7, ge=0, le=1)
@@ -72,6 +71,8 @@ class KUIPER(Algorithm):
         """Accuracy on the client's samples: of the model that it received, over its last local epoch as it went, or of
         the model that it trained."""
 
+    settings: Settings
+
     @property
     def client_reports(self) -> frozenset[str]:
         """The received or the trained model's accuracy, where that is what counts."""
@@ -84,7 +85,7 @@ class KUIPER(Algorithm):
         """As printed, the model shrinks though every client returns it unchanged."""
         return self.settings.kuiper_norm == "literal"
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 with an empty burst."""
         super().start(x0, context, **options)
         self._empty()
@@ -116,8 +117,8 @@ class KUIPER(Algorithm):
         weight = update.num_samples * self.accuracy_factor(update)
         self._models = self._models + weight * (self.start_of(update) + update.delta)
         if self._statistics_sum is not None and update.buffers is not None:
-            base = update.start_buffers if self.bn_mode == "delta" else 0.0
-            self._statistics_sum = self._statistics_sum + weight * (update.buffers - base)
+            statistics = update.buffers_change if self.bn_mode == "delta" else update.buffers
+            self._statistics_sum = self._statistics_sum + weight * statistics
         self._sizes += update.num_samples
         self._kept += weight
         self._staleness += update.staleness + self.settings.staleness_offset
@@ -134,7 +135,7 @@ class KUIPER(Algorithm):
             return False
         rate = self.mixing_weight(self._staleness / self.filled)
         x = self._mixed(self.x, self._models, rate)
-        if self._statistics_sum is not None:
+        if self.buffers is not None and self._statistics_sum is not None:
             if self.bn_mode == "delta":
                 self.set_buffers(self.buffers + rate * self._statistics_sum / (self._kept or 1.0))
             else:

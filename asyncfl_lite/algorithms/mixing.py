@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import Algorithm
+from asyncfl_lite.algorithms.base import Algorithm, Family
 from asyncfl_lite.simulator.update import Update
 
 
@@ -16,7 +17,7 @@ class MixingMethod(Algorithm):
     redispatch = "after_agg"
     buffered = False
     uses_server_lr = False
-    family = "asynchronous"
+    family: ClassVar[Family] = "asynchronous"
 
     @abstractmethod
     def weight_of(self, update: Update) -> float:

@@ -20,9 +20,9 @@ from asyncfl_lite.algorithms.losses import multi_teacher_loss
 from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool, cropped_and_mirrored
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.descent import Optimiser
+from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.simulator.update import Update
 
 SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10
@@ -87,7 +87,9 @@ class MultiTeacher(AFLDW):
         spike_guard: bool = False
         """Take no gradient from a loss of 3 times the mean of the latest."""
 
-    def start(self, x0: Tensor, context: ServerContext | None = None, **options: object) -> None:
+    settings: Settings
+
+    def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
         """Begin at version 0 without teachers.
 
         Raises:
@@ -155,35 +157,27 @@ class MultiTeacher(AFLDW):
     def distilled_update(self) -> Tensor | None:
         """Return Δ^KD: K_KD steps of the global model towards its teachers, each on its own minibatches."""
         chosen, pool = self.settings, self.pool
-        if not (len(pool) and chosen.k_kd and chosen.kd_lr):
+        if pool.inputs is None or not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None
-        context, count, size = self.context, len(self.teachers), chosen.kd_batch_size
-        drawn = pool.draw(self.proportions(), chosen.k_kd * size, context.rng).to(self.x.device)
+        context, size, steps = self.context, chosen.kd_batch_size, chosen.k_kd
+        drawn = pool.draw(self.proportions(), steps * size, context.rng).to(self.x.device)
         inputs = self.seen_as("distillation")(pool.inputs[drawn.flatten()])
-        xs, buffers = [teacher.x for teacher in self.teachers], [teacher.buffers for teacher in self.teachers]
-        outputs = context.compute(
-            Answers(context.model, xs, inputs.unflatten(0, drawn.shape), buffers, one_for_all=False)
-        )
-        answers = torch.cat([context.class_logits(rows) for rows in outputs])
-        by_step = (
-            torch.arange(len(inputs), device=self.x.device).view(count, chosen.k_kd, size).transpose(0, 1).flatten()
-        )
+        models = [(teacher.x, teacher.buffers) for teacher in self.teachers]
+        outputs = context.outputs(models, inputs.unflatten(0, drawn.shape), one_for_all=False)
+        by_step = torch.arange(len(inputs), device=self.x.device).view(len(models), steps, size).transpose(0, 1)
         adam = chosen.kd_opt == "adam"
-        descent = Descent(
-            context.model,
+        student = context.distil(
             self.x,
-            inputs,
-            by_step,
-            [count * size] * chosen.k_kd,
-            tables=(answers,),
+            Minibatches(inputs, by_step.flatten(), [len(models) * size] * steps),
             loss=partial(multi_teacher_loss, temperature=chosen.kd_temperature),
+            against=[torch.cat([context.class_logits(rows) for rows in outputs])],
             optimiser=Optimiser(chosen.kd_opt, chosen.kd_lr, chosen.kd_weight_decay if adam else 0.0),
             predictions=lambda outputs, inputs: context.class_logits(outputs),
             buffers=None if self.buffers is None else self.buffers.clone(),
             train=chosen.kd_bn == "train",
             skips=self._spikes if chosen.spike_guard else None,
-        )
-        delta = context.compute(descent).x - self.x
+        ).x
+        delta = student - self.x
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 
     def _spikes(self, loss: float) -> bool:

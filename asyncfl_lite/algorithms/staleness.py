@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 
-def constant(staleness: int) -> float:
+def constant(staleness: float) -> float:
     """Return 1 for every staleness."""
     return 1.0
 
 
-def hinge(staleness: int, a: float = 10.0, b: float = 4.0) -> float:
+def hinge(staleness: float, a: float = 10.0, b: float = 4.0) -> float:
     """Return 1 up to ``b``, then ``1 / (a (τ - b) + 1)``; continuous at ``b``."""
     return 1.0 if staleness <= b else 1.0 / (a * (staleness - b) + 1.0)
 
 
-def poly(staleness: int, a: float = 0.5) -> float:
+def poly(staleness: float, a: float = 0.5) -> float:
     """Return ``(1 + τ)^-a``; ``a = 0`` is constant."""
     return (1.0 + staleness) ** -a

@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError, reason, shown
 
-DAMAGE = (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
-DAMAGE += (csv.Error, lzma.LZMAError, zlib.error, BadZipFile)
+DAMAGE: tuple[type[Exception], ...] = (
+    *(OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RecursionError, AssertionError),
+    *(csv.Error, lzma.LZMAError, zlib.error, BadZipFile),
+)
 """What readers of files raise for one that is cut off, of another format, or not there."""
 
 VARIABLE = "ASYNCFL_DATA"
@@ -66,7 +68,7 @@ def as_path(place: object, what: str) -> Path:
 
 
 def write_atomically(
-    path: str | Path, content: str | Callable[[BinaryIO], None], *, keep: str | Path | None = None
+    path: str | Path, content: str | Callable[[BinaryIO], object], *, keep: str | Path | None = None
 ) -> None:
     """Write so that ``path`` holds all of ``content``, or what it held before.
 
@@ -151,7 +153,8 @@ def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
         if large:
             content = f"{size} {changed}"
         else:
-            opened = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+            openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+            opened = openers.get(Path(path).suffix, open)
             try:
                 with opened(path, "rb") as file:
                     content = hashlib.file_digest(file, "sha256").hexdigest()

@@ -102,7 +102,7 @@ class Settings(BaseModel):
     @classmethod
     def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
         """Take ``hidden=64`` for ``hidden=(64,)``, where there may be any number of values."""
-        *_, last = typing.get_args(cls.model_fields[info.field_name].annotation) or (None,)
+        *_, last = typing.get_args(cls.model_fields[str(info.field_name)].annotation) or (None,)
         if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
             return value
         word = isinstance(value, str) and not re.fullmatch(r"\s*[-+]?[\d.]+(e[-+]?\d+)?\s*", value, re.I)

@@ -94,16 +94,16 @@ class Cohort:
     def __init__(self, model: VectorModel, data: ClientData, training: LocalTraining, works: Sequence[Work]) -> None:
         self.data, self.training, self.works = data, training, works
         self.forward = stacked_forward(model)
-        self.starts = torch.stack([work.job.start for work in works])
+        self.starts = torch.stack([work.job.sent for work in works])
         self.x = self.starts.clone()
         self.lr = self.x.new_tensor([work.lr for work in works])[:, None]
         self.step = make_optimiser(training, self.x, self.lr)
         self.sums = self.x.new_zeros(3, len(works))
         self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
         self.plan = Plan(works, self.x.device)
-        corrected = works[0].job.correction is not None
-        self.corrections = torch.stack([work.job.correction for work in works]) if corrected else None
-        self.merging = [(work.midway, row) for row, work in enumerate(works) if work.job.midway is not None]
+        corrections = [work.job.correction for work in works if work.job.correction is not None]  # of all, or of none
+        self.corrections = torch.stack(corrections) if corrections else None
+        self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
     def train(self) -> tuple[Tensor, Tensor]:
         """Take every step; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
@@ -126,9 +126,8 @@ class Cohort:
 
     def _merge(self, number: int) -> None:
         """Move jobs that are half-way before this step to the newer model that they were sent."""
-        for due, row in self.merging:
+        for due, row, midway in self.merging:
             if due == number:
-                midway = self.works[row].job.midway
                 self.x[row].lerp_(midway.model, midway.weight)
 
     def _gradient(self, number: int) -> Tensor:
@@ -140,15 +139,15 @@ class Cohort:
         with self.training.precision(x.device):
             outputs = self.forward(x, inputs, self._draws(number, still)).flatten(0, 1)
             losses, tally = minibatch_losses(self.data, outputs, targets, counting)
-        if counting:
+        if tally is not None:
             self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
         return torch.autograd.grad(losses, x, shares)[0]
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return what dropout draws from in a step of the first ``still`` jobs; None for models that draw nothing."""
-        if self.works[0].draws is None:
+        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # of all, or of none
+        if not generators:
             return None
-        generators = [work.draws for work in self.works[:still]]
         return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
 
     def _count(self, number: int, tally: Tensor) -> None:

@@ -68,7 +68,7 @@ class LocalTraining:
         as many epochs short as it needs.
         """
         a_pass = -(-num_samples // self.batch_size)
-        epochs = self.epochs if self.steps is None else -(-self.steps // a_pass)
+        epochs = (self.epochs or 0) if self.steps is None else -(-self.steps // a_pass)
         places = np.full((epochs, a_pass * self.batch_size), -1)
         for epoch in places:
             epoch[:num_samples] = rng.permutation(num_samples)
@@ -85,15 +85,15 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
     """
     lr = training.lr if lr is None else lr
     if training.optimiser == "sgd":
-        step = sgd(lr, training.weight_decay)
+        step: Step = sgd(lr, training.weight_decay)
     else:
         like = like[None] if like.dim() == 1 else like
         step = Adam(like, lr, training.weight_decay, decoupled=training.optimiser == "adamw")
-    if training.clip is None:
+    if (clip := training.clip) is None:
         return step
 
     def clipped(x: Tensor, gradient: Tensor) -> None:
-        step(x, clipped_to(gradient, training.clip))
+        step(x, clipped_to(gradient, clip))
 
     return clipped
 
@@ -149,7 +149,7 @@ class Work:
 
     def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
         """Return a training batch as this job sees it."""
-        return inputs if self.generator is None else data.augment(inputs, self.generator)
+        return inputs if data.augment is None or self.generator is None else data.augment(inputs, self.generator)
 
 
 def minibatch_losses(

@@ -117,7 +117,7 @@ class Trainer:
         draws = None
         if self.draws:
             seeds = stream(self.seed, "dropout", job.client, job.number).integers(2**63, size=2)
-            draws = Generators.seeded(seeds, self.data.inputs.device)
+            draws = Generators.seeded(seeds.tolist(), self.data.inputs.device)
         counted, midway = max(0, len(places) - a_pass), int(training.midway * len(places))
         return Work(job, places, counted, midway, training.lr_at(job.start_version), generator, draws)
 
@@ -156,10 +156,10 @@ class Trainer:
         if not (asked := self.training.reports):
             return {}
         places = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
-        inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.start + delta
+        inputs, targets, x = self.data.inputs[places], self.data.targets[places], job.sent + delta
         found: dict[str, Any] = {}
         if "received_accuracy" in asked:
-            outputs = self.model.outputs(job.start, inputs, job.start_buffers)
+            outputs = self.model.outputs(job.sent, inputs, job.start_buffers)
             found["received_accuracy"] = float(self.data.hits(outputs, targets).mean())
         if "trained_accuracy" in asked:
             outputs = self.model.outputs(x, inputs, buffers)
@@ -180,7 +180,8 @@ class Trainer:
     def _train_one(self, work: Work, draws: AbstractContextManager) -> Outcome:
         """Train one job whose forward passes go through the context ``draws``."""
         job, training = work.job, self.training
-        x = job.start.clone()
+        start = job.sent
+        x = start.clone()
         buffers = None if job.start_buffers is None else job.start_buffers.clone()
         step = make_optimiser(training, x, work.lr)
         sums, gradients = x.new_zeros(3), torch.zeros_like(x) if training.means_gradients else None
@@ -195,16 +196,16 @@ class Trainer:
                 outputs = self.model(point, laid_out, buffers, train=True)
                 losses, tally = minibatch_losses(self.data, outputs, targets, counting)
             (gradient,) = torch.autograd.grad(losses.mean(), point)
-            gradient = complete_gradient(gradient, training, x, job.start, job.correction)
+            gradient = complete_gradient(gradient, training, x, start, job.correction)
             if gradients is not None:
                 gradients += gradient
             step(x[None], gradient[None])
-            if counting:
+            if tally is not None:
                 sums += tally.sum(1)
         if job.correction is not None and training.correction_once:
             x = x - work.lr * job.correction
             gradients = None if gradients is None else gradients + job.correction
-        return self.outcome(work, x - job.start, sums.tolist(), buffers, gradients)
+        return self.outcome(work, x - start, sums.tolist(), buffers, gradients)
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
@@ -214,7 +215,7 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
         Outcomes in the order of ``jobs``. Each is what its trainer alone gives, within rounding.
     """
     works = [trainer.plan(job) for trainer, job in jobs]
-    outcomes: list[Outcome | None] = [None] * len(jobs)
+    outcomes: dict[int, Outcome] = {}
     groups: dict[Hashable, list[int]] = {}
     for place, (trainer, job) in enumerate(jobs):
         if trainer.shared is None:
@@ -234,7 +235,8 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
             for row, place in enumerate(places):
                 own = jobs[place][0]
                 # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
-                gradients = cohort.gradients[row].clone() if own.training.means_gradients else None
+                wanted = own.training.means_gradients
+                gradients = cohort.gradients[row].clone() if wanted and cohort.gradients is not None else None
                 delta, totals = deltas[row].clone(), sums[row].tolist()
                 outcomes[place] = own.outcome(works[place], delta, totals, gradients=gradients)
-    return outcomes
+    return [outcomes[index] for index in range(len(jobs))]

@@ -165,7 +165,7 @@ class _FlopCount(TorchDispatchMode):
 def forward_flop(model: VectorModel, inputs: InputSpec) -> int:
     """Return the floating-point operations of one sample's forward pass."""
     x, buffers = model.flatten()
-    kind = {"dtype": x.dtype if inputs.vocabulary is None else torch.int64, "device": x.device}
+    dtype = x.dtype if inputs.vocabulary is None else torch.int64
     with _FlopCount() as counter, torch.no_grad():
-        model(x, torch.zeros(1, *inputs.shape, **kind), buffers)
+        model(x, torch.zeros((1, *inputs.shape), dtype=dtype, device=x.device), buffers)
     return counter.total

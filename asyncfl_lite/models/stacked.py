@@ -8,12 +8,11 @@ Both give what vmap gives, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import FunctionCtx
 from torch.func import vmap
 from torch.nn import functional
 
@@ -35,8 +34,7 @@ ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigm
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
 
-WRITTEN_OUT = {
-    nn.Linear: None,
+WRITTEN_OUT: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Identity: lambda gradient, output: gradient,
     nn.ReLU: lambda gradient, output: torch.ops.aten.threshold_backward(gradient, output, 0),
     nn.Tanh: torch.ops.aten.tanh_backward,
@@ -165,7 +163,7 @@ class _SideBySide:
         self.sizes = [slot.stop - slot.start for slot in model.parameter_slots]
         self.shapes = [(-1, *slot.shape) for slot in model.parameter_slots]
 
-        self.written_out = not chain.images and all(type(layer) in WRITTEN_OUT for layer in chain.vectors)
+        self.written_out = not chain.images and all(type(layer) in {nn.Linear, *WRITTEN_OUT} for layer in chain.vectors)
 
     def parts(self, x: Tensor) -> list[Tensor]:
         """Return the ``(G, …)`` parameters of layers, views of the ``(G, d)`` vectors."""
@@ -208,7 +206,10 @@ def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[l
 
     Differentiable in ``x`` and ``inputs``; dropout has no effect.
     """
-    chain = _SideBySide(model, chain_of(model))
+    found = chain_of(model)
+    if found is None:
+        raise ValueError(f"{type(model.module).__name__} is no chain of layers on vectors")
+    chain = _SideBySide(model, found)
     *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.parts(x)))
     return hidden, outputs
 
@@ -222,12 +223,12 @@ def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tens
 def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], count: int) -> Tensor:
     """Return what ``count`` layers like ``layer`` make of their activations, each with its own parameters."""
     weight, bias = own
-    if type(layer) is nn.Linear:
+    if type(layer) is nn.Linear and weight is not None:
         if torch.is_autocast_enabled(h.device.type):  # which would cast inside, where the backward pass cannot see it
             dtype = torch.get_autocast_dtype(h.device.type)
-            h, weight, bias = (None if part is None else part.to(dtype) for part in (h, weight, bias))
+            h, weight, bias = h.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
         return _StackedLinear.apply(h, weight, bias)
-    if type(layer) is nn.Conv2d:
+    if type(layer) is nn.Conv2d and weight is not None:
         bias, groups = None if bias is None else bias.flatten(), count * layer.groups
         return functional.conv2d(h, weight.flatten(0, 1), bias, layer.stride, layer.padding, layer.dilation, groups)
     if type(layer) is nn.GroupNorm:
@@ -249,12 +250,12 @@ class _WrittenOut(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, x: Tensor, h: Tensor, chain: _SideBySide) -> Tensor:
+    def forward(ctx: Any, x: Tensor, h: Tensor, chain: _SideBySide) -> Tensor:
         """Return ``(G, B, C)`` outputs for ``x (G, d)`` and ``h (G, B, features)``."""
-        parts, kept = iter(chain.parts(x)), []
+        parts, kept = iter(chain.parts(x)), list[Tensor]()
         for layer in chain.chain.vectors:
             if type(layer) is nn.Linear:
-                weight, bias = _own(layer, parts)
+                weight, bias = next(parts), None if layer.bias is None else next(parts)
                 kept += [h, weight]
                 h = _linear(h, weight, bias)
             else:
@@ -265,7 +266,7 @@ class _WrittenOut(torch.autograd.Function):
         return h
 
     @staticmethod
-    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         """Return the ``(G, d)`` gradient in ``x``, given ``(G, B, C)`` that of the outputs."""
         kept, found = list(ctx.saved_tensors), []
         for layer in reversed(ctx.layers):
@@ -285,13 +286,13 @@ class _StackedLinear(torch.autograd.Function):
     """Linear layers side by side, whose weights' gradients come in the weights' layout, with no copy to turn them."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
         ctx.save_for_backward(h, weight)
         return _linear(h, weight, bias)
 
     @staticmethod
-    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Return the gradients in all three, given ``(G, B, out)`` that of the outputs."""
         h, weight = ctx.saved_tensors
         wants_h, wants_weight, wants_bias = ctx.needs_input_grad

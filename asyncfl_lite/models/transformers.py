@@ -62,11 +62,11 @@ class _PredictionTokenClassifier(nn.Module):
         self.ids = ids
         known = ids.prediction is not None
         first = table[ids.prediction].clone() if known else table.std() * torch.randn(width)
-        self.prediction_token = _PredictionToken(first)
+        self.prediction_token: nn.Module = _PredictionToken(first)
         self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, num_classes))
-        if getattr(encoder, "pooler", None) is not None:
-            self.head[0].load_state_dict(encoder.pooler.dense.state_dict())
-            encoder.pooler = None
+        if (pooler := getattr(encoder, "pooler", None)) is not None:
+            self.head[0].load_state_dict(pooler.dense.state_dict())
+            encoder.pooler = None  # type: ignore[assignment]  # torch takes a module's part away so
         if trained_layers is not None:
             only_last_layers(encoder, trained_layers)
             self.prediction_token = Frozen(self.prediction_token)

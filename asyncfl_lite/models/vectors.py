@@ -68,14 +68,14 @@ class VectorModel:
         every_name = list(self._module.named_parameters(remove_duplicate=False))
         parameters = list(self._module.named_parameters())
         self._tied = len(every_name) != len(parameters)  # without ties the look for them can be saved
-        parameters = [(name, parameter) for name, parameter in parameters if parameter.requires_grad]
+        trained: list[tuple[str, Tensor]] = [named for named in parameters if named[1].requires_grad]
         self._frozen = frozen_parts(self._module)
         for part in self._frozen:
             part.eval()
         constant = {id(buffer) for part in self._frozen for buffer in part.buffers()}
         buffers = [(name, b) for name, b in self._module.named_buffers() if b.is_floating_point()]
         buffers = [(name, buffer) for name, buffer in buffers if id(buffer) not in constant]
-        self.parameter_slots = _slots(parameters)
+        self.parameter_slots = _slots(trained)
         self.buffer_slots = _slots(buffers)
         self._sizes = [slot.stop - slot.start for slot in self.parameter_slots]
         self._pools = any(isinstance(layer, nn.MaxPool2d) for layer in self._module.modules())

@@ -44,13 +44,14 @@ class ResNet3d(ModelSpec):
                 *(_block(size, after, stride) for size, stride in zip(sizes, strides, strict=True))
             )
             before = after
-        parts |= {"avgpool": nn.AdaptiveAvgPool3d(1), "flatten": nn.Flatten(), "fc": nn.Linear(before, num_classes)}
+        head = nn.Linear(before, num_classes)
+        parts |= {"avgpool": nn.AdaptiveAvgPool3d(1), "flatten": nn.Flatten(), "fc": head}
         network = nn.Sequential(OrderedDict(parts))
         for layer in network.modules():
             if isinstance(layer, nn.Conv3d):
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-        nn.init.normal_(network.fc.weight, 0, 0.01)
-        nn.init.zeros_(network.fc.bias)
+        nn.init.normal_(head.weight, 0, 0.01)
+        nn.init.zeros_(head.bias)
         if self.norm == "group":
             _put_group_norm(network)
         if self.trainable == "last":

@@ -18,7 +18,9 @@ Norm = Literal["none", "group", "batch"]
 
 def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
     """Return a factory of layers, given their channels; GroupNorm has 2 groups."""
-    return {"none": lambda _: nn.Identity(), "group": partial(nn.GroupNorm, 2), "batch": nn.BatchNorm2d}[kind]
+    if kind == "none":
+        return lambda channels: nn.Identity()
+    return partial(nn.GroupNorm, 2) if kind == "group" else nn.BatchNorm2d
 
 
 def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:

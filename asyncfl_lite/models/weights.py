@@ -153,7 +153,7 @@ def digest_of(state: Mapping[str, Tensor]) -> str:
     for name, value in state.items():
         plain = value.detach().cpu().contiguous()
         digest.update(f"{name} {tuple(plain.shape)} {plain.dtype}".encode())
-        digest.update(plain.reshape(-1).view(torch.uint8).numpy())
+        digest.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from torch import nn
 
-from asyncfl_lite.algorithms import Algorithm
 from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import written_as
@@ -21,12 +20,14 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import prepared
+from asyncfl_lite.simulator.server import Server
 from asyncfl_lite.simulator.simulation import Observer, Simulation
 from asyncfl_lite.simulator.tables import Schedule, who_did_what
-from asyncfl_lite.simulator.trouble import Trouble, troubled
+from asyncfl_lite.simulator.trouble import troubled
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.partitions import sizes_of
+from asyncfl_lite.tasks.partitions.base import Partition
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
@@ -62,7 +63,11 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             f"task: this is the configuration of a run on your own data ({config.own_task!r}), which it does not hold; "
             "give them too, as in run(config, task=…)"
         )
-    return (load_task(config.task_settings) if own is None else own).of_run(config.seed).judged_on(config.judged_on)
+    return (
+        (load_task(cast(TaskSource, config.task_settings)) if own is None else own)
+        .of_run(config.seed)
+        .judged_on(config.judged_on)
+    )
 
 
 @lru_cache(maxsize=4)
@@ -99,7 +104,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     theirs = np.flatnonzero(clients_own)
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
-    partition = config.partition_settings
+    partition = cast(Partition, config.partition_settings)
     with written_as(partition_settings=partition):
         parts = partition.split(kinds, config.clients, rng, owners=owners)
     return parts if clients_own.all() else [theirs[part] for part in parts]
@@ -165,7 +170,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
     """Whether to vectorise over clients: decided by the configuration and the model alone."""
     reason = "with running statistics" if model.num_buffers else ""
-    if not config.model_settings.vectorises:
+    if not config.model_spec.vectorises:
         reason = "of this kind"
     if reason and config.cohort == "on":
         raise ConfigError(f"cohort: a model {reason} trains one by one, got 'on'")
@@ -188,20 +193,20 @@ def _say(line: str) -> None:
 def make_simulation(
     config: Config,
     parts: Sequence[np.ndarray],
-    algorithm: Algorithm | VersionCounter,
+    algorithm: Server,
     observers: Sequence[Observer] = (),
     kind: type[Simulation] = Simulation,
     together: bool = True,
 ) -> Simulation:
     """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
     sizes = sizes_of(parts)
-    trouble: dict[str, Trouble] = {}
+    trouble: dict[str, Any] = {}
     if not config.trouble.none:
         kind, trouble = troubled(kind), {"trouble": config.trouble}
     return kind(
         algorithm,
         config.make_scheduling(),
-        prepared(config.delay_settings, sizes, stream(config.seed, "delays setup")),
+        prepared(config.delay_law, sizes, stream(config.seed, "delays setup")),
         np.flatnonzero(sizes).tolist(),
         seed=config.seed,
         rounds=config.rounds,
@@ -237,5 +242,5 @@ def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) ->
     config = as_config(config)
     parts = deal_out(config, task_of(config, task))
     simulation = make_simulation(config, parts, VersionCounter(config.buffer_size), kind=ClockOnly)
-    simulation.run_alone([Outcome(None, num_samples=len(part)) for part in parts])
+    cast(ClockOnly, simulation).run_alone([Outcome(None, num_samples=len(part)) for part in parts])
     return who_did_what(simulation, parts)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import torch
 
@@ -139,7 +139,7 @@ def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, An
         hashed = _Hashed(file)
         try:
             hashed.write(HEAD + json.dumps(identity).encode() + b"\n")
-            torch.save(dict(state), hashed)
+            torch.save(dict(state), cast(BinaryIO, hashed))  # which asks no more of a file than what it has
         except RuntimeError as error:  # torch's own, of where it stands in a file that is full
             raise hashed.failed or error from None
         file.write(hashed.sha256.digest())

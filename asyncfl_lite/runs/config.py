@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, cast
 
 import torch
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
@@ -17,10 +17,13 @@ from asyncfl_lite.base.devices import AUTO
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings, nested
 from asyncfl_lite.clients.local_training import LocalTraining
+from asyncfl_lite.models.base import ModelSpec
 from asyncfl_lite.runs.explained import explained
 from asyncfl_lite.runs.fields import Fields
 from asyncfl_lite.runs.filling import fill_in
 from asyncfl_lite.runs.groups import GROUPS, class_of_group
+from asyncfl_lite.runs.initial.base import Initialiser
+from asyncfl_lite.simulator.delays.base import DelayLaw
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Scheduling
 from asyncfl_lite.simulator.selection import SELECTIONS, Selection
 from asyncfl_lite.simulator.trouble import Trouble
@@ -70,7 +73,7 @@ class Config(Fields):
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
     @classmethod
     def _known(cls, name: str, info: ValidationInfo) -> str:
-        registry = SCHEDULING if info.field_name == "redispatch" else dict(GROUPS.values())[info.field_name]
+        registry = SCHEDULING if info.field_name == "redispatch" else dict(GROUPS.values())[str(info.field_name)]
         registry.get(name)
         return name
 
@@ -88,11 +91,12 @@ class Config(Fields):
     @classmethod
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
         """Give a group of settings the type that its name asks for."""
-        name = info.field_name if info.field_name == "trouble" else info.data.get(GROUPS[info.field_name][0])
+        group = str(info.field_name)
+        name = group if group == "trouble" else info.data.get(GROUPS[group][0])
         if name is None:  # the name itself was refused, and is what gets reported
             return Settings()
-        wanted = class_of_group(info.field_name, name)
-        alpha = info.data.get("alpha") if info.field_name == "partition_settings" else None
+        wanted = class_of_group(group, name)
+        alpha = info.data.get("alpha") if group == "partition_settings" else None
         if alpha is None or "alpha" not in wanted.model_fields:
             alpha = None
         elif isinstance(value, wanted):
@@ -104,9 +108,9 @@ class Config(Fields):
         try:
             typed = wanted.from_mapping(value)
         except ConfigError as error:
-            raise ConfigError(nested(info.field_name, str(error))) from None
-        if alpha is not None and typed.alpha != alpha:
-            raise ConfigError(f"alpha: must be left out, or be {alpha:g} as alpha is, got {typed.alpha:g}")
+            raise ConfigError(nested(group, str(error))) from None
+        if alpha is not None and (own := typed.model_dump()["alpha"]) != alpha:
+            raise ConfigError(f"alpha: must be left out, or be {alpha:g} as alpha is, got {own:g}")
         return typed
 
     @model_validator(mode="after")
@@ -200,9 +204,24 @@ class Config(Fields):
         return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
+    def model_spec(self) -> ModelSpec:
+        """The model's settings, which build it."""
+        return cast(ModelSpec, self.model_settings)
+
+    @property
+    def initialiser(self) -> Initialiser:
+        """The initialisation's settings, which make the first weights."""
+        return cast(Initialiser, self.initial_settings)
+
+    @property
+    def delay_law(self) -> DelayLaw:
+        """The delay law's settings, which draw durations."""
+        return cast(DelayLaw, self.delay_settings)
+
+    @property
     def held_out(self) -> float:
         """Fraction of the training samples that the server keeps as its labelled set."""
-        return max(self.make_algorithm().held_out, self.initial_settings.held_out)
+        return max(self.make_algorithm().held_out, self.initialiser.held_out)
 
     def make_algorithm(self) -> Algorithm:
         """Return the method, not yet started."""

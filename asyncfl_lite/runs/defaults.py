@@ -8,6 +8,7 @@ nowhere else. Nothing here depends on what is recorded: the same call is the sam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -202,7 +203,16 @@ _OURS: dict[tuple[str, str], dict[str, Any]] = {
 
 # Small tasks without a search of their own: smaller sets, larger rates of distillation, and server rates for horizons
 # of a hundred updates.
-_UNTUNED = ("pairdigits100", "writers", "mnist", "fashion_mnist", "movingdigits", "modmath", "glyphs", "glyphs50")
+_UNTUNED: tuple[str, ...] = (
+    "pairdigits100",
+    "writers",
+    "mnist",
+    "fashion_mnist",
+    "movingdigits",
+    "modmath",
+    "glyphs",
+    "glyphs50",
+)
 _UNTUNED += ("overlaid_mnist", "overlaid_pairs100", "pydoc_topics", "topics20", "topics20_bags", "pairs")
 _UNTUNED += ("pydoc_chars",)
 _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
@@ -231,7 +241,7 @@ ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
 """Settings of which a stronger layer's one replaces a weaker layer's other."""
 
 
-def without_replaced(weaker: dict[str, Any], stronger: dict[str, Any]) -> dict[str, Any]:
+def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``weaker`` without what a setting of ``stronger`` stands in for; see :data:`ONE_OF`."""
     given = {name for name, value in stronger.items() if value is not None}
     replaced = {pair[1 - place] for pair in ONE_OF for place in (0, 1) if pair[place] in given}

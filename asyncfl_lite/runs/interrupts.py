@@ -23,7 +23,10 @@ class Savable(Protocol):
     """What is asked of a run."""
 
     checkpoint: Path | None
-    algorithm: Server
+
+    @property
+    def algorithm(self) -> Server:
+        """The run's server."""
 
     def save(self) -> None:
         """Save the run."""

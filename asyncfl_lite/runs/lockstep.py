@@ -148,19 +148,19 @@ def run_many(
     if isinstance(configs, Config | Mapping | str) or not isinstance(configs, Iterable):
         raise ConfigError(f"configs: must be a list of configurations, got {shown(configs)}; run(config) takes one")
     check_shown(progress)
-    configs = [as_config(config) for config in configs]
-    callbacks = {"on_version": on_version, "on_evaluate": on_evaluate}
+    made = [as_config(config) for config in configs]
+    callbacks: dict[str, Any] = {"on_version": on_version, "on_evaluate": on_evaluate}
     if folders is None:
-        return finish_together([Run(config, task, **callbacks) for config in configs], progress=progress)
+        return finish_together([Run(config, task, **callbacks) for config in made], progress=progress)
     if len({as_path(folder, "folders").resolve() for folder in folders}) != len(configs) or len(folders) != len(
         configs
     ):
         raise ConfigError(f"folders: must be {len(configs)} different ones, one for each configuration")
-    pairs = list(zip(folders, configs, strict=True))
+    pairs = list(zip(folders, made, strict=True))
     found = [load_complete(folder, config, task) for folder, config in pairs]
     begun = [
-        run_at(*pair, task, force=force, **callbacks)
-        for pair, result in zip(pairs, found, strict=True)
+        run_at(folder, config, task, force=force, **callbacks)
+        for (folder, config), result in zip(pairs, found, strict=True)
         if result is None
     ]
     new = iter(finish_together(begun, lambda run, result: run.keep(result, force=force), progress=progress))
@@ -182,7 +182,7 @@ def finish_together(
     """
     began = time.perf_counter()
     threads = max((run.config.threads for run in runs), default=1)
-    results: dict[int, Result | None] = {}
+    results: dict[int, Result] = {}
     with saved_when_interrupted(runs) as stops, torch_threads(threads), Progress(progress, runs):
         courses = [_Course(run) for run in runs]
         for course in courses:
@@ -190,7 +190,9 @@ def finish_together(
         while True:
             for index, course in enumerate(courses):
                 if course.ended and course.error is None and index not in results:
-                    results[index] = course.result(time.perf_counter() - began, ended)
+                    result = course.result(time.perf_counter() - began, ended)
+                    if result is not None:
+                        results[index] = result
             if any(course.error is not None for course in courses):
                 _fail(courses)
             if len(results) == len(courses):
@@ -209,10 +211,10 @@ def finish_together(
 def _fail(courses: Sequence[_Course]) -> NoReturn:
     """Save the runs beside one that has failed, and raise its error, with a note that says where they are."""
     _settle(courses)
-    failed = next(course for course in courses if course.error is not None)
+    failed, why = next((course, course.error) for course in courses if course.error is not None)
     if len(courses) > 1:
         seeds = sorted({course.run.config.seed for course in courses})
-        failed.error.add_note(f"of {len(courses)} runs, number {courses.index(failed)} from 0 failed"
+        why.add_note(f"of {len(courses)} runs, number {courses.index(failed)} from 0 failed"
                               f"{f', seed {failed.run.config.seed}' * (len(seeds) > 1)}")  # fmt: skip
     others = [course.run for course in courses if course.error is None and course.run.checkpoint is not None]
     try:
@@ -220,10 +222,10 @@ def _fail(courses: Sequence[_Course]) -> NoReturn:
             run.save()
         if others:
             count = "1 other run is" if len(others) == 1 else f"{len(others)} other runs are"
-            failed.error.add_note(f"{count} saved, such as in {others[0].checkpoint}")
+            why.add_note(f"{count} saved, such as in {others[0].checkpoint}")
     except ResultError as error:
-        failed.error.add_note(f"others could not be saved ({error})")
-    raise failed.error
+        why.add_note(f"others could not be saved ({error})")
+    raise why
 
 
 def finish_in_turn(
@@ -269,7 +271,7 @@ def _settle(courses: Sequence[_Course]) -> None:
 def _compute(asking: Sequence[_Course]) -> None:
     """Compute what servers ask for, and let each go on."""
     began = time.process_time()
-    results = fulfilled([course.request for course in asking])
+    results = fulfilled([course.request for course in asking if course.request is not None])
     spent = time.process_time() - began
     for course, result in zip(asking, results, strict=True):
         course.server_seconds += spent / len(asking)
@@ -280,9 +282,9 @@ def _train(waiting: Sequence[_Course], stops: Stops) -> None:
     """Train what the runs wait for, and let each go on."""
     began = time.process_time()
     with stops.allowed():
-        outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs]))
+        outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs or ()]))
     spent = time.process_time() - began
-    answers = [[next(outcomes) for _ in course.jobs] for course in waiting]
+    answers = [[next(outcomes) for _ in course.jobs or ()] for course in waiting]
     steps = [sum(outcome.num_steps for outcome in answer) for answer in answers]
     for course, answer, share in zip(waiting, answers, steps, strict=True):
         course.run.training_seconds += spent * share / sum(steps)

@@ -89,7 +89,7 @@ class Progress:
 
     def _left(self) -> str:
         """Return in words how long it will take still, going by the versions that were made since the first."""
-        began, done_then = self.first
+        began, done_then = self.first or (self.began, 0.0)
         done, now = self._done(), time.monotonic()
         if done <= done_then or done >= 1:
             return ""

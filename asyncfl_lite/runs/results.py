@@ -125,7 +125,7 @@ class Result:
     @property
     def time_unit(self) -> str:
         """What a unit of virtual time means, as the delay law says."""
-        return self.config.delay_settings.unit
+        return self.config.delay_law.unit
 
     @property
     def is_constant_answer(self) -> bool:
@@ -140,7 +140,7 @@ class Result:
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
         """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
-        return revised(self.meaning, meaning(self.config))
+        return revised(self.meaning or {}, meaning(self.config))
 
     def model(self) -> nn.Module:
         """Return the trained module, a new one each time, in evaluation mode on the CPU.
@@ -227,18 +227,19 @@ def load_result(folder: str | Path) -> Result:
         place = Path(folder) / "result.json"
         needed = "its configuration needs other code; a module of your own must be imported first"
         raise ResultError(f"{place}: {needed} ({error})") from None
+    tables: dict[str, Any] = {
+        name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
+        for name, text in texts.items()
+    }
     return Result(
         config.on_own_task(record.get("own_task")),
         record["summary"],
-        **{
-            name: pd.read_csv(StringIO(text), keep_default_na=False, na_values=["nan", ""] if name != "clients" else [])
-            for name, text in texts.items()
-        },
+        **tables,
         timing=record["timing"],
         own_task=record.get("own_task"),
         meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
         data=record.get("data", {}),
-        trained=saved(config.model_settings, Path(folder), record.get("weights")),
+        trained=saved(config.model_spec, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),
     )
 

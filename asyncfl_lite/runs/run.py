@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -208,7 +208,7 @@ class Run:
     def _initial_model(self) -> nn.Module:
         weights = int(stream(self.config.seed, "model").integers(2**31))
         rng = stream(self.config.seed, "initial")
-        spec, initialiser = self.config.model_settings, self.config.initial_settings
+        spec, initialiser = self.config.model_spec, self.config.initialiser
         with torch_threads(self.config.threads), written_as(model_settings=spec, initial_settings=initialiser):
             make = partial(initialiser.build, spec, self.task, self.labelled, weights, rng)
             if initialiser.costly and self.own_task is None:
@@ -256,7 +256,7 @@ class Run:
     def _predict(self, inputs: torch.Tensor) -> torch.Tensor:
         return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
 
-    def train(self, jobs: list[Job]) -> list[Outcome]:
+    def train(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Train jobs, and add up the processor time that it takes."""
         began = time.process_time()
         outcomes = self.trainer(jobs)
@@ -355,7 +355,7 @@ class Run:
             data=self.data,
             classes=classes,
             trained=Trained(
-                self.config.model_settings,
+                self.config.model_spec,
                 self.task.input_spec,
                 self.model.loaded(self.algorithm.x, self.algorithm.buffers),
             ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.errors import DataError, ResultError
 from asyncfl_lite.models.base import InputSpec, ModelSpec, initial_model
 from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weights
 
@@ -40,7 +40,11 @@ class Trained:
         Raises:
             DataError: when the file is gone, or is not as it was written.
         """
-        return read_weights(self.folder / WEIGHTS, self.digest) if self.module is None else self.module.state_dict()
+        if self.module is not None:
+            return self.module.state_dict()
+        if self.folder is None:
+            raise DataError("weights: neither a module nor a folder holds them")
+        return read_weights(self.folder / WEIGHTS, self.digest)
 
     def make(self) -> nn.Module:
         """Return the module, a new one each time, in evaluation mode on the CPU."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor
 
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.selection import Selection
@@ -32,6 +35,13 @@ class VersionCounter:
     def control_sent(self) -> None:
         """Clients add nothing to their gradients."""
 
+    def correction_for(self, client: int, control: Tensor) -> Tensor:
+        """Return what no client asks for, as no control variate is sent."""
+        return control
+
+    def midway_model(self, start_version: int) -> None:
+        """No client gets a model half-way."""
+
     def receive(self, update: Update | None = None) -> Receipt:
         """Take one more update, whatever it is."""
         self.filled += 1
@@ -49,9 +59,13 @@ class VersionCounter:
 class ClockOnly(Simulation):
     """A :class:`.Simulation` of a :class:`VersionCounter`: jobs report no loss or delta."""
 
+    def __init__(self, counter: VersionCounter, *parts: Any, **options: Any) -> None:
+        super().__init__(counter, *parts, **options)
+        self.counter = counter
+
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job."""
-        receipt = self.algorithm.receive()
+        receipt = self.counter.receive()
         if type(self.selection).observe is not Selection.observe:
             self.selection.observe(job.update(staleness))
         return receipt

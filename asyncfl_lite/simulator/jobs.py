@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.simulator.update import REPORT_FIELDS, Outcome, Update
 
 
@@ -101,16 +102,38 @@ class Job:
     duration: float = math.nan
 
     @property
-    def is_lost(self) -> bool:
-        """Whether it never arrives."""
-        return self.fate is not None and bool(self.fate.lost)
+    def lost(self) -> str:
+        """Why it never arrives; empty if it does."""
+        return "" if self.fate is None else self.fate.lost
+
+    @property
+    def sent(self) -> Tensor:
+        """The ``(d,)`` parameters that its client was sent.
+
+        Raises:
+            SimulationError: on a clock that trains nothing.
+        """
+        if self.start is None:
+            raise SimulationError(f"{self} has no model to start from")
+        return self.start
+
+    @property
+    def done(self) -> Outcome:
+        """Its outcome.
+
+        Raises:
+            SimulationError: as long as it is not trained.
+        """
+        if self.outcome is None:
+            raise SimulationError(f"{self} is not trained yet")
+        return self.outcome
 
     def update(self, staleness: int) -> Update:
         """Return what the server receives when the trained job arrives so many versions late."""
-        outcome = self.outcome
+        outcome = self.done
         return Update(
             self.client,
-            outcome.delta,
+            outcome.delta,  # type: ignore[arg-type]  # None on a clock without training, where no method reads it
             self.start_version,
             self.start,
             self.start_buffers,
@@ -171,7 +194,7 @@ class Arrival(NamedTuple):
     @classmethod
     def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:
         """Return the row of a trained job that has arrived."""
-        outcome = job.outcome
+        outcome = job.done
         return cls(
             job.client,
             job.dispatched_at,

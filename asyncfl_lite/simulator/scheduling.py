@@ -28,8 +28,11 @@ class Dispatcher(Protocol):
 
     selection: Selection
     num_clients: int
-    in_flight: int
     unfilled: int
+
+    @property
+    def in_flight(self) -> int:
+        """How many clients train now."""
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""

@@ -25,10 +25,19 @@ class Server(Protocol):
         midway: how far through a job (0 to 1) its client gets the newest model to merge; None for never.
     """
 
-    x: Tensor | None
-    buffers: Tensor | None
     version: int
-    midway: float | None
+
+    @property
+    def x(self) -> Tensor | None:
+        """The current global model."""
+
+    @property
+    def buffers(self) -> Tensor | None:
+        """Its running statistics."""
+
+    @property
+    def midway(self) -> float | None:
+        """When a client merges the newest model."""
 
     def receive(self, update: Update) -> Receipt:
         """Take one client's update in, or refuse it."""

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from asyncfl_lite.base.errors import ConfigError
+
 ON_REQUEST = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
 """What a method may ask clients for beyond the usual: attributes of :class:`Report` that are empty otherwise."""
 
@@ -69,7 +71,8 @@ class Update(Report):
 
     Attributes:
         client: the client that reports.
-        delta: ``(d,)`` trained parameters less those it started from ("new minus old").
+        delta: ``(d,)`` trained parameters less those it started from ("new minus old"); None on a clock that trains
+            nothing.
         start_version: version t_i that it started from.
         start: ``(d,)`` parameters x_{t_i}; a simulation fills it in, without one the method looks into
             its own record of versions.
@@ -92,6 +95,17 @@ class Update(Report):
     correction: Tensor | None = None
     duration: float = math.nan
     staleness: int = 0
+
+    @property
+    def buffers_change(self) -> Tensor:
+        """The ``(b,)`` change of the client's running statistics.
+
+        Raises:
+            ConfigError: if the update does not bring them, before and after.
+        """
+        if self.buffers is None or self.start_buffers is None:
+            raise ConfigError("start_buffers: an update must bring running statistics from before and after training")
+        return self.buffers - self.start_buffers
 
 
 class Receipt(NamedTuple):

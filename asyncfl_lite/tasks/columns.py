@@ -30,8 +30,8 @@ def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Te
         DataError: in one line that says which columns there are, or what to write.
     """
     if isinstance(data, Mapping) and 0 not in data:
-        names = ", ".join(map(repr, data))
-        raise DataError(f"dataset: is several of them, {names}; write data[{shown(next(iter(data), 'train'))}]")
+        several = ", ".join(map(repr, data))
+        raise DataError(f"dataset: is several of them, {several}; write data[{shown(next(iter(data), 'train'))}]")
     names = _names(data)
     if names is None and inputs is None and labels is None:
         return _pairs(data)
@@ -70,7 +70,7 @@ def _column_of_labels(names: list[str] | None, given: str | None) -> str:
     if given is None:
         given = next((name for name in USUAL_LABELS if names is None or name in names), None)
     if given is None or (names is not None and given not in names):
-        raise DataError(f"labels: must name one of the columns {', '.join(names)}, got {given!r}")
+        raise DataError(f"labels: must name one of the columns {', '.join(names or ())}, got {given!r}")
     return given
 
 

@@ -92,7 +92,7 @@ def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tup
     words = [value if isinstance(value, Tensor) else np.asarray(value) for value in labels]
     if any(isinstance(value, Tensor) or value.dtype.kind not in "UO" or value.ndim != 1 for value in words):
         return labels, names
-    words = [value.astype(str) for value in words]
+    words = [np.asarray(value).astype(str) for value in words]
     names = names or tuple(np.unique(np.concatenate(words)).tolist())
     number = {name: place for place, name in enumerate(names)}
     unknown = sorted({word for value in words for word in value.tolist()} - set(number))

@@ -136,9 +136,11 @@ def show(task: Shown, parts: Parts | None = None) -> Figure:
     use_style()
     figure = plt.figure(figsize=(7.0 if parts is None else 12.0, 4.6), layout="constrained")
     figure.suptitle(title(task), x=0.01, ha="left", fontsize=12)
-    left, right = (figure, None) if parts is None else figure.subfigures(1, 2, width_ratios=[7, 5])
-    _draw_examples(task, left)
-    if right is not None:
+    if parts is None:
+        _draw_examples(task, figure)
+    else:
+        left, right = figure.subfigures(1, 2, width_ratios=[7, 5])
+        _draw_examples(task, left)
         _draw_histogram(task, parts, right.subplots())
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure

@@ -162,9 +162,9 @@ class _EverySet(dict[str, UnlabelledSet]):
 def small_task(num_samples: int) -> Task:
     """Return images of noise around one image per class, values in [0, 1], with unlabelled sets of every name."""
     rng = np.random.default_rng(0)
-    labels = np.arange(num_samples) % NUM_CLASSES
-    images = (rng.random((NUM_CLASSES, *INPUT_SHAPE))[labels] + rng.random((num_samples, *INPUT_SHAPE))) / 2
-    inputs, labels = torch.from_numpy(images).float(), torch.from_numpy(labels)
+    classes = np.arange(num_samples) % NUM_CLASSES
+    images = (rng.random((NUM_CLASSES, *INPUT_SHAPE))[classes] + rng.random((num_samples, *INPUT_SHAPE))) / 2
+    inputs, labels = torch.from_numpy(images).float(), torch.from_numpy(classes)
     task = Task.from_tensors(inputs, labels, inputs[:40], labels[:40], name="small")
     return dataclasses.replace(task, unlabelled=_EverySet())
 
@@ -184,7 +184,7 @@ def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -
     method = run.algorithm
     receive = method.receive
     if watch is not None:
-        method.receive = lambda update: watch(update, receive)
+        vars(method)["receive"] = lambda update: watch(update, receive)
     try:
         run.simulation.run(train or run.train)
     finally:

@@ -114,5 +114,5 @@ def check_randomness(make: Candidate) -> None:
 
 def _global_generators() -> dict[str, Any]:
     """Return the states of torch's, NumPy's and Python's generators, by name."""
-    _, keys, *rest = np.random.get_state()
+    _, keys, *rest = np.random.get_state(legacy=True)
     return {"torch's": torch.get_rng_state(), "numpy.random": [keys.tolist(), *rest], "random": random.getstate()}

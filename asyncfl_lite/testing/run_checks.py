@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import torch
@@ -107,7 +107,7 @@ def check_standing_still(make: Candidate) -> None:
     quadratic = make.run(local_steps=3)
     centre, lr = quadratic.algorithm.x, quadratic.config.client_lr
 
-    def train(jobs: list[Job]) -> list[Outcome]:
+    def train(jobs: Sequence[Job]) -> list[Outcome]:
         outcomes = zip(jobs, quadratic.train(jobs), strict=True)
         return [dataclasses.replace(outcome, delta=_pull(job, centre, lr, steps=3)) for job, outcome in outcomes]
 
@@ -116,10 +116,10 @@ def check_standing_still(make: Candidate) -> None:
 
 def _pull(job: Job, centre: Tensor, lr: float, steps: int) -> Tensor:
     """Return the delta of gradient steps on ½‖x - centre‖² from the job's start, its correction added."""
-    x = job.start
+    x = job.sent
     for _ in range(steps):
         x = x - lr * (x - centre if job.correction is None else x - centre + job.correction)
-    return x - job.start
+    return x - job.sent
 
 
 def _expect_at_rest(run: Run, train: Train, why: str) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from asyncfl_lite import Config, Run
-from asyncfl_lite.algorithms import fedadt, fedrevive
+from asyncfl_lite.algorithms import fedrevive
 from asyncfl_lite.algorithms.synthesis import generators
+from asyncfl_lite.models.minibatches import SampleSet
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
 import browser
@@ -153,16 +154,17 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
     settings, of_page = METHODS[method]
     passes, drawn = [], {"probes": [], "labels": [], "latents": [], "batches": []}
     monkeypatch.setattr(generators, "ImageGenerator", generators.VectorGenerator)
-    true_probes, true_descent = fedrevive.probe_inputs, fedadt.Descent
+    true_probes, draw_batches = fedrevive.probe_inputs, SampleSet.minibatches
     monkeypatch.setattr(
         fedrevive, "probe_inputs", lambda *given, **more: kept(drawn["probes"], true_probes(*given, **more))
     )
 
-    def descent(model, x, inputs, places, sizes, **more):
-        passes.append([part.tolist() for part in places.split(sizes)])
-        return true_descent(model, x, inputs, places, sizes, **more)
+    def minibatches(samples, rng, **how):
+        batches = draw_batches(samples, rng, **how)
+        passes.append([part.tolist() for part in batches.indices.split(batches.sizes)])
+        return batches
 
-    monkeypatch.setattr(fedadt, "Descent", descent)
+    monkeypatch.setattr(SampleSet, "minibatches", minibatches)
     session = Run(Config(**{
         "task": "digits", "model": "mlp", "model_settings": {"hidden": [32]}, "clients": 12, "concurrency": 6,
         "buffer_size": 3, "algorithm": method, "delay": "fedecho_mild", "alpha": 0.3, "rounds": 8, "client_lr": 0.2,
@@ -187,14 +189,6 @@ def walked(method: str, monkeypatch) -> tuple[dict, list[dict]]:
 
     session.trainer.plan, server.receive = planned, received
     if method == "fedecho":
-        of_server = server._minibatches
-
-        def minibatches():
-            places, sizes = of_server()
-            passes.append([part.tolist() for part in places.split(sizes)])
-            return places, sizes
-
-        server._minibatches = minibatches
         extra = server.context.unlabelled("natural", 30).flatten(1).tolist()
     if method == "fedadt":
         inputs, labels = server.context.labelled

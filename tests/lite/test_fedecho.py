@@ -21,6 +21,7 @@ from asyncfl_lite.algorithms.losses import (
     uncertainty_weight,
 )
 from asyncfl_lite.base.errors import ConfigError
+from asyncfl_lite.models.requests import fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run
 from conftest import linear_model, update, vector
@@ -93,7 +94,7 @@ def test_first_step_of_adam_ignores_the_clipping(context, clip):
 
 def test_agreeing_with_the_teacher_gives_no_gradient(context):
     method = echo(context, distill_opt="sgd", distill_lr=0.5, alpha_min=1, alpha_max=1)
-    own = method.context.model.outputs(method.x, method._inputs)
+    own = method.context.model.outputs(method.x, method.unlabelled.inputs)
     method.logits = {0: own, 7: own}
     torch.testing.assert_close(method.after_step(method.x), method.x, rtol=0, atol=1e-15)
 
@@ -177,7 +178,7 @@ def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batc
     assert all(torch.equal(method.logits[client], everything[client][tokens != 0]) for client in (0, 1))
     batch = torch.tensor(chance.sample(range(len(counts)), chance.randint(1, len(counts))))
     wanted = mean_teacher(everything)[batch][tokens[batch] != 0]
-    torch.testing.assert_close(method._teacher()[method._rows.of(batch)], wanted, rtol=1e-12, atol=0)
+    torch.testing.assert_close(method._teacher()[method.unlabelled.rows_of(batch)], wanted, rtol=1e-12, atol=0)
     context.prediction_counts = lambda inputs: torch.ones(len(inputs), dtype=torch.int64) + 4
     method.start(method.x, context)
     method.receive(update([0.0] * 15, client=0))
@@ -288,14 +289,17 @@ def test_every_switch_switches(switch, by_default):
 
 
 def test_passes_and_steps_count_as_asked(context):
-    model = linear_model(2, 3)
-    inputs = torch.randn(23, 2, dtype=torch.float64)
+    model, inputs, taken = linear_model(2, 3), torch.randn(23, 2, dtype=torch.float64), []
     for unit, q, expected in (("epochs", 2, [10, 10, 3, 10, 10, 3]), ("steps", 4, [10, 10, 3, 10])):
         method = make_algorithm("fedecho", distill_unit=unit, distill_q=q, distill_batch_size=10)
-        method.start(torch.zeros(6, dtype=torch.float64), context(model, inputs))
-        places, sizes = method._minibatches()
-        assert sizes == expected and len(places) == sum(expected)
-        assert sorted(places[:23].tolist()) == list(range(23))
+        server = context(model, inputs)
+        server.compute = lambda request: taken.append(request) or fulfilled_now(request)
+        method.start(torch.zeros(6, dtype=torch.float64), server)
+        method.logits = {0: torch.zeros(23, 3, dtype=torch.float64)}
+        method.after_step(method.x)
+        batches = taken[-1].batches
+        assert batches.sizes == expected and len(batches.indices) == sum(expected)
+        assert sorted(batches.indices[:23].tolist()) == list(range(23))
 
 
 def test_needs_a_model():

@@ -16,6 +16,7 @@ from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together
@@ -204,10 +205,17 @@ def side_by_side(activation: str, batch: int, widths: tuple[int, int, int], coun
     inputs, labels = torch.randn(count, batch, first), torch.randint(last, (count, batch))
 
     def descents(rows: range) -> list[Descent]:
-        places, sizes = torch.arange(batch).repeat(3), [batch] * 3
+        indices, sizes = torch.arange(batch).repeat(3), [batch] * 3
         adam = Optimiser("adam", 0.01)
         return [
-            Descent(model, x[row], inputs[row], places, sizes, mean_cross_entropy, adam, tables=(labels[row],))
+            Descent(
+                model,
+                x[row],
+                Minibatches(inputs[row], indices, sizes),
+                mean_cross_entropy,
+                adam,
+                tables=(labels[row],),
+            )
             for row in rows
         ]
 

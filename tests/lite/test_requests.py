@@ -11,6 +11,7 @@ from torch import nn
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss, multi_teacher_loss, uncertainty_aware_loss
 from asyncfl_lite.models.answers import MODELS_AT_ONCE, Answers
 from asyncfl_lite.models.descent import Descent, Optimiser
+from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.models.requests import fulfilled, fulfilled_now
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -48,15 +49,13 @@ def test_answers_are_those_of_each_model(build, more):
         assert all(torch.equal(*pair) for pair in zip(found, fulfilled_now(request), strict=True))
 
 
-def descent(model: VectorModel, seed: int, kind: str = "adam", **more) -> Descent:
+def descent(model: VectorModel, seed: int, kind: str = "adam", sizes=(8, 8, 8, 4), **more) -> Descent:
     """A descent of FedEcho's kind: three minibatches of 8 and one of 4, of 20 inputs."""
     generator = torch.Generator().manual_seed(seed)
-    places = torch.randint(20, (28,), generator=generator)
+    indices = torch.randint(20, (28,), generator=generator)
     given = {
         "start": 0.3 * drawn(model.num_parameters, seed=seed),
-        "inputs": drawn(20, 1, 3, 4, seed=seed + 50),
-        "places": places,
-        "sizes": [8, 8, 8, 4],
+        "batches": Minibatches(drawn(20, 1, 3, 4, seed=seed + 50), indices, sizes),
         "tables": (drawn(20, 5, seed=seed + 60).softmax(-1),),
         "given": (torch.rand(28, generator=generator),),
         "loss": uncertainty_aware_loss,
@@ -72,10 +71,11 @@ def by_torch(request: Descent, build) -> torch.Tensor:
     lr, decay, clip = request.optimiser.lr, request.optimiser.weight_decay, request.optimiser.clip
     kind = torch.optim.Adam if request.optimiser.kind == "adam" else torch.optim.SGD
     optimiser = kind(module.parameters(), lr=lr, weight_decay=decay)
-    compared = [*(table[request.places] for table in request.tables), *request.given]
-    for places, *given in zip(*(part.split(request.sizes) for part in (request.places, *compared)), strict=True):
+    batches = request.batches
+    compared = [*(table[batches.rows] for table in request.tables), *request.given]
+    for indices, *given in zip(*(part.split(batches.sizes) for part in (batches.indices, *compared)), strict=True):
         optimiser.zero_grad()
-        request.loss(module(request.inputs[places]), *given).backward()
+        request.loss(module(batches.inputs[indices]), *given).backward()
         if clip is not None:
             nn.utils.clip_grad_norm_(module.parameters(), clip)
         optimiser.step()
@@ -151,7 +151,8 @@ def test_what_differs_does_not_share():
 def test_a_step_that_is_skipped_takes_no_gradient():
     model, losses = VectorModel(mlp()), []
     request = descent(model, 0, "sgd", skips=lambda loss: losses.append(loss) or len(losses) > 1)
-    once = descent(model, 0, "sgd", places=request.places[:8], sizes=[8], given=[rows[:8] for rows in request.given])
+    first = Minibatches(request.batches.inputs, request.batches.indices[:8], [8])
+    once = descent(model, 0, "sgd", batches=first, given=[rows[:8] for rows in request.given])
     torch.testing.assert_close(fulfilled_now(request).x, fulfilled_now(once).x)
     assert len(losses) == 4
 

@@ -30,7 +30,7 @@ class ImageGenerator(nn.Module):
         width: ngf.
     """
 
-    def __init__(self, shape: tuple[int, int, int], nz: int, width: int) -> None:
+    def __init__(self, shape: tuple[int, ...], nz: int, width: int) -> None:
         super().__init__()
         channels, *sides = shape
         self.quarter = (2 * width, *(math.ceil(side / 4) for side in sides))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms.losses import cross_entropy, kl_divergence
+from asyncfl_lite.base.errors import ConfigError
 
 FeatureNorm = Literal["l2", "l2sq"]
 
@@ -114,8 +115,12 @@ def synthesis_loss(
     """
     loss = alpha_target * target_loss(teachers.logits, labels, weights)
     if alpha_feat:
+        if teachers.stored is None:
+            raise ConfigError("alpha_feat: the feature term needs what clients' features are like")
         distance = feature_loss(teachers.statistics, teachers.stored, labels, weights, feat_norm)
         loss = loss + alpha_feat * distance
     if alpha_adv:
+        if student is None:
+            raise ConfigError("alpha_adv: the adversarial term needs the global model's logits")
         loss = loss + alpha_adv * adversarial_loss(teachers.logits, student, labels, weights)
     return loss

@@ -74,5 +74,5 @@ class Pool:
 
     def restore(self, state: dict[str, Tensor | None]) -> None:
         """Take up a saved state."""
-        self.inputs, self.labels = state["inputs"], state["labels"].cpu()
+        self.inputs, self.labels = state["inputs"], torch.as_tensor(state["labels"]).cpu()
         self._by_label = None

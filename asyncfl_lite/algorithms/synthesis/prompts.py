@@ -62,7 +62,7 @@ class SoftPrompts:
         """Return the ``(B, text length - length, width)`` embeddings of snippets, in the model ``x``."""
         shape = (len(labels), self.spec.shape[0])
         if self.snippets is None:
-            tokens = torch.from_numpy(rng.integers(self.spec.vocabulary, size=shape))
+            tokens = torch.from_numpy(rng.integers(self.spec.vocabulary or 0, size=shape))
         else:
             tokens = self.snippets[torch.from_numpy(rng.integers(len(self.snippets), size=len(labels)))]
         return [self.table(x)[tokens[:, self.length :].to(x.device)].detach()]

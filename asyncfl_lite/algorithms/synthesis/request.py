@@ -83,7 +83,7 @@ class Synthesis:
             TeacherAnswers(
                 torch.stack([self.class_logits(rows) for rows in logits]),
                 [torch.stack(layer) for layer in zip(*statistics, strict=True)],
-                torch.stack(list(self.stored)) if self.terms.alpha_feat else None,
+                _all_stored(self.stored) if self.terms.alpha_feat else None,
             ),
             None if of_student is None else self.class_logits(of_student),
             self.labels,
@@ -100,6 +100,11 @@ class Synthesis:
             [one.latents for one in requests],
             [one.labels for one in requests],
         )
+
+
+def _all_stored(stored: Sequence[Tensor | None]) -> Tensor:
+    """Return ``(K, 2, F)`` what clients' features are like; every client must have said it."""
+    return torch.stack([own for own in stored if own is not None])
 
 
 def _losses(requests: Sequence[Synthesis], inputs: Tensor) -> Tensor:
@@ -121,7 +126,7 @@ def _losses(requests: Sequence[Synthesis], inputs: Tensor) -> Tensor:
         TeacherAnswers(
             logits[:, :count],
             [layer.unflatten(0, (len(requests), asked))[:, :count] for layer in statistics],
-            torch.stack([torch.stack(list(one.stored)) for one in requests]) if terms.alpha_feat else None,
+            torch.stack([_all_stored(one.stored) for one in requests]) if terms.alpha_feat else None,
         ),
         logits[:, count] if terms.alpha_adv else None,
         torch.stack([one.labels for one in requests]),

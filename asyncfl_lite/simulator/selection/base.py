@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from asyncfl_lite.base.registry import Registry, Settings
+from asyncfl_lite.base import registry
+from asyncfl_lite.base.registry import Registry
 from asyncfl_lite.simulator.update import Update
 
 SELECTIONS: Registry[Selection] = Registry("selection")
@@ -85,8 +86,10 @@ class Selection(ABC):
     overcommit: float = 1.0
     """How many times the wanted number of clients a round invites."""
 
-    class Settings(Settings):
+    class Settings(registry.Settings):
         """A policy without switches of its own."""
+
+    settings: Settings
 
     def __init__(self, **settings: Any) -> None:
         self.settings = self.Settings(**settings)

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selection
 from asyncfl_lite.simulator.update import Update
 
@@ -136,7 +135,7 @@ class Oort(Selection):
     needs_rounds = True
     revision = 2
 
-    class Settings(Settings):
+    class Settings(Selection.Settings):
         """Switches of Oort; the defaults are its authors' code's."""
 
         exploration: float = Field(0.9, ge=0, le=1)
@@ -161,6 +160,8 @@ class Oort(Selection):
         """a, exponent of the penalty on clients slower than T; 0 ignores speed."""
         overcommit: float = Field(1.1, ge=1)
         """How many times the wanted number of clients a round invites."""
+
+    settings: Settings
 
     state_names = ("round", "threshold", "history", "invited", "exploited", "utilities", "durations", "last_rounds")
 
@@ -215,9 +216,17 @@ class Oort(Selection):
         if not count:
             return []
         known = (self.utilities, self.durations, self.last_rounds)
-        columns = (np.array([column[client] for client in tried]) for column in known)
-        clip_bound, penalty = self.settings.clip_bound, self.settings.penalty
-        score = scores(*columns, self.round, preferred, others=others, clip_bound=clip_bound, penalty=penalty)
+        utilities, durations, last_rounds = (np.array([column[client] for client in tried]) for column in known)
+        score = scores(
+            utilities,
+            durations,
+            last_rounds,
+            self.round,
+            preferred,
+            others=others,
+            clip_bound=self.settings.clip_bound,
+            penalty=self.settings.penalty,
+        )
         first_unwanted = np.sort(score)[max(len(score) - count - 1, 0)]
         good = np.flatnonzero(score >= self.settings.cut_off * first_unwanted)
         return drawn([tried[place] for place in good], score[good], count, rng)

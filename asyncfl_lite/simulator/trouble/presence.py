@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 
-from asyncfl_lite.base.errors import DataError
+from asyncfl_lite.base.errors import ConfigError, DataError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.simulator.selection import IdleClients
 from asyncfl_lite.simulator.trouble.settings import Trouble
@@ -35,11 +35,14 @@ class Presence:
 
     def __init__(self, trouble: Trouble, clients: Sequence[int], seed: int) -> None:
         self._restart: Callable[[], None]
-        if trouble.trace is None:
-            self._restart = lambda: self._draw_first(trouble.available, trouble.away, clients, seed)
-        else:
+        available, away = trouble.available, trouble.away
+        if trouble.trace is not None:
             spells = read_spells(trouble.trace, clients)
             self._restart = lambda: self._read_first(spells)
+        elif available is not None and away is not None:
+            self._restart = lambda: self._draw_first(available, away, clients, seed)
+        else:
+            raise ConfigError("trouble: clients that come and go need a trace, or available and away")
         self.go_back_to(0.0)
 
     def go_back_to(self, time: float) -> None:
@@ -165,7 +168,7 @@ def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
 
 
 def _row(row: dict[str, str | None], where: str) -> tuple[int, float, float]:
-    client = _number(row["client"], int, f"{where}: client must be a whole number of at least 0")
+    client = int(_number(row["client"], int, f"{where}: client must be a whole number of at least 0"))
     start = _number(row["from"], float, f"{where}: from must be a time of at least 0")
     until = _number(row["until"], float, f"{where}: until must be a time later than from, or inf")
     if not start < until or start == math.inf:

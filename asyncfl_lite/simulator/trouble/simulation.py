@@ -80,7 +80,7 @@ class TroubledSimulation(Simulation):
                 self._come_and_go(now)
             elif again == now:
                 self._receive(heappop(self.copies)[2])
-            elif self.heap[0][2].is_lost:
+            elif self.heap[0][2].lost:
                 self._lose(*heappop(self.heap))
             else:
                 return self.heap[0][2]
@@ -98,16 +98,23 @@ class TroubledSimulation(Simulation):
             "client comes back: lengthen the trace, or set a horizon"
         )
 
+    @property
+    def _present(self) -> PresentClients:
+        """The idle clients, where clients come and go."""
+        if not isinstance(self.idle, PresentClients):
+            raise SimulationError("the clients of this run do not come and go")
+        return self.idle
+
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
         """Note which clients come and leave until a time, or until now if that is later; give those work that come."""
-        happened = self.presence.advance(max(until, self.clock))
+        happened = self._present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:
-                self.idle.come(client)
+                self._present.come(client)
             else:
-                self.idle.leave(client)
+                self._present.leave(client)
         for client in dict.fromkeys(client for client, comes in happened if comes):
             if client in self.idle:  # and not gone again, or sent work by now
                 self._fill_slot(client, until)
@@ -137,7 +144,7 @@ class TroubledSimulation(Simulation):
         """Send the current model to ``client``, now or, if it is away, as soon as it comes back."""
         if self.presence is not None:
             self._come_and_go(self.clock)
-            if client in self.idle.aside:
+            if client in self._present.aside:
                 self.awaited.add(client)
                 return
         super().dispatch(client)
@@ -175,8 +182,8 @@ class TroubledSimulation(Simulation):
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
         """Let the server give up on a job."""
         self.clock = max(self.clock, gives_up)
-        self._end(job, job.fate.lost)
-        self._count_lost(job.fate.lost)
+        self._end(job, job.lost)
+        self._count_lost(job.lost)
         self.scheduling.after_lost(self, job.client)
         self._note()
 
@@ -188,10 +195,10 @@ class TroubledSimulation(Simulation):
         self.last_arrived[job.client] = job.number
         fate = job.fate
         if fate is not None and fate.again is not None:
-            copy = second_copy(job)
+            copy = second_copy(job, fate.again)
             heappush(self.copies, (copy.finish_time, copy.sequence_no, copy))
         if fate is not None and fate.damage:
-            job.outcome = damaged(job.outcome, fate.damage)
+            job.outcome = damaged(job.done, fate.damage)
             self._count_lost("damaged")
         else:
             self.lost_in_a_row = 0
@@ -228,7 +235,7 @@ class TroubledSimulation(Simulation):
             **super().state(),
             "awaited": sorted(self.awaited),
             "reached": None if self.presence is None else self.presence.reached,
-            "aside": [] if self.presence is None else sorted(self.idle.aside),
+            "aside": [] if self.presence is None else sorted(self._present.aside),
             "fates": self.fates.state(),
             "copies": [job.state() for _, _, job in sorted(self.copies)],
             "last_arrived": self.last_arrived.tolist(),

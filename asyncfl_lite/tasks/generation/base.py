@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import torch
@@ -136,7 +137,7 @@ def generation_task(
     cross: Callable[[], Sequence[Problem]],
     scored: int,
     source: str,
-    **about: object,
+    **about: Any,
 ) -> GenerationTask:
     """Return a task of problems.
 

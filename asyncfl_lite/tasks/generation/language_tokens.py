@@ -102,7 +102,7 @@ def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = N
         return tokeniser.apply_chat_template(chat, add_generation_prompt=ready, return_dict=False)
 
     if tokeniser.chat_template is None:
-        marker = (end if tokeniser.bos_token_id is None else tokeniser.bos_token_id,)
+        marker: tuple[int, ...] = (end if tokeniser.bos_token_id is None else tokeniser.bos_token_id,)
     else:
         marker = tuple(asked("?")[len(asked("?", ready=False)) :])
     return LanguageTokens(

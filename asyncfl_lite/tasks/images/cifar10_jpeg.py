@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -57,7 +57,7 @@ class CIFAR10JPEG75(ImageFiles):
 
     name: ClassVar[str] = "cifar10_jpeg75"
     title: ClassVar[str] = "CIFAR-10 (JPEG q75)"
-    about: ClassVar[dict[str, object]] = {
+    about: ClassVar[dict[str, Any]] = {
         "source": f"CIFAR-10 (JPEG q75), lossy copies of the images of {KRIZHEVSKY}",
         "licence": CIFAR_LICENCE,
         "stands_in_for": "CIFAR-10",
@@ -71,7 +71,7 @@ class CIFAR10JPEG75(ImageFiles):
         places = [data_root(self.folder) / name for name in (FILE, f"CIFAR10/{FILE}")]
         return [path for path in places if path.is_file()][:1] + super().files()
 
-    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Return training and test images as asked for, number and names of the classes."""
         how = f"it is not a public file; use cifar10, or name the folder of {FILE} in task_settings folder"
         path = data_file(data_root(self.folder), FILE, f"CIFAR10/{FILE}", how=how)

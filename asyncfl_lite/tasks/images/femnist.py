@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import string
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -124,7 +124,7 @@ class FEMNIST(ImageFiles):
 
     name: ClassVar[str] = "femnist"
     title: ClassVar[str] = "FEMNIST"
-    about: ClassVar[dict[str, object]] = {
+    about: ClassVar[dict[str, Any]] = {
         "source": "FEMNIST of LEAF (Caldas et al., 2018), of NIST's special database 19",
         "licence": "BSD 2-Clause (LEAF)",
         "num_classes": 62,
@@ -137,7 +137,7 @@ class FEMNIST(ImageFiles):
     cross: Other = "mnist5k"
     natural: Literal["warped", Other] = "warped"
 
-    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Return training and test images of the chosen writers, and the training samples' owners."""
         train, test = self._parts()
         train = _part(train, balanced(train[1], self.samples, "samples"))

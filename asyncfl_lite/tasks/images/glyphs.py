@@ -78,7 +78,8 @@ class Scene(NamedTuple):
         """Return ``(n, 1, side, side)`` images of ``(n, 1, 2 side, 2 side)`` shapes: cluttered, small, noisy."""
         chosen = torch.from_numpy(rng.integers(len(self.strangers), size=len(shapes)))
         clutter = ANYWHERE(self.strangers[chosen], rng)
-        return self.spoiling.spoiled(*(resize(drawn, drawn.shape[-1] // 2) for drawn in (shapes, clutter)), rng)
+        small, clutter = (resize(drawn, drawn.shape[-1] // 2) for drawn in (shapes, clutter))
+        return self.spoiling.spoiled(small, clutter, rng)
 
 
 @TASKS.register("glyphs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -37,7 +37,7 @@ class ImageFiles(TaskSource):
     """As configurations call it."""
     title: ClassVar[str]
     """The data set's name in print, wherever a number on it appears."""
-    about: ClassVar[dict[str, object]]
+    about: ClassVar[dict[str, Any]]
     """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
     not_another: ClassVar[frozenset[str]] = frozenset()
     """Data sets with the same images, which can't be its ``cross`` set."""
@@ -73,7 +73,7 @@ class ImageFiles(TaskSource):
         return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
 
     @abstractmethod
-    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Return training and test images as asked for, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:

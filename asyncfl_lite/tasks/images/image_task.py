@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ def image_task(
     *,
     validation: Labelled | None = None,
     augment: Callable[[tuple[float, ...]], Callable[[Tensor, torch.Generator], Tensor]] | None = None,
-    **about: object,
+    **about: Any,
 ) -> Task:
     """Return a task of images, normalised by the mean and deviation of each colour in the training images.
 

@@ -66,9 +66,11 @@ class OverlaidMNIST(TaskSource):
         images, labels = mnist_images()
         train, test = split(resize(images, self.side), labels, 1000)
         spoiling, rng = Spoiling.of(train[0], self.overlay, self.noise), np.random.default_rng(0)
-        parts = [(spoiling.among(part[0], rng, self.copies), part[1].repeat(self.copies)) for part in (train, test)]
+        train, test = (
+            (spoiling.among(images, rng, self.copies), labels.repeat(self.copies)) for images, labels in (train, test)
+        )
         sets = spoiling.sets(grey_sets(train[0], lambda: digits_images()[0]))
-        return image_task("overlaid_mnist", *parts, sets, **self._about)
+        return image_task("overlaid_mnist", train, test, sets, **self._about)
 
     @property
     def _about(self) -> dict[str, Any]:
@@ -128,10 +130,10 @@ class OverlaidPairs100(TaskSource):
         rng = np.random.default_rng(0)
         train, test = digit_pairs(left, self.samples, rng), digit_pairs(right, self.test_samples, rng)
         spoiling = Spoiling.of(train[0], self.overlay, self.noise)
-        parts = [(spoiling.among(part[0], rng), part[1]) for part in (train, test)]
+        train, test = ((spoiling.among(images, rng), labels) for images, labels in (train, test))
         plain = grey_sets(left[0], lambda: mnist_images()[0])
         sets = spoiling.sets({name: side_by_side(draw) for name, draw in plain.items()})
-        return image_task("overlaid_pairs100", *parts, sets, **self._about)
+        return image_task("overlaid_pairs100", train, test, sets, **self._about)
 
     @property
     def _about(self) -> dict[str, Any]:

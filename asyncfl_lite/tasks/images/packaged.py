@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,7 @@ class Digits(TaskSource):
         """Return the task."""
         train, test = split(*digits_images(), 360)
         sets = grey_sets(train[0], lambda: mnist_images()[0])
-        about = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": number_names(10)}
+        about: dict[str, Any] = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": number_names(10)}
         return image_task("digits", train, test, sets, num_classes=10, **about)
 
 
@@ -75,7 +75,7 @@ class MNIST5k(TaskSource):
         images, labels = mnist_images()
         train, test = split(resize(images, self.side), labels, 1000)
         sets = grey_sets(train[0], lambda: digits_images()[0])
-        about = {"source": MNIST, "licence": MNIST_LICENCE, "class_names": number_names(10)}
+        about: dict[str, Any] = {"source": MNIST, "licence": MNIST_LICENCE, "class_names": number_names(10)}
         about["stands_in_for"] = "CIFAR-10, MNIST, Fashion-MNIST"
         return image_task("mnist5k", train, test, sets, num_classes=10, **about)
 
@@ -110,5 +110,9 @@ class PairDigits100(TaskSource):
         rng = np.random.default_rng(0)
         train, test = digit_pairs(left, self.samples, rng), digit_pairs(right, self.test_samples, rng)
         sets = {name: side_by_side(draw) for name, draw in grey_sets(left[0], lambda: mnist_images()[0]).items()}
-        about = {"source": f"pairs made of {DIGITS}", "licence": DIGITS_LICENCE, "class_names": number_names(100)}
+        about: dict[str, Any] = {
+            "source": f"pairs made of {DIGITS}",
+            "licence": DIGITS_LICENCE,
+            "class_names": number_names(100),
+        }
         return image_task("pairdigits100", train, test, sets, num_classes=100, stands_in_for="CIFAR-100", **about)

@@ -6,6 +6,7 @@ import gzip
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,7 +79,7 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
     return images, labels, _names(data)
 
 
-def _names(data: object) -> tuple[str, ...]:
+def _names(data: Any) -> tuple[str, ...]:
     """Return the classes' names; MNIST's are ``0 - zero`` and so on, of which the figure is enough."""
     return tuple(name.split(" - ")[0] for name in data.classes)
 
@@ -90,12 +91,12 @@ def _channels_first(images: Tensor) -> Tensor:
     return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
 
 
-def _labels(data: object) -> Tensor:
+def _labels(data: Any) -> Tensor:
     """Return ``(n,)`` int64 labels, which torchvision keeps under one of two names."""
     return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
 
 
-def _packed(reader: type, raw: Path, part: str) -> Labelled | None:
+def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
     """Return one part of an MNIST-like data set from its ``.gz`` files, or None where they are unpacked.
 
     torchvision unpacks beside them; here that happens in memory, checked by torchvision's sums.

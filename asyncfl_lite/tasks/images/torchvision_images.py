@@ -8,7 +8,7 @@ mean the same images everywhere.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ class TorchvisionImages(ImageFiles):
         """Return the data set's folder, where it is there, and what the unlabelled sets are read from."""
         return data_places(self.folder, *TORCHVISION_SETS[self.name].places) + super().files()
 
-    def read(self) -> tuple[Labelled, Labelled, dict[str, object]]:
+    def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
         """Return training and test images as asked for, number and names of the classes."""
         root = str(data_root(self.folder))
         images, labels, names = read_files(self.name, root, True, self.download)
@@ -46,7 +46,7 @@ class MNIST(TorchvisionImages):
 
     name: ClassVar[str] = "mnist"
     title: ClassVar[str] = "MNIST"
-    about: ClassVar[dict[str, object]] = {
+    about: ClassVar[dict[str, Any]] = {
         "source": "MNIST, LeCun, Cortes, Burges, of NIST's special databases 1 and 3",
         "licence": MNIST_LICENCE,
     }
@@ -61,7 +61,7 @@ class FashionMNIST(TorchvisionImages):
 
     name: ClassVar[str] = "fashion_mnist"
     title: ClassVar[str] = "Fashion-MNIST"
-    about: ClassVar[dict[str, object]] = {
+    about: ClassVar[dict[str, Any]] = {
         "source": "Fashion-MNIST, Xiao, Rasul, Vollgraf (Zalando Research), 2017",
         "licence": "MIT",
     }
@@ -75,7 +75,7 @@ class CIFAR10(TorchvisionImages):
 
     name: ClassVar[str] = "cifar10"
     title: ClassVar[str] = "CIFAR-10"
-    about: ClassVar[dict[str, object]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
+    about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-10, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
     cross: Other = "cifar100"
     natural: Literal["warped", Other] = "stl10"
 
@@ -86,7 +86,7 @@ class CIFAR100(TorchvisionImages):
 
     name: ClassVar[str] = "cifar100"
     title: ClassVar[str] = "CIFAR-100"
-    about: ClassVar[dict[str, object]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
+    about: ClassVar[dict[str, Any]] = {"source": f"CIFAR-100, {KRIZHEVSKY}", "licence": CIFAR_LICENCE}
     cross: Other = "cifar10"
     natural: Literal["warped", Other] = "stl10"
 
@@ -97,7 +97,7 @@ class STL10(TorchvisionImages):
 
     name: ClassVar[str] = "stl10"
     title: ClassVar[str] = "STL-10"
-    about: ClassVar[dict[str, object]] = {
+    about: ClassVar[dict[str, Any]] = {
         "source": "STL-10, Coates, Ng, Lee, An Analysis of Single-Layer Networks, 2011; images of ImageNet",
         "licence": "not stated; the authors ask to cite their paper of 2011",
     }

@@ -34,7 +34,7 @@ class Weighing:
 
         self.vocabulary = vocabulary
         self.tfidf = TfidfTransformer(sublinear_tf=True).fit(self._counts(documents))
-        self.mean, self.std = 0.0, 1.0
+        self.mean, self.std = torch.tensor(0.0), torch.tensor(1.0)
         vectors = self(documents)
         self.mean, self.std = vectors.mean(), vectors.std()
 

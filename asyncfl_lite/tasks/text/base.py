@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -159,7 +159,7 @@ def text_task(
     test: tuple[Sequence[Text], Sequence[int]],
     cross: Callable[[], Sequence[Text]],
     natural: Sequence[Text] | None = None,
-    **about: object,
+    **about: Any,
 ) -> TextTask:
     """Return a task of texts and their classes.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,7 +68,7 @@ def character_task(
     others: Iterable[str],
     cross: Callable[[], str],
     length: int,
-    **about: object,
+    **about: Any,
 ) -> SequenceTask:
     """Return the task of predicting what roles say next, with roles as owners.
 

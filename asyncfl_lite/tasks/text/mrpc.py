@@ -97,7 +97,7 @@ def _from_glue() -> tuple[Labelled, Labelled, Labelled]:
         reason = str(error).strip().split("\n")[0]
         raise DataError(f"download: GLUE's MRPC cannot be fetched ({reason})") from None
     train, validation, test = (
-        (list(zip(part["sentence1"], part["sentence2"], strict=True)), list(part["label"]))
+        ([*zip(part["sentence1"], part["sentence2"], strict=True)], [*part["label"]])
         for part in (splits[name] for name in ("train", "validation", "test"))
     )
     return train, validation, test
@@ -112,7 +112,7 @@ def read_pairs(path: Path) -> Labelled:
     Raises:
         DataError: naming the line that is not as it should be.
     """
-    texts, labels = [], []
+    texts, labels = list[tuple[str, ...]](), list[int]()
     with reading(path, "UTF-8 text of tab-separated columns"), path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         header = next(rows, [])

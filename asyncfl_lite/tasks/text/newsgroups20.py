@@ -200,4 +200,5 @@ def _of_bunches(train: dict, test: dict) -> tuple[tuple[str, ...], Posts, Posts]
     names = tuple(train["target_names"])
     if names != tuple(test["target_names"]):
         raise DataError("20news-bydate-test: must have the groups that 20news-bydate-train has")
-    return names, *((list(part["data"]), part["target"].tolist()) for part in (train, test))
+    first, second = ((list(part["data"]), part["target"].tolist()) for part in (train, test))
+    return names, first, second

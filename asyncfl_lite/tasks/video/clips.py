@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -84,13 +84,13 @@ def decode_clip(path: Path, frames: int, side: int) -> np.ndarray:
     return np.stack([pictures[place] for place in places]).transpose(3, 0, 1, 2)
 
 
-def _pyav():
+def _pyav() -> Any:
     with needs("video", "a video file"):
         import av
     return av
 
 
-def _square(frame, side: int) -> np.ndarray:
+def _square(frame: Any, side: int) -> np.ndarray:
     """Return the ``(side, side, 3)`` middle of one of PyAV's frames, scaled by FFmpeg."""
     scale = side / min(frame.width, frame.height)
     width, height = (max(side, round(length * scale)) for length in (frame.width, frame.height))

@@ -147,7 +147,7 @@ class UCF101(SplitVideoFolder):
             path = data_file(splits, f"{kind}list0{self.split}.txt", how=self.how)
             rows = [line.split()[0] for line in lines_of(path)]
             lists.append([Clip(videos + row, class_of(row.split("/")[0], names, path)) for row in rows])
-        return names, *lists
+        return names, lists[0], lists[1]
 
 
 @TASKS.register("hmdb51")
