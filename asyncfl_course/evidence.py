@@ -148,7 +148,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
     Example:
         >>> natural, fedbuff = (f"fedecho/table2/mild-dir0.1/{name}" for name in ("fedecho-natural", "fedbuff"))
         >>> print(compare(natural, fedbuff))
-        mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3, 81.6 ± 1.2, -0.3 [-1.4, 0.7], 10 seeds: undecided
+        mild-dir0.1/fedecho-natural against mild-dir0.1/fedbuff: 81.3 ± 1.3 (borrowed), 81.6 ± 1.2 (borrowed), -0.3 [-1.4, 0.7], 10 seeds: borrowed
     """  # noqa: E501
     finding = _above(better, worse, margin, column, tier)
     return f"{finding.detail}: {finding.verdict}"

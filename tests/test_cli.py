@@ -364,7 +364,7 @@ def test_the_module_is_the_command(command, tmp_path):
     assert wrong.returncode == 2 and wrong.stderr.startswith("asyncfl-lite: clients: ")
     assert usage.returncode == 0
     assert " ".join(usage.stdout.split()).startswith(
-        "usage: asyncfl-lite [-h] [--version] run|list|grid|tune|report|record|league"
+        "usage: asyncfl-lite [-h] [--version] run|list|grid|tune|report|results|record|league"
     )
 
 

@@ -21,7 +21,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 ADDING = sorted((ROOT / "docs").glob("adding_*.md"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
-MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html")
+MADE_BY_RUNS = re.compile(r"runs/|run\.pt|report\.html|student/|solutions/|progress\.json")
 CELL = re.compile(r"(fedecho|fedrevive|kuiper|fedadt|league|questions|methods|real)/")
 """Paths that do not exist before something was run."""
 USERS_OWN = re.compile(r"^my[_/]|^mine\.|ASYNCFL|\*|<|~|://|/path/|^\.venv/")
