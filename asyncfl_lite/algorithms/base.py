@@ -224,7 +224,9 @@ class Algorithm(ABC):
             ConfigError: if the context has none.
         """
         if self.context.labelled is None:
-            raise ConfigError(f"labelled: {self.title or type(self).__name__} needs the server's labelled set; put it in the context")
+            raise ConfigError(
+                f"labelled: {self.title or type(self).__name__} needs the server's labelled set; put it in the context"
+            )
         return self.context.labelled
 
     def start_of(self, update: Update) -> Tensor:
