@@ -73,7 +73,7 @@ def make(folder: Path, *extras: str) -> Path:
                 (site / top).symlink_to(here()[name].locate_file(top))
     (site / "clone.pth").write_text(f"{ROOT}\n")
     metadata = site / f"{NAME.replace('-', '_')}-{PROJECT['version']}.dist-info"
-    metadata.mkdir()
+    metadata.mkdir(exist_ok=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {PROJECT['version']}\n")
     groups = PROJECT["entry-points"]
     lines = [line for group, entries in groups.items() for line in (f"[{group}]", *map(" = ".join, entries.items()))]
