@@ -19,6 +19,9 @@ DESKTOP, PHONE = (1400, 1000), (390, 844)
 QUIET = "[PST]"
 """How the theme begins what it says to the console about its own modes."""
 pytestmark = pytest.mark.long
+not_yet = pytest.mark.skip(
+    reason="fails: pages opened as files ask for one that is not there, and the search fetches what a browser denies"
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +43,6 @@ def pages(site) -> list[Path]:
 @pytest.fixture
 def page(site):
     """A page of a browser; errors, and requests for anything but the site's files, must not be."""
-    pytest.skip(
-        "fails: pages opened as files ask for one file that is not there, and the search fetches what a browser denies"
-    )
     if not (executable := browser.find_browser()):
         pytest.skip("no browser: install Chromium or Chrome, or name one in ASYNCFL_BROWSER")
     wrong: list[str] = []
@@ -86,6 +86,7 @@ def test_every_picture_has_words(pages):
     assert lacking == []
 
 
+@not_yet
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_every_page_opens_without_errors_and_never_scrolls_sideways(page, pages, site, size, scheme):
@@ -106,6 +107,7 @@ def test_formulas_are_drawn(page, site):
     assert page.locator("mjx-container svg").count() >= 10 and page.locator("mjx-merror").count() == 0
 
 
+@not_yet
 def test_the_search_finds_staleness(page, site):
     page.goto((site / "search.html").as_uri() + "?q=staleness")
     page.locator("#search-results .search a, #search-results li a").first.wait_for()
@@ -121,6 +123,7 @@ def test_answers_are_folded_and_a_reader_opens_them(page, site):
     assert inner.is_visible()
 
 
+@not_yet
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_keeps_a_reader_out(page, site, scheme):
     """axe-core finds nothing serious."""
