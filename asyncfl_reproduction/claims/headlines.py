@@ -96,8 +96,13 @@ HEADLINES = [
 """Chosen from the claims and from the numbers that the papers print first; their number is not to change."""
 
 
-def check_headlines(measured: Measured) -> pd.DataFrame:
+def check_headlines(measured: Measured, searched: Measured | None = None) -> pd.DataFrame:
     """Return the headlines with their intervals, in each column of verdicts.
+
+    Args:
+        measured: what was recorded.
+        searched: the same cells, each searched where it is used; a headline is judged on these in a column where they
+            hold every cell that it rests on.
 
     Returns:
         One row per headline and column ("tuned"; "printed" for those that rest on a cell with a twin): id, claim,
@@ -109,7 +114,7 @@ def check_headlines(measured: Measured) -> pd.DataFrame:
     claims = [Claim(one.id, "", one.sentence, one.printed, one.check) for one in HEADLINES]
     named = {one.id: one for one in HEADLINES}
     rows = []
-    for claim, column, finding, *_ in check_all(measured, claims):
+    for claim, column, finding, *_ in check_all(measured, claims, searched):
         (found,) = finding.contrasts or [None]
         numbers = {name: np.nan if found is None else getattr(found, name) for name in SHOWN}
         first = {"id": claim.id, "claim": named[claim.id].claim, "sentence": claim.text, "paper": claim.printed}

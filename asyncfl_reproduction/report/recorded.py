@@ -164,7 +164,7 @@ class Recorded:
     @cached_property
     def headlines(self) -> pd.DataFrame:
         """The headlines with their intervals; see :func:`.check_headlines`."""
-        return check_headlines(self.measured)
+        return check_headlines(self.measured, self.searched)
 
     def claims(self, paper: str) -> pd.DataFrame:
         """Return one row per claim; see :func:`.table_of_claims`."""

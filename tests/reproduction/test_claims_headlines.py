@@ -109,6 +109,7 @@ def test_each_can_hold_be_reversed_and_be_told_from_no_difference():
     assert (table.loc[table["unit"] == "points", "mean"] > 0.25).all()
     assert table.loc[table["unit"] == "log ratio", "id"].tolist() == ["FR-2", "FA-1"]
     assert set(check_headlines(bad)["verdict"]) == {REVERSED}
+    assert set(check_headlines(bad, good)["verdict"]) == {HOLDS}
     level = check_headlines(world(rest=0.8)).set_index("id")["verdict"]
     assert set(level.drop(["FE-1", "FA-1", "FA-2"])) <= {LEVEL, "undecided"} and level["FE-2"] == LEVEL
 
