@@ -34,7 +34,7 @@ unexport JUPYTER_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs explorable coverage bench lint types clean
+.PHONY: help setup reproduce report test test-fast test-long league lab site student notebooks docs paper explorable coverage bench lint types clean
 
 help:  ## list the targets
 	@echo "usage: make TARGET [TIER=smoke|compare|core|laptop|fair|paper|tasks|real] [PAPER=fedecho|all] [ONLY='fedecho/table2/*'] [WORKERS=2] [YES=1] [SCHEDULER=...] [TORCH_INDEX=...]"
@@ -92,6 +92,9 @@ notebooks: $(READY)  ## execute the notebooks for readers in place, to commit th
 docs: $(READY)  ## write the numbers of README.md and docs/ anew from what is recorded (minutes); then read the sentences
 	@$(BIN)/python tests/reproduction/refresh.py
 	@$(BIN)/python docs/explorable/build.py
+
+paper: $(READY)  ## set paper/asyncfl-reproduction.pdf, the reproducibility study, from what is recorded (minutes)
+	@$(BIN)/python paper/build.py
 
 explorable: $(READY)  ## make docs/explore*.html, the pages that need no kernel, from docs/explorable/ and docs/findings.md
 	@$(BIN)/python docs/explorable/build.py
