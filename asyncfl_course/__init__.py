@@ -1,1 +1,1 @@
-"""What the notebooks call beside the library: exercises, recorded evidence, explorers, the bug zoo, the referee."""
+"""Support code of the notebooks: exercises, recorded evidence, explorers, the bug zoo, the referee."""

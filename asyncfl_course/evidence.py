@@ -1,4 +1,4 @@
-"""Recorded runs that lessons quote: a cell's runs, and two cells compared as claims are.
+"""Recorded runs that lessons quote: a cell's runs, and comparisons of two cells as in claims.
 
 Lessons read the clone's ``results/``, as ``asyncfl-lite record`` and ``grid --record`` write it; an installed package
 does not carry it.
@@ -38,7 +38,7 @@ from asyncfl_lite.base.errors import ResultError, unknown_name
 
 @lru_cache(maxsize=16)
 def evidence(paper: str, tier: str = "laptop") -> Measured:
-    """Return what is recorded of one paper's cells.
+    """Return the recorded results of one paper's cells.
 
     Args:
         paper: ``fedecho``, ``fedrevive``, ``kuiper`` or ``fedadt``.
@@ -62,7 +62,7 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
 
 
 def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
-    """Return what a study tried for a method: one row per combination of rates and seed.
+    """Return a study's search for one method: one row per combination of rates and seed.
 
     Args:
         study: such as ``fedecho-overlaid_mnist``.
@@ -87,7 +87,7 @@ def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
 
 
 def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
-    """Return what is recorded of one paper's cells in one column.
+    """Return the recorded results of one paper's cells in one column.
 
     Args:
         paper: as in :func:`evidence`.
@@ -129,7 +129,7 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 
 
 def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, tier: str = "laptop") -> str:
-    """Return the comparison of two recorded cells as the report's claims have it, on one line.
+    """Compare two recorded cells as the report's claims do, on one line.
 
     Both means with deviations in percent, their difference in points, paired by seed, with its interval, the number of
     seeds and the verdict on "the first lies above the second". Where a cell has rates that were searched elsewhere, its
@@ -155,7 +155,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
 
 
 def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
-    """Return what claims find of two cells that must be recorded."""
+    """Return the finding that one recorded cell is above another, as in claims."""
     for cell in (better, worse):
         scores(cell, column, tier)
     measured = in_column(paper_of(better), column, tier)
@@ -166,7 +166,7 @@ def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Fi
 def differences(
     first: str, others: Sequence[str], places: Mapping[str, str], *, column: str = TUNED, tier: str = "laptop"
 ) -> pd.DataFrame:
-    """Return by how much one method ends above others, in several places.
+    """Return how much one method ends above others, in several settings.
 
     Args:
         first: the method whose leads these are, such as ``fedadt``.
@@ -200,7 +200,7 @@ def differences(
 def leads(
     first: str, second: str, *, over: str = "version", windows: int = 8, column: str = TUNED, tier: str = "laptop"
 ) -> pd.DataFrame:
-    """Return by how much one recorded cell lies above another in the course of training.
+    """Return how much one recorded cell is above another in the course of training.
 
     Args:
         first: the one whose lead it is.
@@ -240,6 +240,6 @@ def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
 
 
 def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:
-    """Return the mean accuracy, in percent, of the tests in a window that its end belongs to; NaN without any."""
+    """Return the mean accuracy, in percent, of the tests in a window (its end included); NaN without any."""
     inside = (curve[over] > low) & (curve[over] <= high)
     return 100 * curve.loc[inside, "accuracy"].mean()

@@ -1,4 +1,4 @@
-"""Exercises of the lessons: a reader's answer is checked where it stands, and a wrong one hears on which input.
+"""Exercises of the lessons: a reader's answer is checked on the spot, and a wrong one is told on which input it fails.
 
 A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
 stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
@@ -28,7 +28,7 @@ Checker = Callable[[Any], str | None]
 
 
 class Wrong(Exception):
-    """What is wrong with an answer, and on which input: one or two sentences for the reader.
+    """Raised for a wrong answer, with one or two sentences on what is wrong, on which input.
 
     Attributes:
         nudge: told in place of the message at a first wrong constant; it does not give the answer away.
@@ -42,7 +42,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise.
+    """One exercise of a lesson.
 
     Attributes:
         id: the lesson's number, a dot, and the exercise's number in it, such as ``07.1``.
@@ -58,7 +58,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of an answer; true if it is right. A notebook shows it as a line in a box.
+    """The result of a checked answer, true if it is right; a notebook shows it as a line in a box.
 
     Attributes:
         exercise: which.
@@ -87,7 +87,7 @@ class Checked:
 
 
 class Attempt(NamedTuple):
-    """One answer that was checked.
+    """One checked answer.
 
     Attributes:
         id: of the exercise.
@@ -110,7 +110,7 @@ _EXERCISES: dict[str, Exercise] = {}
 
 
 def exercise(id: str, title: str) -> Callable[[Checker], Checker]:
-    """Register a checker; a decorator.
+    """Register a checker (decorator).
 
     Args:
         id: such as ``07.1``.
@@ -162,12 +162,12 @@ def check(id: str, answer: Any) -> Checked:
 
 
 def attempts() -> list[Attempt]:
-    """Return every answer that this process has checked, the oldest first."""
+    """Return every answer that this process has checked, oldest first."""
     return list(_ATTEMPTS)
 
 
 def _missed_before(id: str, answer: Any) -> bool:
-    """Whether this process has checked another wrong answer to an exercise."""
+    """Return whether this process has checked another wrong answer to an exercise."""
     return any(one.id == id and one.state == "wrong" and repr(one.answer) != repr(answer) for one in _ATTEMPTS)
 
 
@@ -186,7 +186,7 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
 
 
 def _told(id: str, wrong: Wrong, first: bool) -> str:
-    """Return what a reader hears: a nudge at first, the name of a known mistake, or the checker's own message."""
+    """Return the message to the reader: a hint at first, then a known mistake's name, or the checker's own message."""
     from asyncfl_course.known_mistakes import named
 
     if first and wrong.nudge:

@@ -1,4 +1,4 @@
-"""What checkers say of a wrong answer: the input, what came back, and what was expected."""
+"""Messages of checkers about a wrong answer: the input, the returned value, and the expected one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from asyncfl_course.exercises import Wrong
 from asyncfl_course.plain import Found, numbers_of, plain
 
 LONGEST = 90
-"""Characters of a value that are shown."""
+"""Largest number of characters of a value that are shown."""
 
 
 def shown(value: Any) -> str:
-    """Return a value in short: tensors, arrays and series as nested lists; numbers with at most six digits."""
+    """Return a value in short form: tensors, arrays and series as nested lists; numbers with at most six digits."""
     text = getattr(value, "__name__", None) or repr(_short(plain(value)))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
@@ -27,7 +27,7 @@ def _short(value: Any) -> Any:
 
 
 def several(answer: Any, count: int, asked: str) -> list[Any]:
-    """Return the members of a tuple, list, array, tensor or series of so many; else raise :class:`Wrong`.
+    """Return the members of a tuple, list, array, tensor or series of the right length; else raise :class:`Wrong`.
 
     Args:
         answer: the reader's.
@@ -40,7 +40,7 @@ def several(answer: Any, count: int, asked: str) -> list[Any]:
 
 
 def number(answer: Any, asked: str) -> float:
-    """Return a number of any kind, an array's or tensor's only one too, as Python's; else raise :class:`Wrong`."""
+    """Return a number of any kind, also from a one-element array, as Python's; else raise :class:`Wrong`."""
     value = plain(answer)
     while isinstance(value, list | tuple) and len(value) == 1:
         value = plain(value[0])
@@ -49,24 +49,24 @@ def number(answer: Any, asked: str) -> float:
 
 
 def numbers(answer: Any, count: int, asked: str) -> list[float]:
-    """Return so many numbers as floats, see :func:`several`."""
+    """Return the expected number of numbers as floats, see :func:`several`."""
     return [number(one, asked) for one in several(answer, count, asked)]
 
 
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
-    """Return which of the allowed words an answer is, whatever its capitals and spaces; else raise :class:`Wrong`."""
+    """Return the allowed word that an answer names, ignoring case and spaces; else raise :class:`Wrong`."""
     said = " ".join(str(plain(answer)).lower().split())
     expect(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
 
 
 def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list[str]:
-    """Return so many words, see :func:`several` and :func:`word`."""
+    """Return the expected number of words, see :func:`several` and :func:`word`."""
     return [word(one, allowed, asked) for one in several(answer, count, asked)]
 
 
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
-    """Return letters that come as a set, list, array, series or one text; else raise :class:`Wrong`."""
+    """Return letters given as a set, list, array, series or one text; else raise :class:`Wrong`."""
     given = plain(answer)
     expect(isinstance(given, set | frozenset | list | tuple | str), asked)
     found = {str(one).strip().upper() for one in given} - {"", ","}
@@ -75,7 +75,7 @@ def letters(answer: Any, allowed: str, asked: str) -> set[str]:
 
 
 def call(answer: Callable, *inputs: Any) -> Any:
-    """Return what an answer gives on these inputs.
+    """Call a reader's function on these inputs and return its result.
 
     Raises:
         Wrong: it is no function, or it gives nothing back.
@@ -90,7 +90,7 @@ def call(answer: Callable, *inputs: Any) -> Any:
 
 
 def expect(true: Any, message: str) -> None:
-    """Raise :class:`Wrong` with a message unless something is true."""
+    """Raise :class:`Wrong` with a message unless a condition is true."""
     if not true:
         raise Wrong(message)
 
@@ -106,7 +106,7 @@ def expect_close(
     called: str = "",
     of: Sequence[Any] | None = None,
 ) -> None:
-    """Raise :class:`Wrong` unless an answer is near to what is wanted.
+    """Raise :class:`Wrong` unless an answer is close to the expected value.
 
     Args:
         answer: a function that is called with ``inputs``, or a value.
@@ -142,7 +142,7 @@ def _off(ours: np.ndarray, theirs: np.ndarray) -> str:
 
 
 def expect_equal(answer: Any, inputs: Sequence[Any] | None, wanted: Any, *, because: str = "") -> None:
-    """Raise :class:`Wrong` unless an answer equals what is wanted: names, sets, integers; see :func:`expect_close`."""
+    """Raise :class:`Wrong` unless an answer equals the expected one: names, sets, integers (not floats)."""
     given, what = _given(answer, inputs)
     given = plain(given)
     if isinstance(given, list) and len(given) == 1 and not isinstance(wanted, list):
@@ -157,7 +157,7 @@ def _same_text(value: Any) -> Any:
 
 
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
-    """Return what an answer is, or gives on these inputs, and how to say so."""
+    """Return a reader's value, or a function's result on these inputs, and how to describe it."""
     if inputs is None:
         return answer, f"Your answer {shown(answer)}"
     given = call(answer, *inputs)
@@ -165,7 +165,7 @@ def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
 
 
 def _hint(because: str) -> str:
-    """Return a hint as a sentence; a symbol at its beginning stays as small as it is, and a question keeps its mark."""
+    """Return a hint as a sentence; a leading symbol keeps its case, and a question keeps its mark."""
     if not because:
         return ""
     word = because.split()[0].rstrip(",:")

@@ -1,4 +1,4 @@
-"""What a learner's folder keeps: the exercises that were solved, and the questions that were answered.
+"""The progress file in a learner's folder: solved exercises, and answered questions.
 
 A folder is a learner's if it has a file ``progress.json``, as the one that ``make student`` writes. In any other folder
 nothing is written.
@@ -17,13 +17,13 @@ NAME = "progress.json"
 
 
 def file() -> Path | None:
-    """Return the progress file of the folder that a notebook runs in, or None where there is none."""
+    """Return the progress file of the folder in which a notebook runs, or None if there is none."""
     here = Path.cwd() / NAME
     return here if here.is_file() else None
 
 
 def read() -> dict[str, Any]:
-    """Return what is kept: ``exercises``, id -> its state, wrong answers before, and when it was solved; ``recall``.
+    """Read the progress file: ``exercises``, id -> its state, wrong answers before, and when it was solved; ``recall``.
 
     A file that cannot be read counts as empty; the next note replaces it.
     """
@@ -38,7 +38,7 @@ def read() -> dict[str, Any]:
 
 
 def note(id: str, state: str) -> None:
-    """Keep what became of an answer: "right" stays, wrong ones are counted until then; "open" is not kept."""
+    """Record the result of an answer: "right" stays, wrong ones are counted until then; "open" is not recorded."""
     content = read()
     before = content["exercises"].get(id, {"state": "wrong", "wrong": 0})
     if state == "open" or before["state"] == "right":
@@ -49,7 +49,7 @@ def note(id: str, state: str) -> None:
 
 
 def note_recall(lesson: str, right: int) -> None:
-    """Keep how many of a lesson's questions were answered rightly, the best of all tries."""
+    """Record how many of a lesson's questions were answered correctly, the best of all tries."""
     content = read()
     best = max(right, content["recall"].get(lesson, {"right": 0})["right"])
     content["recall"][lesson] = {"right": best, "at": _today()}
@@ -57,7 +57,7 @@ def note_recall(lesson: str, right: int) -> None:
 
 
 def start(folder: Path) -> None:
-    """Make a folder a learner's, unless it is one."""
+    """Make a folder a learner's folder, unless it is one."""
     if not (folder / NAME).exists():
         _replace(folder / NAME, {"exercises": {}, "recall": {}})
 
@@ -72,7 +72,7 @@ def _write(content: dict[str, Any]) -> None:
 
 
 def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Write a file whole or not at all: beside it first, then in its place."""
+    """Write a file atomically: beside it first, then in its place."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{NAME}", delete=False, encoding="utf-8") as new:
         json.dump(content, new, indent=1, sort_keys=True)
         new.flush()

@@ -1,4 +1,4 @@
-"""The table of known mistakes: what readers write in place of the right function, and what to tell them.
+"""The table of known mistakes: common wrong functions, and the hint for each.
 
 A wrong function is recognised by its result. Where it gives on an input what a function of this table gives, and that
 differs from what is right, the reader hears that function's message. Otherwise the checker's own hint stands.
@@ -21,11 +21,11 @@ from asyncfl_course.plain import Found, numbers_of
 
 Mistake = Callable[..., Any]
 SIMULATED = {"15.1", "16.1"}
-"""Exercises whose results are simulated, so that a mistake's are, too."""
+"""Exercises with simulated results, so that their mistakes' results are simulated, too."""
 
 
 def named(id: str, found: Found) -> str | None:
-    """Return the message of the known mistake that gives what was found on the same input, or None.
+    """Return the hint of the known mistake that gives the same wrong result on the same input, or None.
 
     Args:
         id: of the exercise.
@@ -87,7 +87,7 @@ def _echo(
     W: Tensor, buffer: list, store: dict, inputs: Tensor, lr: float,
     *, base: str = "start", student: str = "moved", heard: str = "all", mean: str = "logits",
 ) -> Tensor:  # fmt: skip
-    """Return one version of FedEcho with one thing other than it is."""
+    """Return one version of FedEcho with one deliberate mistake."""
     moved = W + sum(delta for _, _, delta in buffer) / len(buffer)
     said = dict(store)
     for client, start, delta in buffer:
@@ -106,7 +106,7 @@ def _kl(teacher: Tensor, student: Tensor) -> Tensor:
 
 
 def _labelled(z_C: Tensor, z_S: Tensor, y: Tensor, alpha: float, T: float, **other: Any) -> Tensor:
-    """Return FedADT's loss with one thing other than it is."""
+    """Return FedADT's loss with one deliberate mistake."""
     teacher, student = z_S / T, z_C / T
     kl = _kl(student, teacher) if other.get("turned") else _kl(teacher, student)
     ce = cross_entropy(student if other.get("softened") else z_C, y, reduction="none")
@@ -144,7 +144,7 @@ def _times(factor: float, values: list[float]) -> list[float]:
 
 
 def _alarms(n: int, scale: float) -> float:
-    """Return how often two equal methods differ by more than so many pooled deviations."""
+    """Return how often two equal methods differ by more than this many pooled deviations."""
     return 2 * stats.t.sf(scale * math.sqrt(n / 2), 2 * n - 2)
 
 
@@ -515,7 +515,7 @@ KNOWN: dict[str, dict[str, Mistake]] = {
             lambda k, n: stats.studentized_range.ppf(0.95, k, np.inf) * (k * (k - 1) / (12 * n)) ** 0.5,
     },
 }  # fmt: skip
-"""Exercise -> what to tell -> the wrong function; in 03.2, 07.1, 07.3 and 08.1 the part that the checker names."""
+"""Exercise -> hint -> the wrong function; in 03.2, 07.1, 07.3 and 08.1 the part that the checker names."""
 
 
 def _late(a: float, tau: int, versions: int) -> list[float]:

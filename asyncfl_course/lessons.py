@@ -1,4 +1,4 @@
-"""What lessons need beside the package: exercises that check an answer, and recorded evidence to quote.
+"""Imports for lessons beside the package: exercises that check an answer, and recorded evidence to quote.
 
 from asyncfl_course import lessons
 

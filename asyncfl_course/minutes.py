@@ -1,4 +1,4 @@
-"""How long a lesson takes: words at reading speed, code by the line, exercises as they say; core sections and all."""
+"""Duration of a lesson: words at reading speed, code by the line, exercises as stated; core sections and all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 
 WORDS_A_MINUTE = 140
-"""Of prose that one thinks about; half of what a novel is read at."""
+"""Words of careful reading per minute; half the speed of a novel."""
 LINES_A_MINUTE = 15
-"""Of code that is read, not written."""
+"""Lines of code read, not written, per minute."""
 OPTIONAL = "optional"
-"""Tag of a section's heading; sections without it are core."""
+"""Tag of an optional section's heading; sections without it are core."""
 CORE = "core"
 FOLDED = re.compile(r"<details>.*?</details>", re.S)
 FORMULA = re.compile(r"\$\$.*?\$\$", re.S)
@@ -21,7 +21,7 @@ ASKED = re.compile(r"\*\*Exercise [\d.]+ · [^*]+\*\* \(★+, (\d+) minutes\)")
 
 
 class Minutes(NamedTuple):
-    """What a lesson, or its core, takes.
+    """Duration of a lesson or of its core.
 
     Attributes:
         reading: minutes to read prose and code.
@@ -38,7 +38,7 @@ class Minutes(NamedTuple):
 
 
 def minutes(book: NotebookNode, core: bool = False) -> Minutes:
-    """Measure a lesson.
+    """Measure the duration of a lesson.
 
     Folded hints and solutions, outputs and displayed formulas are not counted.
 

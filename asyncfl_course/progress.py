@@ -1,4 +1,4 @@
-"""How far a learner has come: the exercises that are solved, by lesson."""
+"""A learner's progress: the solved exercises, by lesson."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asyncfl_course.exercises import Attempt, attempts, exercises
 
 @dataclass(frozen=True)
 class Progress:
-    """What is solved; a notebook shows it as a table.
+    """Solved exercises; a notebook shows them as a table.
 
     Attributes:
         lessons: lesson -> its exercises: id -> "right", "wrong" or "open".
@@ -26,12 +26,12 @@ class Progress:
 
     @property
     def solved(self) -> int:
-        """How many exercises are solved."""
+        """Number of solved exercises."""
         return sum(state == "right" for states in self.lessons.values() for state in states.values())
 
     @property
     def next(self) -> str:
-        """The first exercise that is not solved, or nothing."""
+        """The first exercise that is not solved, or None."""
         return next((id for states in self.lessons.values() for id, state in states.items() if state != "right"), "")
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ def progress() -> Progress:
 
 
 def _seen(id: str, tried: list[Attempt]) -> str:
-    """Return what this process knows of an exercise: "right" once it was."""
+    """Return the state of an exercise in this process: "right" once it was solved."""
     states = [one.state for one in tried if one.id == id and one.state != "open"]
     return "right" if "right" in states else (states[-1] if states else "open")
 

@@ -1,4 +1,4 @@
-"""Three questions from two lessons before: what is asked again after a while is remembered."""
+"""Recall: three questions from two lessons before, since repetition after a while helps memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 LETTERS = "abc"
 BACK = 2
-"""How many lessons before the one that asks."""
+"""Number of lessons between a question's lesson and the one that asks it."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One question.
+    """One recall question.
 
     Attributes:
         asks: the question.
@@ -36,7 +36,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Recall:
-    """Three questions, and what became of the answers; a notebook shows them as a list.
+    """Three questions, and the results of the answers; a notebook shows them as a list.
 
     Attributes:
         lesson: the lesson that is asked about, such as ``06``.
@@ -52,7 +52,7 @@ class Recall:
 
     @property
     def right(self) -> int:
-        """How many answers are right."""
+        """Number of correct answers."""
         return sum(said == item.right for said, item in zip(self.said, self.items, strict=False))
 
     def __repr__(self) -> str:
@@ -119,6 +119,6 @@ def _questions() -> dict[str, tuple[Item, ...]]:
 
 
 def _item(asks: str, right: str, wrong: list[str], because: str) -> Item:
-    """Return a question whose answers are in an order that is the same every time and says nothing."""
+    """Return a question with its answers in an order that is always the same and gives nothing away."""
     first, second, third = sorted([right, *wrong], key=lambda text: hashlib.sha256(f"{asks}{text}".encode()).digest())
     return Item(asks, (first, second, third), LETTERS[[first, second, third].index(right)], because)

@@ -1,4 +1,4 @@
-"""What the course takes from the reproduction: its records, its rule for judging them, its words for verdicts.
+"""Names that the course imports from the reproduction: records, the rule for judging them, words for verdicts.
 
 No other module of this package imports ``asyncfl_reproduction``; a contract in ``pyproject.toml`` holds that.
 """

@@ -22,9 +22,9 @@ from asyncfl_course import kept
 
 LEARNER, SOLVED = "student", "solutions"
 GUESS, EXERCISE = "guess", "exercise"
-"""Tags of cells: an exercise, and one of them that asks for a guess of what the next cells show."""
+"""Tags of cells: an exercise, and one that asks for a guess about the next cells' output."""
 MADE = ".made.json"
-"""In the learner's folder: file -> the SHA-256 that it was written with, to tell what the learner has changed since."""
+"""In the learner's folder: file -> its SHA-256 when it was written, to detect the learner's changes."""
 SECTION = re.compile(r"^## ", re.M)
 SOLUTION = re.compile(r"<details>\s*<summary>Solution[^<]*</summary>(.*?)</details>\s*", re.S)
 CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
@@ -32,7 +32,7 @@ FOLD = "<details><summary>Read on after you have answered, and run the cells abo
 
 
 def learners(lesson: NotebookNode, name: str) -> NotebookNode:
-    """Return a lesson without its solutions and without what answers its guesses.
+    """Return a lesson without its solutions and without the cells that answer its guesses.
 
     Args:
         lesson: a notebook; it stays as it is.
@@ -52,7 +52,7 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
 
 
 def solved(lesson: NotebookNode) -> NotebookNode:
-    """Return a lesson with the solutions in the places of the stubs; the outputs of these cells are cleared."""
+    """Return a lesson with solutions in place of the stubs; the outputs of these cells are cleared."""
     book = nbformat.from_dict(lesson)
     for place, cell in enumerate(book.cells):
         if cell.cell_type == "code" and EXERCISE in _tags(cell) and (code := _solution(book, place)):
@@ -63,7 +63,7 @@ def solved(lesson: NotebookNode) -> NotebookNode:
 
 
 def write(root: Path) -> tuple[list[str], list[str]]:
-    """Write both folders beside ``notebooks/``. What the learner has changed stays.
+    """Write both folders beside ``notebooks/``, keeping the learner's changes.
 
     Args:
         root: the repository's folder.
@@ -91,7 +91,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
 
 
 def answering(book: NotebookNode) -> Iterator[int]:
-    """Yield the places of the cells from each guess to the end of its section, but for other exercises."""
+    """Yield the indices of the cells from each guess to the end of its section, except other exercises."""
     hidden = False
     for place, cell in enumerate(book.cells):
         if cell.cell_type == "markdown" and SECTION.search(cell.source):
@@ -107,7 +107,7 @@ def _folded(source: str) -> str:
 
 
 def _solution(book: NotebookNode, place: int) -> str:
-    """Return the code of the solution that is folded below an exercise, or nothing."""
+    """Return the code of the solution folded below an exercise, or nothing."""
     for cell in book.cells[place + 1 :]:
         if cell.cell_type != "markdown":
             return ""

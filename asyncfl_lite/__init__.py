@@ -36,7 +36,8 @@ HOMES = {
     "simulator.simulation": ("Simulation",),
     "tasks": ("Task",),
 }
-"""Module -> what is taken from it when it is first asked for: torch takes seconds to import, ``--help`` must not."""
+"""Module -> the names that are imported from it on first use: importing torch takes seconds, and ``--help`` must not.
+"""
 
 __all__ = [
     "Algorithm",
@@ -60,7 +61,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a public name on first use."""
     for module, names in HOMES.items():
         if name in names:
             globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
@@ -69,5 +70,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what can be asked for."""
+    """Return the names that ``dir`` shows, imported or not."""
     return sorted({*globals(), *__all__})

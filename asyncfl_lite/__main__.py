@@ -1,4 +1,4 @@
-"""``python -m asyncfl_lite``, the same as the command ``asyncfl-lite``."""
+"""Run ``python -m asyncfl_lite``, which does the same as the command ``asyncfl-lite``."""
 
 import sys
 

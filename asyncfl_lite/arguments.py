@@ -1,4 +1,4 @@
-"""The command line's arguments. The options of ``run`` are :class:`~asyncfl_lite.runs.config.Config`'s fields.
+"""The command line's arguments; the options of ``run`` are the fields of :class:`~asyncfl_lite.runs.config.Config`.
 
 Nothing here needs torch: help, and what is wrong with an option, are there at once.
 """
@@ -31,19 +31,19 @@ REGISTRIES = {
     "selection": "SELECTIONS",
     "initial": "INITIALISERS",
 }
-"""Setting -> the registry that knows its names."""
+"""Setting -> the registry that holds its allowed names."""
 NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
-"""Among what is parsed: no option of a user's."""
+"""Names in the parsed result that are not options of the user."""
 BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with the arguments, as all errors of the package do."""
+    """Reports wrong arguments in one line, like all errors of the package."""
 
     commands: Mapping[str, argparse.ArgumentParser]
 
     def error(self, message: str) -> NoReturn:
-        """Raise what :func:`parse` says."""
+        """Raise an error with argparse's message in one line."""
         line = re.sub("^argument ", "", " ".join(message.split()))
         line = re.sub("expected one argument$", "must be followed by a value", line)
         line = re.sub("^the following arguments are required: (.*)", r"\1: must be given", line)
@@ -51,14 +51,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):
-    """Says each option's default, if it has one."""
+    """Help formatter that prints each option's default, if it has one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         return super()._get_help_string(action) if action.default else action.help
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line into options, of which ``command`` is the subcommand.
+    """Parse the command line into options; ``command`` is the name of the subcommand.
 
     Options may be written with ``-`` or, as settings are in Python and in files, with ``_``.
 
@@ -81,7 +81,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _complete(parser: _Parser) -> None:
-    """Answer a shell that asks what a half-written line may go on with, and end; else do nothing."""
+    """Print completions and exit if a shell asks for them; otherwise do nothing."""
     if "_ARGCOMPLETE" not in os.environ:
         return
     import argcomplete
@@ -101,13 +101,13 @@ def _complete(parser: _Parser) -> None:
 
 
 def _with_dashes(text: str) -> str:
-    """Return an option's name with dashes for underscores; its value, and what is no option, stay as they are."""
+    """Return an option with dashes for underscores in its name; its value stays as it is."""
     name, equals, value = text.partition("=")
     return name.replace("_", "-") + equals + value if name.startswith("--") else text
 
 
 def folder(name: str) -> str:
-    """Refuse what is no folder's name; the shell makes an empty one of a variable that is not set."""
+    """Return a folder's name; refuse an empty one, which the shell passes for a variable that is not set."""
     if not name.strip():
         raise argparse.ArgumentTypeError(f"must be a folder, got {name!r}")
     return name
@@ -115,7 +115,7 @@ def folder(name: str) -> str:
 
 @cache
 def registered() -> dict[str, list[str]]:
-    """Return registry -> the names that the package's own classes are filed under, read from its source.
+    """Return, for each registry, the names of the package's own classes, read from source without importing it.
 
     Importing the classes would take torch's seconds.
     """
@@ -128,7 +128,7 @@ def registered() -> dict[str, list[str]]:
 
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return whose defaults help shows, and these: of the task and the method that stand beside ``--help``."""
+    """Return the task and method whose defaults ``--help`` shows, and these defaults."""
     from asyncfl_lite.runs.defaults import COMMON, defaults
     from asyncfl_lite.runs.fields import Fields
 
@@ -142,7 +142,7 @@ def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
-    """Return what a setting is, its default and what it may be."""
+    """Return an option's help text: what it sets, its default, and the allowed values."""
     if _is_group(field):
         parts = [GROUP_OPTIONS]
         default = " ".join(f"{key}={value}" for key, value in (defaults.get(name) or {}).items())
@@ -218,7 +218,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
 
 def takes_own(command: argparse.ArgumentParser) -> None:
-    """Let a command take modules that register methods, models, tasks or laws."""
+    """Add the option that imports modules in which users register methods, models, tasks or delay laws."""
     command.add_argument(
         "--import",
         action="append",

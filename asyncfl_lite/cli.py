@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 INTERRUPTED = 130
-"""Exit code of a command that was interrupted."""
+"""Exit code of a command that the user interrupted."""
 MOST_SEEDS = 1000
-"""Seeds that a range may name."""
+"""Largest number of seeds in one range."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _when_interrupted(options: argparse.Namespace | None) -> str:
-    """Return in one line what is kept of a command that was interrupted and could not say so itself."""
+    """Return one line that says which results of an interrupted command are kept."""
     if options is None or options.command != "run":
         return getattr(options, "interrupted", "asyncfl-lite: interrupted")
     if options.out is None:
@@ -67,7 +67,7 @@ def _when_interrupted(options: argparse.Namespace | None) -> str:
 
 
 def _in_one_line(error: Exception) -> str | None:
-    """Return in one line what a user can do something about; None for what is this package's own fault."""
+    """Return an error in one line if the user can act on it; None for a fault of this package."""
     if isinstance(error, AsyncFLError):
         return "; ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, OSError):
@@ -101,7 +101,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_seeds(configs: Sequence[Config], options: argparse.Namespace, progress: Any) -> list[Result]:
-    """Run several seeds, small models' in lockstep, those that are complete read from their folders."""
+    """Run several seeds, small models in lockstep; finished runs are read from their folders."""
     from asyncfl_lite.runs.lockstep import finish_in_turn
     from asyncfl_lite.runs.results import load_complete
     from asyncfl_lite.runs.run import Run, run_at
@@ -117,7 +117,7 @@ def _run_seeds(configs: Sequence[Config], options: argparse.Namespace, progress:
 
 
 def _seeds(text: str) -> list[str]:
-    """Return the seeds that ``0,1,2`` or ``0-2`` names, or both: ``0-2,7``."""
+    """Return the seeds in ``0,1,2``, ``0-2`` or a mixture such as ``0-2,7``."""
     seeds: list[str] = []
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
@@ -131,7 +131,7 @@ def _seeds(text: str) -> list[str]:
 
 
 def _configs(options: argparse.Namespace) -> list[Config]:
-    """Return what is to be run: the settings of a file, if there is one, and before them the options; for each seed."""
+    """Return one configuration per seed: options from the command line override settings from a file."""
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.groups import GROUPS
 
@@ -149,7 +149,7 @@ def _configs(options: argparse.Namespace) -> list[Config]:
 
 
 def _read_settings(path: Path, another_task: bool) -> Any:
-    """Return the settings that a file holds: JSON or YAML, or the ``result.json`` of a run, which may be its folder.
+    """Return the settings in a JSON or YAML file, or those of a run (its ``result.json`` or its folder).
 
     Args:
         path: of the file, or of the folder.
@@ -175,7 +175,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
 
 
 def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return written settings with those that are given in their place.
+    """Merge command-line options over settings from a file.
 
     Another model, method or law than the written one comes without its settings.
     """
@@ -195,7 +195,7 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
-    """Return written settings without α, which may stand in two places."""
+    """Return settings without α, which may be written in two places."""
     kept = {name: value for name, value in written.items() if name != "alpha"}
     if isinstance(own := kept.get("partition_settings"), dict):
         kept["partition_settings"] = {name: value for name, value in own.items() if name != "alpha"}
@@ -203,7 +203,7 @@ def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _over_seeds(values: Sequence[Any]) -> str:
-    """Return one number of a summary, or its mean and deviation over several runs; what is no number as it is."""
+    """Return one summary value, or its mean and standard deviation over several runs; text stays as it is."""
     if len(set(values)) == 1:
         return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
     if all(isinstance(value, int | float) for value in values):
@@ -216,7 +216,7 @@ def _plain(text: str) -> str | None:
 
 
 def _pairs(name: str, pairs: Sequence[str]) -> dict[str, Any]:
-    """Turn ``name=value`` into settings; a comma makes a list, one at the end a list of one."""
+    """Turn ``name=value`` into settings; commas make a list, and a trailing comma a list of one."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
@@ -261,7 +261,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _wrapped(table: pd.DataFrame, width: int) -> str:
-    """Return a table whose texts are broken into lines, so that a row is at most ``width`` wide."""
+    """Return a table with its texts wrapped, so that no row is wider than ``width``."""
     shares = {"name": 13, "paper": 24, "family": 12, "server stores": 28, "extra client work": 24}
     left = max(30, width - sum(shares.values()) - 2 * len(shares))
     columns = {column: shares.get(column, left) for column in table.columns}
@@ -279,7 +279,7 @@ def _row_of(row: dict[str, str], columns: dict[str, int]) -> str:
 
 
 COMMANDS = {"run": _run, "list": _list}
-"""Those of the library; other packages add theirs by the entry point group ``asyncfl_lite.commands``."""
+"""The library's own commands; other packages add theirs by the entry point group ``asyncfl_lite.commands``."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,13 +23,13 @@ from asyncfl_lite.base.errors import ConfigError, shown
 from asyncfl_lite.base.style import ACCENT, NEUTRAL, VERDICT_COLOURS, use_style
 
 NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "central": ("central", "#57534e")}
-"""What pictures show beside methods: FedAvg over Oort's choice of clients, training without a federation."""
+"""Titles of curves that are not methods: FedAvg with clients chosen by Oort, and training without federation."""
 
 OTHERS = (NEUTRAL, "#0f766e", "#9333ea", "#b45309", "#be123c", "#1e3a8a")
-"""Of curves whose names are no methods', in their order; the first is that of the only such curve."""
+"""Colours of curves that are not named after a method, in the order of the curves."""
 
 UNFINISHED = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
-"""How a timeline draws a job that does not arrive within the run, and so has no staleness."""
+"""Style of a job in a timeline that does not arrive within the run and so has no staleness."""
 
 
 def colour(method: str) -> str:
@@ -39,27 +39,27 @@ def colour(method: str) -> str:
 
 
 def shade(method: str, number: int) -> str | tuple[float, float, float]:
-    """Return a method's colour for its variant 0, and shades of it for others."""
+    """Return a method's own colour for variant 0, and shades of it for its other variants."""
     mixed_in = (None, "black", "#9ca3af", "#fbbf24")[number % 4]
     return colour(method) if mixed_in is None else sns.blend_palette([colour(method), mixed_in], 3)[1]
 
 
 def title(method: str) -> str:
-    """Return a method's name as papers write it: ``FedEcho``, ``FedEcho (natural)`` for a variant."""
+    """Return a method's name as papers write it, with a variant in brackets: ``FedEcho (natural)``."""
     name, _, variant = method.partition("-")
     shown = ALGORITHMS.get(name).title if name in ALGORITHMS else NO_METHODS.get(name, (name, ""))[0]
     return f"{shown} ({variant})" if variant else shown
 
 
 def time_label(unit: str = "") -> str:
-    """Return the label of an axis of virtual time; ``unit`` is what a delay law says of its own."""
+    """Return the label of an axis of virtual time; ``unit`` is the delay law's unit."""
     if unit[:1].isdigit():
         unit = f"units of {unit}"
     return f"virtual time ({unit})" if unit and unit != "time units" else "virtual time"
 
 
 def staleness_scale(most: int) -> ScalarMappable:
-    """Return the colours of staleness, the same in every timeline: yellow is fresh, the darker the staler.
+    """Return the colour scale of staleness, the same in every timeline: yellow is fresh, dark is stale.
 
     Args:
         most: the staleness in versions that gets the darkest colour; the scale is logarithmic in 1 + staleness.
@@ -68,7 +68,7 @@ def staleness_scale(most: int) -> ScalarMappable:
 
 
 def staleness_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes]) -> None:
-    """Draw the scale's colour bar beside a timeline, or several, marked in whole versions."""
+    """Draw the colour bar of staleness beside one timeline or several, with ticks at whole versions."""
     most = int(scale.norm.vmax)
     ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
     np.atleast_1d(axes)[0].figure.colorbar(
@@ -84,7 +84,7 @@ def _axes(axes: Axes | None) -> Axes:
 
 
 class Curved(Protocol):
-    """What pictures need of a :class:`~asyncfl_lite.runs.results.Result`."""
+    """A result that can be plotted, like :class:`~asyncfl_lite.runs.results.Result`."""
 
     config: Any
     curve: pd.DataFrame
@@ -92,11 +92,11 @@ class Curved(Protocol):
 
 
 Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] | Iterable[Curved]
-"""Results of several runs, which are sorted by method; or name -> results, or tables of curves, one for each seed."""
+"""Results of several runs, grouped by method when plotted; or name -> results, or one table of curves per seed."""
 
 
 def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:
-    """Return name -> tables of curves, and the unit of time if results say one."""
+    """Return name -> tables of curves, and the unit of time if the results state one."""
     if isinstance(given, Mapping):
         runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
     else:
@@ -130,7 +130,7 @@ def plot_curves(
     shades: bool = False,
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw the mean over seeds of each method's curve, and the band from the lowest to the highest seed.
+    """Draw each method's mean accuracy curve over seeds, with a band from the lowest to the highest seed.
 
     A value holds from its evaluation to the next: between versions a model stands still.
 
@@ -184,7 +184,7 @@ def plot_curves(
 
 
 def label_lines(axes: Axes, size: float = 9.0) -> Axes:
-    """Write each line's label at its right end, in its colour, in place of a legend; labels keep off each other.
+    """Label each line at its right end, in its colour, instead of in a legend; labels do not overlap.
 
     Args:
         axes: with lines that have labels, after its limits were set.
@@ -212,13 +212,13 @@ def label_lines(axes: Axes, size: float = 9.0) -> Axes:
 
 
 def _variant(method: str, curves: Iterable[str]) -> int:
-    """Return which of its family's variants a method is, for the line style."""
+    """Return the index of a method among the variants of its family, which sets the line style."""
     family = [name for name in curves if name.split("-")[0] == method.split("-")[0]]
     return family.index(method) % 4
 
 
 def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
-    """Draw differences as squares with numbers, one row per method, one column per place, coloured by the verdict.
+    """Draw differences as coloured squares with numbers: one row per method, one column per setting.
 
     Args:
         found: one row per place and method: place, other (a method), mean (points), and verdict, as
@@ -254,7 +254,7 @@ def plot_gantt(
     unit: str = "",
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw who trains when: a bar a job, coloured by the staleness that its update had on arrival.
+    """Draw which client trains when: one bar per job, coloured by the staleness of its update on arrival.
 
     Args:
         updates: a result's table of updates.
@@ -299,7 +299,7 @@ def plot_staleness(
     width: int | None = None,
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw how stale the arrivals were, with their mean and, where known, the mean that theory expects.
+    """Draw a histogram of staleness on arrival, with its mean and, where known, the mean that theory predicts.
 
     Args:
         updates: a result's table of updates.
@@ -329,7 +329,7 @@ def plot_staleness(
 
 
 def plot_run(algorithm: str, task: str, curve: pd.DataFrame, updates: pd.DataFrame, unit: str = "") -> Figure:
-    """Draw a run: accuracy over virtual time, and the staleness of what arrived.
+    """Draw a run's accuracy over virtual time and the staleness of its updates.
 
     Args:
         algorithm, task: names, for the title.

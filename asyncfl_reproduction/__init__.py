@@ -1,1 +1,1 @@
-"""How the papers are reproduced: grids of cells, measurements, claims, theory, and the report."""
+"""Reproduction of the papers: grids of cells, measurements, claims, theory, and the report."""

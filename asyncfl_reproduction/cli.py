@@ -164,7 +164,7 @@ def _grid(options: argparse.Namespace) -> int:
 
 
 def _allow(cost: Estimate, options: argparse.Namespace) -> None:
-    """Say what cells cost; refuse what takes long unless it was asked for."""
+    """Print what cells will cost; refuse a long grid unless the user asked for it."""
     from asyncfl_reproduction.grid.cost import HOURS_UNASKED
 
     print(cost, flush=True)
@@ -175,7 +175,7 @@ def _allow(cost: Estimate, options: argparse.Namespace) -> None:
 
 
 def _said(report: Report) -> int:
-    """Say how a grid ended, and return the exit code."""
+    """Print how a grid ended, and return the exit code."""
     counts = f"{len(report.done)} cells done, {len(report.skipped)} complete before, {len(report.failed)} failed"
     print(counts + (f", {len(report.elsewhere)} left to other grids" if report.elsewhere else ""))
     for name, where in sorted(report.elsewhere.items()):
@@ -292,7 +292,7 @@ def _line(text: str) -> None:
 
 
 def _workers(text: str) -> int:
-    """Return how many processes are meant."""
+    """Return the number of worker processes to start."""
     number = int(text) if text.lstrip("-").isdecimal() else None
     if number is not None and 1 <= number <= MOST_WORKERS:
         return number
@@ -303,7 +303,7 @@ def _workers(text: str) -> int:
 
 
 def _tiers(**_: object) -> set[str]:
-    """Return what a shell may complete a tier with."""
+    """Return the names of tiers for completion in a shell."""
     from asyncfl_reproduction.places import tiers
 
     return tiers()

@@ -1,4 +1,4 @@
-"""Where the reproduction's own files lie."""
+"""Locations of the reproduction's own files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CELLS = HERE / "cells"
-"""Grids of cells and of searches, as YAML."""
+"""Folder of the grids of cells and of searches, as YAML."""
 PAPERS = HERE / "printed"
-"""What the papers print, as CSV."""
+"""Folder of the papers' printed numbers, as CSV."""
 RESULTS = HERE / "results"
-"""What was recorded. An installed package has the searches' outcomes and the league's field alone."""
+"""Folder of recorded results. An installed package has only the searches' outcomes and the league's field."""
 NOTEBOOKS = HERE / "notebooks" if (HERE / "notebooks").exists() else HERE.parent / "notebooks"
-"""Those that are executed for each cell and for each report. An installed package carries them in its own folder."""
+"""Folder of the notebooks that are executed for each cell and each report. An installed package carries them in its own
+folder."""
 
 
 def kept_in() -> Path:
-    """Return the folder of recorded tables that commands use if none is named: the clone's in the clone."""
+    """Return the default folder of recorded tables; in a clone, the clone's."""
     return RESULTS if Path.cwd() == HERE.parent else Path("results")

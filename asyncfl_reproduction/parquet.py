@@ -1,4 +1,4 @@
-"""The format of records: Parquet files in ``results/``, each written whole, and by one process at a time.
+"""The format of records: Parquet files in ``results/``, written atomically, and by one process at a time.
 
 A paper's folder in a tier, ``results/<tier>/<paper>/``, has up to three: ``runs.parquet`` and ``curves.parquet``
 (:mod:`~asyncfl_reproduction.grid.tidy`) and ``searches.parquet`` (:mod:`~asyncfl_reproduction.tuning.outcomes`).
@@ -32,11 +32,11 @@ TEXTS = frozenset(
         "schedule_sha256",
     }
 )
-"""Columns that hold no numbers."""
+"""Columns that hold text instead of numbers."""
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return a table, all of whose columns but :data:`TEXTS` hold numbers.
+    """Read a table in which all columns but :data:`TEXTS` are numbers.
 
     Raises:
         ResultError: naming the file and, where one does not hold numbers, the column.
@@ -55,7 +55,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table so that the file holds all of it, or what it held before; the same table gives the same bytes.
+    """Write a table atomically; the same table gives the same bytes.
 
     Args:
         path: ``….parquet``; its folder is made.
@@ -72,7 +72,7 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time read the tables of a folder, which is made, and write them anew."""
+    """Let one process at a time read and rewrite the tables of a folder, which is created."""
     with needs("grid", "recorded results"):
         from filelock import FileLock
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def write_csv(results: Path, folder: Path) -> int:
-    """Write every table of a folder of records as CSV, at the same place in another folder; return how many.
+    """Write every table of a folder of records as CSV, at the same path in another folder; return the number.
 
     Raises:
         ConfigError: when there is none.

@@ -1,4 +1,4 @@
-"""Where experiments lie: in the user's own folder, or among those that belong to the package."""
+"""Locations of experiments: the user's own folder, or the package's."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def tier_file(tier: str | Path, own: str | Path = "cells") -> Path:
 
 
 def tiers(own: str | Path = "cells") -> set[str]:
-    """Return the names of the tiers that a user's folder of experiments and the package have."""
+    """Return the names of all tiers in a user's folder of experiments and in the package."""
     return _tiers(Path(own)) | _tiers(CELLS)
 
 
 def field_in(results: str | Path) -> Path:
-    """Return the folder of tables in which the league's field is recorded: one's own, or the one of the package."""
+    """Return the folder of tables with the league's field: the user's own, or the package's."""
     return Path(results) if (Path(results) / "league").is_dir() else RESULTS
 
 
 def _tiers(place: Path) -> set[str]:
-    """Return the names of the files of tiers in a folder, which holds files of papers too."""
+    """Return the names of the tiers' files in a folder, which also holds files of papers."""
     return {file.stem for file in place.glob("*.yaml") if re.search("^tier:", file.read_text("utf-8", "replace"), re.M)}

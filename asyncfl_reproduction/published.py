@@ -19,7 +19,7 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def published(paper: str, artefact: str) -> pd.DataFrame:
-    """Return the printed numbers of one table or figure, a column for each part of ``setting``.
+    """Return the printed numbers of one table or figure, with one column per part of ``setting``.
 
     Args:
         paper: ``FedEcho``, ``FedRevive``, ``KUIPER`` or ``FedADT``.

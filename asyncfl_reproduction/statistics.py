@@ -1,4 +1,4 @@
-"""The rule of verdicts: differences paired by seed, with intervals that stay honest when seeds are added.
+"""The rule of verdicts: differences paired by seed, with intervals that stay valid when seeds are added.
 
 **Looks.** A comparison begins with 10 seeds and gets 16, then 32, while it is undecided. Each look has its own error
 level (1 %, 1.5 %, 2.5 %, in all 5 %), so its interval is wider than 95 %, and all looks together are wrong in at most
@@ -31,14 +31,14 @@ from asyncfl_reproduction.verdicts import HOLDS, LEVEL, REVERSED, SMALLER, UNDEC
 FEWEST_SEEDS = 3
 ERROR_LEVEL = 0.05
 LOOKS = {10: 0.01, 16: 0.015, 32: 0.025}
-"""Seeds at a look -> its error level; they sum to :data:`ERROR_LEVEL`."""
+"""Number of seeds at a look -> its error level; the levels sum to :data:`ERROR_LEVEL`."""
 EQUAL_POINTS = 0.01
-"""Accuracies, fractions, that differ by less are level."""
+"""Difference of accuracies, as a fraction, below which they are level."""
 EQUAL_SHARE = 0.05
-"""So are times that differ by less than this share."""
+"""Relative difference of times below which they are level."""
 EQUAL_RATIO = math.log(1 + EQUAL_SHARE)
 SAME = 1e-9
-"""Differences whose range is below this are all the same: rounding separates them, no seed does."""
+"""Range below which all differences count as equal: only rounding separates them."""
 
 
 class Contrast(NamedTuple):
@@ -79,19 +79,19 @@ class Contrast(NamedTuple):
 
     @property
     def scaled(self) -> float:
-        """The p that its verdict rests on, such that 5 % is the bar at every look: of ``level``, ``equal``."""
+        """The p value behind the verdict (``equal`` for ``level``), scaled to a threshold of 5 % at every look."""
         on = {LEVEL: self.equal, SMALLER: min(1.0, 2 * self.below)}
         return scaled(on.get(self.verdict, self.p), self.seeds)
 
 
 def level_at(seeds: int) -> float:
-    """Return the error level of the look that so many seeds allow; with fewer than the first needs, the whole 5 %."""
+    """Return the error level of the look for this many seeds; with fewer than the first look needs, the whole 5 %."""
     reached = [look for look in LOOKS if look <= seeds]
     return LOOKS[reached[-1]] if reached else ERROR_LEVEL
 
 
 def scaled(p: float, seeds: int) -> float:
-    """Return p such that :data:`ERROR_LEVEL` is the bar, whichever look so many seeds belong to."""
+    """Scale p such that :data:`ERROR_LEVEL` is the threshold, at whichever look."""
     return min(1.0, p * ERROR_LEVEL / level_at(seeds))
 
 
@@ -165,7 +165,7 @@ def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
 
 
 def as_level(low: float, high: float, equal: bool, bound: float) -> str:
-    """Return the verdict on the claim that nothing differs: level is what holds.
+    """Return the verdict on the claim that nothing differs, which holds if the comparison is level.
 
     Args:
         low: lower end of the difference's interval.
@@ -179,7 +179,7 @@ def as_level(low: float, high: float, equal: bool, bound: float) -> str:
 
 
 def as_equality(found: Contrast, bound: float) -> Contrast:
-    """Return a difference judged for the claim that there is none; see :func:`as_level`.
+    """Judge a difference for the claim that there is none; see :func:`as_level`.
 
     Its p is that of equivalence, or of lying apart where it is reversed.
     """
@@ -188,7 +188,7 @@ def as_equality(found: Contrast, bound: float) -> Contrast:
 
 
 def interval(differences: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the ends of the mean's t interval of ``(seeds,)`` differences; see :func:`contrast` for equal ones."""
+    """Return the limits of the mean's t interval of ``(seeds,)`` differences; see :func:`contrast` for equal ones."""
     if np.ptp(differences) <= SAME:
         decided = _sign(len(differences)) < 1 - level
         middle = float(differences.mean())
@@ -203,7 +203,7 @@ def _error(differences: np.ndarray) -> float:
 
 
 def _sign(seeds: int) -> float:
-    """Return the two-sided p of the sign test when all seeds say the same."""
+    """Return the two-sided p of the sign test if all seeds agree in sign."""
     return 2.0 ** (1 - seeds)
 
 
@@ -226,7 +226,7 @@ def equivalence(differences: np.ndarray, bound: float) -> float:
 
 
 def signed_rank(differences: np.ndarray) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test; 1 where all differences are zero."""
+    """Return the two-sided p of Wilcoxon's signed-rank test; 1 if all differences are zero."""
     moved = differences[np.abs(differences) > SAME]
     if not len(moved):
         return 1.0
@@ -237,7 +237,7 @@ def signed_rank(differences: np.ndarray) -> float:
 def log_ratios(
     faster: np.ndarray, slower: np.ndarray, ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, tuple[bool, bool]]:
-    """Return log(slower's time / faster's time) seed by seed, positive where ``faster`` is sooner.
+    """Return log(slower's time / faster's time) seed by seed, positive where ``faster`` is really sooner.
 
     A run that never reaches its target is censored at its end: the other's lead is then at least what that end shows,
     and 0 if it shows none; two that never reach it are level within the horizon. So a censored number is never further
@@ -262,12 +262,12 @@ def log_ratios(
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """Return p values adjusted by Holm; NaN, what was not run, stays so and does not count."""
+    """Adjust p values by Holm; NaN (not run) stays NaN and does not count."""
     return _adjusted(p, _step_down)
 
 
 def benjamini_hochberg(p: Sequence[float]) -> np.ndarray:
-    """Return p values adjusted by Benjamini and Hochberg: at most 5 % of those that are below 5 % are false."""
+    """Adjust p values by Benjamini and Hochberg: at most 5 % of those below 5 % are false."""
     return _adjusted(p, stats.false_discovery_control)
 
 
@@ -286,7 +286,7 @@ def _step_down(p: np.ndarray) -> np.ndarray:
 
 
 def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
-    """Return the parts' verdicts as a claim that needs all of them may use them, each with its p.
+    """Return the parts' verdicts, each with its p, as a claim that needs all parts may use them.
 
     A verdict that refutes a part stands if it does so by Holm over all parts, for each kind of refutation; else the
     part is undecided there. ``holds`` needs no correction, since the claim needs all of them; nor does ``level`` where
@@ -305,7 +305,7 @@ def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
 def simulated_error_rates(
     shift: float = 1.0, correlation: float = 0.0, trials: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
-    """Return how often rules err where two methods do not differ, and how often they see a difference.
+    """Simulate how often rules err when two methods do not differ, and how often they detect a difference.
 
     Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that they differ where their means
     lie more than one pooled deviation apart; ours looks at 10, then 16, then 32 pairs until its interval excludes 0.

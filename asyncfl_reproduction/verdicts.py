@@ -1,4 +1,4 @@
-"""The names of verdicts, and how those of a claim's parts join.
+"""Names of verdicts, and the verdict of a claim with several parts.
 
 A trained claim is about differences between cells, each judged by :mod:`.statistics`: ``holds``, ``smaller than
 claimed``, ``level``, ``reversed`` or ``undecided``. A claim about the clock or about printed numbers ``holds`` or
@@ -17,7 +17,7 @@ REVERSED, UNDECIDED, FAILS = "reversed", "undecided", "fails"
 DID_NOT_TRAIN, BORROWED, NOT_RUN = "did not train", "borrowed", "not run"
 VERDICTS = (HOLDS, WHERE_RUN, SMALLER, LEVEL, PARTLY, REVERSED, UNDECIDED, FAILS, DID_NOT_TRAIN, BORROWED, NOT_RUN)
 REFUTED = (FAILS, REVERSED, PARTLY, LEVEL, SMALLER)
-"""Verdicts that deny what was claimed, the plainest first."""
+"""Verdicts that refute a claim, clearest first."""
 
 
 SAID = {
@@ -33,13 +33,13 @@ SAID = {
     BORROWED: ("rests on borrowed rates", "rest on borrowed rates"),
     NOT_RUN: ("was not run", "were not run"),
 }
-"""Verdict -> what is said of one claim, and of several."""
+"""Verdict -> the phrase for one claim, and for several."""
 ALWAYS = (HOLDS, LEVEL, REVERSED, UNDECIDED, NOT_RUN)
-"""Verdicts of which the count is said even if it is 0."""
+"""Verdicts whose count is stated even if it is 0."""
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return in one sentence how many trained claims have each verdict; counts of 0 are left out but for the main ones.
+    """Describe in one sentence how many trained claims have each verdict, without minor counts of 0.
 
     Example:
         >>> counted({"holds": 3, "level": 1, "reversed": 5, "not run": 4}).split(", ", 1)[1]
@@ -51,7 +51,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def joined(verdicts: Iterable[str]) -> str:
-    """Return the verdict of a claim all of whose parts must hold: one refuted part refutes it.
+    """Return the verdict of a claim whose parts must all hold: one refuted part refutes it.
 
     "A is above B in every column" says that there is a difference everywhere. Where one part is level it does not hold.
     Where all parts are level the claim is ``level``, and where only some are and none is reversed, ``partly level``.

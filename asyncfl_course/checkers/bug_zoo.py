@@ -1,4 +1,4 @@
-"""Exercises of lesson 17: the place of a bug, and invariants that see it."""
+"""Checkers of lesson 17: the location of a bug, and invariants that detect it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_course.zoo.invariants import grade
 
 
 def named(letters: str, answer: Any) -> str:
-    """Hold names of places to the bugs; say which experiment tells, and show the lines to who has found all."""
+    """Compare named locations with the bugs; name a useful experiment, and show the lines once all are found."""
     expect(
         isinstance(answer, dict) and set(answer) == set(letters),
         f"Your answer {shown(answer)}: a dictionary of the keys {', '.join(letters)} is asked for.",

@@ -1,4 +1,4 @@
-"""Lesson 09, FedADT: how late models are, whose model the global one is, its loss, and the control of its teacher."""
+"""Checkers of lesson 09, FedADT: late models, shares in the global model, the loss, a control without its teacher."""
 
 from __future__ import annotations
 

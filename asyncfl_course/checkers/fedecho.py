@@ -1,4 +1,4 @@
-"""Checkers of lesson 07: who teaches in FedEcho, its mixing weight, and one version of its server."""
+"""Checkers of lesson 07: the teachers in FedEcho, its mixing weight, and one version of its server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asyncfl_lite.simulator.update import Update
 
 @exercise("07.1", "Who has how much say?")
 def say(answer: Any) -> None:
-    """One voice per client, however often and in whatever order it reported."""
+    """Check that each client counts once, however often and in whatever order it reported."""
     for reports in ([3, 3, 5], [7], [0, 1, 0, 2, 0, 0, 0, 4], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]):
         given = call(answer, reports)
         expect(isinstance(given, dict), f"say({reports}) gives {given!r}; a dictionary from client to weight is asked.")
@@ -32,7 +32,7 @@ def say(answer: Any) -> None:
 
 @exercise("07.2", "The mixing weight")
 def weight(answer: Any) -> None:
-    """Certain, clueless and tied teachers, two of them in one batch, and another range."""
+    """Check certain, uniform and tied teachers, two of them in one batch, and another range."""
     cases = [
         ([[0.6, 0.3, 0.1]], 0.2, 0.8, "natural logarithms, and the entropy as a share of log C"),
         ([[0.25, 0.25, 0.25, 0.25]], 0.2, 0.8, "all classes alike is the largest entropy, so the weight is high"),
@@ -46,7 +46,7 @@ def weight(answer: Any) -> None:
 
 @exercise("07.3", "One version of FedEcho")
 def version(answer: Any) -> None:
-    """Three versions of the package's server: new clients, a stale start, a client that reports twice."""
+    """Check three versions against the package's server: new clients, a stale start, a client that reports twice."""
     classes, width, samples, lr = 3, 2, 7, 0.5
     inputs = torch.randn(samples, width, dtype=torch.float64, generator=torch.manual_seed(0))
     deltas = torch.randn(6, classes, width, dtype=torch.float64, generator=torch.manual_seed(1))
@@ -72,7 +72,7 @@ def version(answer: Any) -> None:
 
 
 def _server(inputs: Tensor, classes: int, lr: float) -> Any:
-    """Return a FedEcho for a linear model that takes one plain step on all inputs after every two reports."""
+    """Make a FedEcho for a linear model that takes one plain step on all inputs after every two reports."""
     model = VectorModel(torch.nn.Linear(inputs.shape[1], classes, bias=False, dtype=inputs.dtype))
     settings = {"distill_opt": "sgd", "distill_lr": lr, "distill_unit": "steps", "distill_q": 1, "clip": None}
     server = make_algorithm("fedecho", buffer_size=2, distill_batch_size=len(inputs), **settings)

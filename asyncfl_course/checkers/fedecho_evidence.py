@@ -1,4 +1,4 @@
-"""Checkers of lesson 08: leads over the best rival, a control that controlled, what unlabelled photographs show."""
+"""Checkers of lesson 08: leads over the best rival, a control that works, and what unlabelled photographs show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PHOTOGRAPHS = "real/cifar10_jpeg75"
 
 @exercise("08.1", "The lead over the best other")
 def lead(answer: Any) -> None:
-    """Two rows of ours with different rivals, a single one that is behind, rows in another order."""
+    """Check two rows of ours with different rivals, a single one that is behind, and rows in another order."""
     table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
     cases = [
         (table, ["E1", "E2"], "the best rival may be another one in each column, and E1 and E2 are no rivals"),
@@ -40,7 +40,7 @@ def lead(answer: Any) -> None:
 
 @exercise("08.2", "Was it deaf?")
 def is_deaf(answer: Any) -> None:
-    """A control that works, plain FedEcho, a store that is empty, one that lost a client, a run without stragglers."""
+    """Check a control that works, plain FedEcho, an empty store, one that lost a client, a run without stragglers."""
     heard = [{1}, {1, 2}, {1, 2, 9}, {1, 2, 3, 9}]
     cases = [
         ("a control that works", [{1}, {1, 2}, {1, 2}, {1, 2, 3}], heard, {8, 9}, True, "stragglers alone are missing"),
@@ -58,7 +58,7 @@ def is_deaf(answer: Any) -> None:
 
 @exercise("08.3", "And on photographs?")
 def above_fedbuff(answer: Any) -> None:
-    """Hold the answer to what is recorded, and show the column that it has wrong."""
+    """Compare the answer with the recorded results, and show the column that is wrong."""
     named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
     said = word(answer, named, f"One of {', '.join(named)} is asked, not {answer!r}.")
     for column in (RATE_1, TUNED):

@@ -1,4 +1,4 @@
-"""Lesson 10, FedRevive: one arrival, other delays, and two terms of the generator's loss."""
+"""Checkers of lesson 10, FedRevive: one arrival, other delays, and two terms of the generator's loss."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def one_arrival(answer: Callable) -> None:
 
 @exercise("10.2", "Eight times quicker")
 def eight_times_quicker(answer: Sequence[str]) -> None:
-    """Check the guess of what shifted delays do to staleness and beta."""
+    """Check a guess about the effect of shifted delays on staleness and beta."""
     allowed = ("up", "down", "same")
     asked = f"Two words of {', '.join(allowed)} are asked for, (staleness, beta); this is {shown(answer)}."
     said = words(answer, 2, allowed, asked)

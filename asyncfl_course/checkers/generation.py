@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: which places count, token accuracy and exact match, what a lead is worth."""
+"""Checkers of lesson 12: scored positions, token accuracy and exact match, the value of a lead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _task() -> Task:
 
 @exercise("12.3", "Which places count")
 def counted(answer: Callable) -> None:
-    """Check the places of the predictions that are scored, found from tokens alone."""
+    """Check the positions of the scored predictions, found from tokens alone."""
     for rows, because in (
         ([[3, 5, 4, 1, 7, 7, 2, 0]],
          "at the marker the first answer token is predicted, at the last digit the end; at the end nothing is"),
@@ -49,7 +49,7 @@ def two_scores(answer: Callable) -> None:
 
 @exercise("12.1", "How large a test set?")
 def problems_needed(answer: Callable) -> None:
-    """Check the number of problems that makes a lead two errors of a paired difference."""
+    """Check the number of problems for which a lead is two standard errors of a paired difference."""
     for lead, differ, because in (
         (0.01, 0.1, "one error is sqrt(0.1 / n), and two of them shall be 0.01: n = 4 · 0.1 / 0.01²"),
         (0.0046, 0.05, "Table 5's lead, if one answer in twenty differs"),

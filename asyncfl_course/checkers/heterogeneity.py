@@ -1,4 +1,4 @@
-"""Lesson 02: the largest class, total variation, shards, one local step or ten, labels or lateness."""
+"""Checkers of lesson 02: the largest class, total variation, shards, one local step or ten, labels or lateness."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from asyncfl_course.expectations import call, expect, expect_close, word, words
 from asyncfl_lite.tasks.partitions import total_variation
 
 SIMULATED = 0.01
-"""How far from the exact share an answer may be: 2,000 simulated clients suffice."""
+"""Tolerance around the exact share: 2,000 simulated clients suffice."""
 
 
 @exercise("02.1", "The largest class")
 def largest_share(answer: Any) -> None:
-    """A function of α and the number of classes."""
+    """Check a function of α and the number of classes."""
     expect_close(
         answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=SIMULATED,
         because="at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?",
@@ -31,7 +31,7 @@ def largest_share(answer: Any) -> None:
 
 @exercise("02.2", "Total variation")
 def tv(answer: Any) -> None:
-    """A function of a table of samples per client and class."""
+    """Check a function of a table of samples per client and class."""
     for counts, why in (
         ([[8, 2], [2, 8]], "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
         ([[5, 5, 10], [50, 50, 100]], "both clients have the same shares, so nothing needs to be swapped"),
@@ -44,7 +44,7 @@ def tv(answer: Any) -> None:
 
 @exercise("02.3", "A law of your own")
 def shards(answer: Any) -> None:
-    """A function that deals sample numbers out, two shards for each client."""
+    """Check a function that deals out sample numbers, two shards per client."""
     for count, kinds, clients in ((40, 4, 5), (103, 10, 6), (60, 2, 3)):
         labels = np.random.default_rng(count).integers(0, kinds, count)
         called = f"shards of {count} labels for {clients} clients"
@@ -72,7 +72,7 @@ def shards(answer: Any) -> None:
 
 @exercise("02.4", "One step or ten")
 def one_step_or_ten(answer: Any) -> None:
-    """Two words, what ten local steps do at α = 0.03 and at α = 100."""
+    """Check two words: the effect of ten local steps at α = 0.03 and at α = 100."""
     unlike, alike = words(answer, 2, ("better", "worse"), 'Two words are asked for, each "better" or "worse".')
     if unlike != "worse":
         raise Wrong(
@@ -89,7 +89,7 @@ def one_step_or_ten(answer: Any) -> None:
 
 @exercise("02.5", "Labels or lateness")
 def labels_or_lateness(answer: Any) -> None:
-    """One word, the larger part of FedBuff's gap at server rate 1."""
+    """Check one word: the larger part of FedBuff's gap at server rate 1."""
     said = word(answer, ("labels", "staleness"), 'Your answer must be "labels" or "staleness".')
     expect(
         said == "staleness",

@@ -1,4 +1,4 @@
-"""Exercises of lesson 16: fair races, ranks, and what three seeds support."""
+"""Checkers of lesson 16: fair races, ranks, and what three seeds support."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_course.records import FIXED, HOLDS, LEVEL, REVERSED, TUNED
 
 @exercise("16.1", "The luckiest of n tries")
 def luckiest(answer: Any) -> None:
-    """Hold the answer to the mean of the largest of n standard normal numbers."""
+    """Compare the answer with the mean of the largest of n standard normal numbers."""
     x = np.linspace(-9, 9, 20_001)
     for tries in (1, 2, 6, 60):
         mean = np.trapezoid(x * tries * stats.norm.pdf(x) * stats.norm.cdf(x) ** (tries - 1), x)
@@ -32,7 +32,7 @@ def luckiest(answer: Any) -> None:
 
 @exercise("16.2", "Mean ranks")
 def mean_ranks(answer: Any) -> None:
-    """Hold the answer to ranks per row, the largest number first, equal ones sharing."""
+    """Compare the answer with ranks per row, the largest number first, equal ones sharing."""
     tables = (
         [[70.0, 72.0, 75.0], [60.0, 66.0, 64.0]],
         [[80.0, 80.0, 60.0]],
@@ -51,7 +51,7 @@ def mean_ranks(answer: Any) -> None:
 
 @exercise("16.3", "The critical difference")
 def critical_difference(answer: Any) -> None:
-    """Hold the answer to Demšar's Equation for Nemenyi's test."""
+    """Compare the answer with Demšar's equation for Nemenyi's test."""
     for methods, blocks in ((5, 12), (3, 4), (5, 2)):
         q = stats.studentized_range.ppf(0.95, methods, np.inf) / np.sqrt(2)
         expect_close(
@@ -71,12 +71,12 @@ STATEMENTS = {
     "E": ("overlaid_mnist/large", "kuiper", FIXED, HOLDS),
     "F": ("overlaid_mnist/large", "kuiper", TUNED, HOLDS),
 }
-"""Statement -> place, method, column, and the verdict on "it is above FedBuff" that supports it."""
+"""Statement -> setting, method, column, and the verdict on "it is above FedBuff" that supports it."""
 
 
 @exercise("16.4", "What the record supports")
 def supported(answer: Any) -> None:
-    """Hold a set of letters to the recorded intervals."""
+    """Compare a set of letters with the recorded intervals."""
     asked = f"Your answer {answer!r} is no set of letters; give one such as {{'A', 'B'}}."
     chosen = letters(answer, "".join(STATEMENTS), asked)
     for letter, (place, method, column, wanted) in STATEMENTS.items():

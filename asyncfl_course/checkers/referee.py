@@ -1,4 +1,4 @@
-"""Exercises of lesson 18: a plan's seal, a control's proof, and three plans."""
+"""Checkers of lesson 18: a plan's seal, a control's proof, and three plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 @exercise("18.1", "A seal")
 def digest(answer: Any) -> None:
-    """Hold the answer to SHA-256 of JSON with sorted keys, of mappings that differ in order and in value."""
+    """Compare the answer with SHA-256 of JSON with sorted keys, for mappings that differ in order and in value."""
     cases = (
         {"seeds": 10, "margin": 0.5},
         {"margin": 0.5, "seeds": 10},
@@ -35,13 +35,13 @@ def digest(answer: Any) -> None:
 
 
 def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
-    """Return runs by seed, a letter for each digest."""
+    """Make runs by seed, one letter per digest."""
     return pd.DataFrame({"weights_sha256": list(weights), "schedule_sha256": list(schedule)}, list(seeds))
 
 
 @exercise("18.3", "Did the control act?")
 def acted(answer: Any) -> None:
-    """Hold the answer to runs whose digests say it."""
+    """Compare the answer with runs whose digests give it away."""
     treated = _runs("abc", "xyz", [0, 1, 2])
     cases = (
         (_runs("def", "xyz", [0, 1, 2]), True, "other weights and the same schedule with every seed"),
@@ -63,7 +63,7 @@ def acted(answer: Any) -> None:
 
 
 def _planned(answer: Any, name: str) -> str:
-    """Hold a plan to full marks for its design, and show them."""
+    """Check that a plan gets full marks for its design, and show them."""
     expect(isinstance(answer, Plan), f"A referee.Plan is asked for, this is {type(answer).__name__}.")
     expect(answer.case == name, f"This plan is for the case {answer.case!r}, the exercise asks for {name!r}.")
     try:

@@ -1,4 +1,4 @@
-"""Exercises of lesson 04, the server's step."""
+"""Checkers of lesson 04, the server's learning rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_course.explore import swing
 
 @exercise("04.1", "Swing")
 def mean_jump(answer: Any) -> None:
-    """Hold a function to the mean absolute difference of the last tests."""
+    """Compare a function with the mean absolute difference of the last tests."""
     hints = {
         ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down; distance from the mean does not count",
         ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
@@ -25,12 +25,12 @@ def mean_jump(answer: Any) -> None:
 
 
 SIMULATED = 0.03
-"""How far off, as a share, a deviation may be: that of some thousand simulated versions suffices."""
+"""Relative tolerance of a deviation, for which some thousand simulated versions suffice."""
 
 
 @exercise("04.2", "The noise at rest")
 def noise_at_rest(answer: Any) -> None:
-    """Hold a function to the deviation of a quadratic's model at rest."""
+    """Compare a function with the deviation of a quadratic's model at rest."""
     cases = {
         (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
         (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; think what "
@@ -47,7 +47,7 @@ def noise_at_rest(answer: Any) -> None:
 
 @exercise("04.3", "Old news")
 def old_news(answer: Any) -> None:
-    """Hold a function to the path of a step along news that are some versions old."""
+    """Compare a function with the path of steps along gradients that are some versions old."""
     cases = {
         (0.5, 0, 3): "with τ = 0 each version keeps 1 − a of the last",
         (0.3, 2, 5): "until version τ the news is the model of version 0, which is 1",
@@ -70,7 +70,7 @@ def old_news(answer: Any) -> None:
 
 @exercise("04.4", "Guess the control")
 def guess_of_controls(answer: Any) -> None:
-    """Hold an order of the four conditions to what was recorded, and say what a wrong one takes for granted."""
+    """Compare an order of the four conditions with the recorded one, and explain the assumption behind a wrong one."""
     right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
     asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
     names = words(answer, 4, right, asked)
@@ -93,7 +93,7 @@ def guess_of_controls(answer: Any) -> None:
 
 
 def _searches(lucky: float = 0.0) -> pd.DataFrame:
-    """Return a made-up search of two methods: B is steady at a short step, A at any; one lucky seed may be added."""
+    """Make a search of two methods: B is steady at a small rate, A at any; one lucky seed may be added."""
     level = {
         ("A", 0.1, 1.0): 75, ("A", 0.3, 1.0): 70, ("A", 0.1, 0.3): 81, ("A", 0.3, 0.3): 80,
         ("B", 0.1, 1.0): 68, ("B", 0.3, 1.0): 40, ("B", 0.1, 0.3): 80, ("B", 0.3, 0.3): 82,
@@ -108,7 +108,7 @@ def _searches(lucky: float = 0.0) -> pd.DataFrame:
 
 @exercise("04.5", "An equal comparison")
 def equal_lead(answer: Any) -> None:
-    """Hold a function to the difference of two methods' best means."""
+    """Compare a function with the difference of two methods' best means."""
     table, lucky = _searches(), _searches(lucky=12.0)
     cases = [
         (table, "A", "B", 1.0, 7, "the server's rate 1 holds for both methods: their best means there are 75 and 68"),
@@ -125,7 +125,7 @@ def equal_lead(answer: Any) -> None:
 
 @exercise("04.6", "Rounding or a bug")
 def rounding_or_bug(answer: Any) -> None:
-    """Hold a choice of findings to what an order of summation can do, and say what speaks against a wrong one."""
+    """Compare chosen findings with the effects of summation order, and explain what contradicts a wrong one."""
     chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
     harmless = {
         "A": "scores of this pair's runs differ by more than 4 points on average",

@@ -1,4 +1,4 @@
-"""Lesson 00: a slow phone's hour, a timeline by hand, FedBuff's step, what is bought and paid, the mean staleness."""
+"""Checkers of lesson 00: a slow phone's hour, a timeline by hand, FedBuff's step, gains and costs, mean staleness."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_lite import Update, make_algorithm
 
 @exercise("00.1", "An hour with a slow phone")
 def slow_phone(answer: Any) -> None:
-    """Two whole numbers: updates that are heard in an hour, and the slow phone's staleness."""
+    """Check two whole numbers: updates that arrive in an hour, and the slow phone's staleness."""
     said = numbers(answer, 2, "Two numbers are asked for: (updates, staleness).")
     durations = (2, 2, 2, 2, 59)
     heard = run_clock(
@@ -38,7 +38,7 @@ OLD = {
     120: "these are updates; four of them make one version",
     59: "staleness counts versions, not minutes",
 }
-"""What a wrong number was counted from."""
+"""Reference from which a wrong number was counted."""
 
 
 TIMELINE = (
@@ -56,7 +56,7 @@ TIMELINE = (
 
 @exercise("00.2", "Nine arrivals")
 def nine_arrivals(answer: Any) -> None:
-    """Nine whole numbers, the staleness of each arrival."""
+    """Check nine whole numbers, the staleness of each arrival."""
     three = run_clock("per_client", durations=(1, 2, 5), clients=3, concurrency=3, buffer_size=2, versions=5).updates
     wanted, swapped = [0, 0, 1, 0, 1, 0, 3, 0, 2], three["staleness"].tolist()[:9]
     said = numbers(answer, 9, "Nine numbers are asked for, one per arrival.")
@@ -75,7 +75,7 @@ def nine_arrivals(answer: Any) -> None:
 
 @exercise("00.3", "FedBuff with staleness weights")
 def fedbuff_step(answer: Any) -> None:
-    """A function of the model, the buffer's deltas, their staleness and the server's rate."""
+    """Check a function of the model, the buffer's deltas, their staleness and the server's learning rate."""
     cases = (
         (
             [1.0, 0.0],
@@ -114,7 +114,7 @@ def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tens
 
 @exercise("00.4", "Bought and paid")
 def bought_and_paid(answer: Any) -> None:
-    """Two names, who leads after equal time and who after equally many updates."""
+    """Check two names: the leader after equal time, and after equally many updates."""
     names = ("fedavg", "fedbuff")
     time, updates = words(answer, 2, names, 'Two names are asked for, each "fedavg" or "fedbuff".')
     if time != "fedbuff":
@@ -134,7 +134,7 @@ def bought_and_paid(answer: Any) -> None:
 
 @exercise("00.5", "The mean staleness")
 def mean_staleness(answer: Any) -> None:
-    """A function of jobs in flight, buffer size and the convention's name."""
+    """Check a function of jobs in flight, buffer size and the convention's name."""
     for in_flight, size, policy, why in (
         (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
         (25, 5, "after_agg", "the reporter's slot is still empty when the version is made: 24 jobs age"),

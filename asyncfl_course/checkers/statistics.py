@@ -1,4 +1,4 @@
-"""Exercises of lesson 15: judging differences over seeds."""
+"""Checkers of lesson 15: judging differences over seeds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from asyncfl_course.expectations import expect_close, expect_equal
 from asyncfl_course.records import rule
 
 TRIALS, SLACK = 20_000, 0.02
-"""Made-up comparisons, and how far their share may be from the exact one: six of its standard deviations."""
+"""Number of simulated comparisons, and the tolerance of their share: six of its standard deviations."""
 
 
 @exercise("15.1", "How often a method differs from itself")
 def false_alarms(answer: Any) -> None:
-    """Hold the answer to the exact share, of a t distribution."""
+    """Compare the answer with the exact share, from a t distribution."""
     for seeds in (3, 5, 10):
         exact = 2 * stats.t.sf(np.sqrt(seeds / 2), 2 * seeds - 2)
         expect_close(
@@ -33,7 +33,7 @@ def false_alarms(answer: Any) -> None:
 
 @exercise("15.2", "The interval of a mean")
 def interval(answer: Any) -> None:
-    """Hold the answer to the package's interval."""
+    """Compare the answer with the package's interval."""
     cases = [([2.0, 4.0, 6.0], 0.95), ([0.4, -1.2, 0.3, 2.1, -0.6], 0.99), ([1.0, 3.0], 0.95), ([5.0, 1.0] * 5, 0.5)]
     for differences, level in cases:
         given = np.array(differences)
@@ -47,7 +47,7 @@ def interval(answer: Any) -> None:
 
 
 def _seeds_needed(points: float, deviation: float) -> int:
-    """Return the fewest seeds with which a paired t test at 5 % has a power of 80 %."""
+    """Return the smallest number of seeds with which a paired t test at 5 % has a power of 80 %."""
     for seeds in range(2, 10_000):
         bar, centre = stats.t.isf(0.025, seeds - 1), points / deviation * np.sqrt(seeds)
         if stats.nct.sf(bar, seeds - 1, centre) >= 0.8:
@@ -57,7 +57,7 @@ def _seeds_needed(points: float, deviation: float) -> int:
 
 @exercise("15.3", "How many seeds a difference needs")
 def seeds_needed(answer: Any) -> None:
-    """Hold the answer to the noncentral t distribution."""
+    """Compare the answer with the noncentral t distribution."""
     for points, deviation in ((2.0, 2.0), (5.0, 4.0), (1.0, 3.0), (9.0, 2.0)):
         expect_equal(
             answer,
@@ -70,7 +70,7 @@ def seeds_needed(answer: Any) -> None:
 
 @exercise("15.4", "The verdict of an interval")
 def verdict(answer: Any) -> None:
-    """Hold the answer to the package's rule."""
+    """Compare the answer with the package's rule."""
     cases = {
         (0.5, 3.0, False, 0.0): "above all of the margin",
         (-3.0, -0.5, False, 0.0): "the whole interval is below 0",
@@ -91,7 +91,7 @@ def verdict(answer: Any) -> None:
 
 @exercise("15.5", "Holm's correction")
 def holm(answer: Any) -> None:
-    """Hold the answer to the package's correction."""
+    """Compare the answer with the package's correction."""
     cases = ([0.01, 0.04, 0.02, 0.3], [0.01, 0.011, 0.012], [0.5, 0.6], [0.02, 0.02, 0.02, 0.02])
     for values in cases:
         given = np.array(values)

@@ -1,4 +1,4 @@
-"""Exercises of lesson 11: what a constant answer scores, the mask, rows that few clients use, possible means."""
+"""Checkers of lesson 11: the score of a constant answer, the mask, rows that few clients use, possible means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_course.expectations import expect_close, expect_equal
 
 @exercise("11.1", "What a constant answer scores")
 def constant_scores(answer: Callable) -> None:
-    """Check the accuracy and the balanced accuracy of always naming the commonest class."""
+    """Check the accuracy and the balanced accuracy of always predicting the commonest class."""
     for labels, wanted, because in (
         (
             [1, 0, 1, 1],
@@ -29,7 +29,7 @@ def constant_scores(answer: Callable) -> None:
 
 @exercise("11.3", "One place looks at the others")
 def attend(answer: Callable) -> None:
-    """Check attention with a mask, for one place."""
+    """Check masked attention for one position."""
     one, two, three = torch.tensor([1.0, 2.0, 3.0]).log()
     for scores, values, here, because in (
         ([one, two, three], [3.0, 6.0, -12.0], [True, True, False],
@@ -49,7 +49,7 @@ def _attend(scores: Tensor, values: Tensor, here: Tensor) -> Tensor:
 
 @exercise("11.4", "Divide by those who know the word")
 def by_users(answer: Callable) -> None:
-    """Check a mean of rows over the clients that moved them."""
+    """Check a mean of rows over the clients that changed them."""
     for deltas, wanted, because in (
         ([[[-0.1], [-0.1]], [[-0.1], [0.0]], [[-0.1], [0.0]]], [[-0.1], [-0.1]],
          "word B has one client, so its sum is divided by 1"),

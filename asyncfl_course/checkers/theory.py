@@ -1,4 +1,4 @@
-"""Exercises of lesson 14: a proof's terms, and statements that fail."""
+"""Checkers of lesson 14: a proof's terms, and statements that fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_course.expectations import expect_close
 
 @exercise("14.1", "What staleness costs in one version")
 def staleness_bound(answer: Any) -> None:
-    """Hold the answer to line 3's right side, computed version by version."""
+    """Compare the answer with line 3's right side, computed version by version."""
     rng = np.random.default_rng(0)
     for delays, eta, smooth in (([0, 1, 2, 2], 0.4, 1.0), ([0, 0, 0], 0.1, 2.0), ([0, 1, 0, 3, 4, 2], 0.2, 3.0)):
         g = torch.from_numpy(rng.integers(-2, 3, (len(delays), 2)).astype(float))
@@ -30,7 +30,7 @@ def staleness_bound(answer: Any) -> None:
 
 @exercise("14.2", "The largest step that does not explode")
 def largest_step(answer: Any) -> None:
-    """Hold the answer to the closed form, found on the unit circle at the angle π/(2τ + 1)."""
+    """Compare the answer with the closed form, found on the unit circle at the angle π/(2τ + 1)."""
     for tau, smooth in ((0, 1.0), (1, 1.0), (10, 1.0), (4, 5.0)):
         expect_close(
             answer,
@@ -45,7 +45,7 @@ def largest_step(answer: Any) -> None:
 
 @exercise("14.3", "The mean square of a buffer")
 def mean_square(answer: Any) -> None:
-    """Hold the answer to all buffers of different clients."""
+    """Compare the answer with all buffers of different clients."""
     for updates, size in (([-1.0, 0.0, 1.0], 2), ([3.0, 1.0, -1.0, -3.0], 2), ([2.0, 5.0, -4.0], 3), ([1.0, 2.0], 1)):
         means = [np.mean(buffer) for buffer in itertools.combinations(updates, size)]
         expect_close(
@@ -60,7 +60,7 @@ def mean_square(answer: Any) -> None:
 
 @exercise("14.4", "Where FedBuff settles")
 def settles(answer: Any) -> None:
-    """Hold the answer to the centres' mean, weighed by how often each client arrives."""
+    """Compare the answer with the centres' mean, weighted by how often each client arrives."""
     cases = (((1.0, 10.0), (1.0, -1.0)), ((1.0, 2.0, 4.0), (1.0, 1.0, -1.0)), ((3.0, 3.0), (0.0, 1.0)))
     for durations, centres in cases:
         expect_close(

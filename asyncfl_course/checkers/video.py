@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: which frames a model sees, a filter for a direction, a student's loss, two guesses."""
+"""Checkers of lesson 13: the frames that a model sees, a filter for a direction, a student's loss, two guesses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _strongest(kernel: Tensor, clip: Tensor) -> float:
 
 @exercise("13.2", "A filter that finds left")
 def finds_left(answer: Sequence[Sequence[float]]) -> None:
-    """Check a 2×2 filter in time and space: its strongest response is on dots that move left."""
+    """Check that a 2×2 filter in time and space responds most strongly to dots that move left."""
     kernel = torch.as_tensor(answer, dtype=torch.float32)
     expect(tuple(kernel.shape) == (2, 2), f"The filter has the shape {tuple(kernel.shape)}, expected (2, 2).")
     for left, other, width, what in (

@@ -1,4 +1,4 @@
-"""Controls left of a figure, in a notebook; where no kernel runs, the figure alone."""
+"""Controls to the left of a figure, in a notebook; without a kernel, the figure alone."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from PIL import Image
 from asyncfl_lite.base.errors import AsyncFLError
 
 DPI = 90
-"""Of pictures under controls."""
+"""Resolution of pictures under controls."""
 Places = dict[tuple[int, ...], list[Bbox]]
-"""Number of lines of each title -> the places of a figure's axes."""
+"""Number of lines in each title -> the positions of a figure's axes."""
 COLUMN = "270px"
 """Width of the column of controls."""
 SHORTEST_INTERVAL = 700
-"""Milliseconds between two pictures of one that plays, where drawing takes less."""
+"""Smallest number of milliseconds between two pictures of an animation, if drawing takes less."""
 
 
 class Picture(NamedTuple):
-    """A figure as it is shown.
+    """A figure as shown in a notebook.
 
     Attributes:
         png: the image, in base64.
@@ -42,13 +42,13 @@ class Picture(NamedTuple):
     words: str
 
     def tag(self) -> str:
-        """Return an HTML image that is never wider than its place."""
+        """Return an HTML image that is never wider than its container."""
         look = "max-width: 100%; height: auto"
         return f'<img src="data:image/png;base64,{self.png}" alt="{html.escape(self.words)}" style="{look}">'
 
 
 def described(figure: Figure) -> str:
-    """Return the titles of a figure and its axes, line by line: the text alternative of a picture that moves."""
+    """Return the titles of a figure and its axes, line by line: the text alternative of an animated picture."""
     return "\n".join(filter(None, _titles(figure)))
 
 
@@ -58,7 +58,7 @@ def _titles(figure: Figure) -> list[str]:
 
 
 def pictured(figure: Figure, places: Places | None = None) -> Picture:
-    """Return a figure as an image with words; ``savefig`` would go through it twice.
+    """Return a figure as an image with a text alternative; ``savefig`` would render it twice.
 
     Args:
         figure: what is drawn.
@@ -86,7 +86,7 @@ def as_image(figure: Figure) -> str:
 
 
 class Explorer(widgets.GridBox):
-    """Controls in a column, with the picture that they make at its right.
+    """Controls in a column, with the picture that they produce to the right.
 
     Its children are the controls, a message, and the picture. A notebook keeps the picture beside the controls' own
     type, as an image with words: a saved or exported notebook, which has no kernel to move anything, shows that.
@@ -135,7 +135,7 @@ class Explorer(widgets.GridBox):
 
 
 def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> Explorer:
-    """Return controls left of the figure that ``draw`` returns, which is drawn anew whenever one of them changes.
+    """Return controls beside the figure from ``draw``, which is drawn again whenever one of them changes.
 
     Settings that cannot be drawn show the package's error in place of the figure.
 
@@ -147,7 +147,7 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
 
 
 def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> Explorer:
-    """Return the figure that ``draw`` returns of a place, beside a slider and a button that plays.
+    """Return the figure from ``draw`` at each position, beside a slider and a play button.
 
     A picture that was drawn is kept. The player waits longer where drawing takes longer, so that pictures never queue.
 

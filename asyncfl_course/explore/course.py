@@ -1,4 +1,4 @@
-"""The course: its lessons in order, what each takes, and three paths through it."""
+"""The course: its lessons in order, their duration, and three paths through it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from IPython.display import Markdown
 
 
 class Lesson(NamedTuple):
-    """One lesson.
+    """One lesson of the course.
 
     Attributes:
         name: its notebook's, without ``.ipynb``.
@@ -28,7 +28,7 @@ class Lesson(NamedTuple):
 
     @property
     def number(self) -> str:
-        """Its two digits."""
+        """The lesson's two digits."""
         return self.name[:2]
 
 
@@ -67,13 +67,13 @@ class Path(NamedTuple):
 
     @property
     def lessons(self) -> list[Lesson]:
-        """Its lessons, in order."""
+        """The path's lessons, in order."""
         by_number = {lesson.number: lesson for lesson in lessons()}
         return [by_number[number] for number in self.numbers]
 
     @property
     def minutes(self) -> int:
-        """How long it takes."""
+        """Duration of the path, in minutes."""
         reading = sum(self.parts.get(one.number, ("", one.reading))[1] for one in self.lessons)
         return reading + self.with_exercises * sum(one.exercises for one in self.lessons)
 
@@ -129,10 +129,10 @@ COURSE = (
         True,
     ),
 )
-"""Minutes are those that each lesson says of itself."""
+"""The parts of the course; minutes are those stated in each lesson."""
 
 CHOSEN = ("05", "09", "10", "11", "12", "13", "14")
-"""Numbers of the lessons that one takes for their method, their data or their proofs; the others are the core."""
+"""Numbers of the optional lessons, chosen for their method, data or proofs; the others are the core."""
 
 PATHS = (
     Path(
@@ -166,7 +166,7 @@ def lessons() -> list[Lesson]:
 
 
 def hours(minutes: int) -> str:
-    """Return minutes as a reader plans them: as they are below two hours, else in half hours."""
+    """Return minutes as a reader plans them: as minutes below two hours, else in half hours."""
     if minutes < 120:
         return f"{minutes} minutes"
     whole, half = divmod(round(minutes / 30), 2)
@@ -174,7 +174,7 @@ def hours(minutes: int) -> str:
 
 
 def letters(lesson: Lesson) -> str:
-    """Return the letters of the paths that a lesson is on."""
+    """Return the letters of the paths to which a lesson belongs."""
     return " ".join(path.letter for path in PATHS if lesson.number in path.numbers)
 
 
@@ -190,7 +190,7 @@ def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
 
 
 def course_paths(paths: Sequence[Path] = PATHS) -> Markdown:
-    """Return the paths through the course, with their lessons and how long they take."""
+    """Return the paths through the course, with their lessons and durations."""
     rows = []
     for path in paths:
         links = ", ".join(f"[{one.number}]({one.name}.ipynb){_part(path, one)}" for one in path.lessons)

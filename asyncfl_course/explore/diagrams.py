@@ -16,7 +16,7 @@ from asyncfl_lite.base.errors import ConfigError, unknown_name
 PICTURES = Path(__file__).with_name("pictures")
 COURSE_MAP = "course_map"
 METHODS = tuple(sorted({path.stem for path in PICTURES.glob("*.svg")} - {COURSE_MAP}))
-"""The methods that have a diagram: all that are registered, and ``oort``, a choice of clients for FedAvg's rounds."""
+"""Methods with a diagram: all registered ones, and ``oort``, a choice of clients for FedAvg's rounds."""
 
 
 class Diagram(NamedTuple):
@@ -38,7 +38,7 @@ class Diagram(NamedTuple):
 
 
 def method_diagram(name: str) -> Diagram:
-    """Return the diagram of a method: who sends what, what the server keeps, and what is new against FedBuff.
+    """Return the diagram of a method: its messages, what the server keeps, and what is new compared with FedBuff.
 
     Args:
         name: one of :data:`METHODS`.

@@ -34,11 +34,11 @@ RULES = {
     "fedadt": "FedADT, weight by version",
     "fedecho": "FedEcho, weight by entropy",
 }
-"""What sets the mixing weight, and with it which method's loss it is."""
+"""Rules that set the mixing weight, and so decide which method's loss it is."""
 
 
 class Terms(NamedTuple):
-    """A mixed loss on one input, taken apart; C classes, float64, divergences and entropies in nats.
+    """A mixed loss on one input, term by term; C classes, float64, divergences and entropies in nats.
 
     Attributes:
         teacher, student: ``(C,)`` probabilities that the divergence compares, both at its temperature.
@@ -77,7 +77,7 @@ def distillation_terms(
     direction: Literal["forward", "reverse"] = "forward",
     times_t2: bool = False,
 ) -> Terms:
-    """Return the mixed loss of one input, taken apart, as :mod:`asyncfl_lite.algorithms.losses` computes it.
+    """Return the mixed loss of one input, term by term, as :mod:`asyncfl_lite.algorithms.losses` computes it.
 
     Args:
         teacher, student: C logits each.
@@ -160,7 +160,7 @@ def distillation_figure(
     direction: Literal["forward", "reverse"] = "forward",
     times_t2: bool = False,
 ) -> Figure:
-    """Draw what a mixed loss sees on one input, what it is at every mixing weight, and where it pushes.
+    """Draw the inputs of a mixed loss, its value at every mixing weight, and its gradient.
 
     The default is a loss of 1.1226: FedADT's Eq. 7 at version 250, where its Eq. 8 gives the weight 0.3.
 
@@ -201,7 +201,7 @@ def distillation_figure(
 
 
 def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str, axes: Axes) -> None:
-    """Draw bars of teacher and student; where T is not 1, the student's twice. ``mark`` stands at the label."""
+    """Draw bars of teacher and student, the student's twice unless T is 1; ``mark`` is at the label."""
     at = "" if temperature == 1 else f", T = {temperature:g}"
     bars = [(f"teacher{at}", terms.teacher, shade), (f"student{at}", terms.student, NEUTRAL)]
     if at:
@@ -226,7 +226,7 @@ def _draw_loss(terms: Terms, shade: str, axes: Axes) -> None:
 
 
 def _draw_gradient(terms: Terms, shade: str, axes: Axes) -> None:
-    """Draw the gradient and the two parts that it is the sum of."""
+    """Draw the gradient and the two parts of which it is the sum."""
     parts = [("α KL", terms.pull, shade), ("(1 - α) CE", terms.push, ACCENT), ("sum", terms.pull + terms.push, "black")]
     _bars(axes, [(f"{name}, norm {float(values.norm()):.3f}", values, bar) for name, values, bar in parts])
     axes.axhline(0, color="black", linewidth=0.8)

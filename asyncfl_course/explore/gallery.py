@@ -1,4 +1,4 @@
-"""The generator gallery: scrubs through what FedRevive's generator made up during a run (FedRevive §2.2, steps 2-3)."""
+"""The generator gallery: images that FedRevive's generator synthesised during a run (FedRevive §2.2, steps 2-3)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.simulation import Simulation
 
 RIGHT_COLOUR = "#0f766e"
-"""Frame of an image that is named as was asked for."""
+"""Frame colour of images that are classified as requested."""
 
 
 class Snapshot(NamedTuple):
-    """The newest made-up batch at one version of a run, and what is made of it.
+    """The newest synthetic batch at one version of a run, and how models classify it.
 
     Attributes:
         version: of the server.
@@ -47,12 +47,12 @@ class Snapshot(NamedTuple):
     pool: int
 
     def share(self, judge: str) -> float:
-        """Return which share of the batch ``judge``, ``teachers`` or ``student``, names as it was asked for."""
+        """Return the share of the batch that ``judge``, ``teachers`` or ``student`` classifies as requested."""
         return float((getattr(self, judge) == self.labels).double().mean())
 
 
 def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
-    """Return a list into which a run of FedRevive puts a snapshot every ``every`` versions, as it goes.
+    """Return a list to which a run of FedRevive appends a snapshot every ``every`` versions.
 
     Nothing is drawn from the run's random streams: the run is the same with and without it.
 
@@ -82,7 +82,7 @@ def watch_generator(run: Run, every: int = 10) -> list[Snapshot]:
 
 
 def _snapshot(run: Run, version: int) -> Snapshot:
-    """Return a run's newest made-up batch."""
+    """Return a snapshot of a run's newest synthetic batch."""
     server, model = run.algorithm, run.model
     size = server.settings.synth_batch_size
     images, labels = server.pool.inputs[-size:].clone(), server.pool.labels[-size:].clone()
@@ -93,7 +93,7 @@ def _snapshot(run: Run, version: int) -> Snapshot:
 
 
 def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -> Figure:
-    """Draw the images of the latest snapshot up to a version, by the class asked for, and how snapshots develop.
+    """Draw the images of the latest snapshot up to a version, by requested class, and all snapshots' scores.
 
     A frame is green where the global model names the class that was asked for, orange where it does not.
 
@@ -125,7 +125,7 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
 
 
 def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes) -> None:
-    """Draw images in columns by class, framed, in shades of gray or in colours between the ends of ``span``."""
+    """Draw images in columns by class, framed, in grey or in colours between the limits of ``span``."""
     low, high = span
     pixels = ((now.images - low) / max(high - low, 1e-12)).movedim(1, -1).numpy()
     classes = sorted(set(now.labels.tolist()))
@@ -144,7 +144,7 @@ def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes
 
 
 def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> None:
-    """Draw over versions how many are named as asked, beside the model's accuracy on real test data."""
+    """Draw over versions the share classified as requested, beside the model's accuracy on real test data."""
     versions = [snapshot.version for snapshot in snapshots]
     own = colour("fedrevive")
     axes.plot(versions, [one.share("teachers") for one in snapshots], color=NEUTRAL, label="teachers name as asked")
@@ -156,7 +156,7 @@ def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> No
 
 
 def explore_gallery(snapshots: Sequence[Snapshot]) -> Explorer:
-    """Return :func:`gallery_figure` under a slider that goes from snapshot to snapshot, and a button that plays.
+    """Return :func:`gallery_figure` under a slider over snapshots and a play button.
 
     Args:
         snapshots: of :func:`watch_generator`, after the run; at least one.

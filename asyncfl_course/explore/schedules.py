@@ -1,4 +1,4 @@
-"""The schedule explorer: what staleness does to an update's weight, and which of these weights a run really uses.
+"""The schedule explorer: the effect of staleness on an update's weight, and the weights that a run really uses.
 
 FedRevive's β and AFL-DW's 1 - β (FedRevive §3.1, Fig. 11), FedAsync's α s(τ) (Xie et al. 2019, §5), KUIPER's β_t
 (Eq. 3), FedADT's β, and its α̃, which follows the version (Eq. 8). The methods compute the weights.
@@ -36,10 +36,10 @@ WEIGHT_MEANINGS = {
     "kuiper": r"$\beta_t$",
     "fedadt": "β",
 }
-"""What papers call the weight that a method gives an update by its staleness; the methods that can be drawn."""
+"""Method that can be drawn -> the name that its paper gives the weight by staleness."""
 
 DEFAULT_LINES: dict[str, dict[str, Any]] = {"fedrevive": {}, "afl_dw": {}, "fedasync": {}, "kuiper": {}, "fedadt": {}}
-"""What is drawn where nothing else is asked for: method, or variant such as ``fedasync-hinge``, -> its settings."""
+"""Lines drawn by default: method, or variant such as ``fedasync-hinge``, -> its settings."""
 
 
 def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
@@ -133,7 +133,7 @@ def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left:
 
 
 def _draw_staleness(tau: np.ndarray, axes: Axes) -> None:
-    """Draw how many updates had which staleness, with their mean."""
+    """Draw a histogram of the updates' staleness, with their mean."""
     width = int(tau.max()) // 61 + 1  # whole versions, so that every bar counts as many of them
     axes.hist(tau, bins=np.arange(0, tau.max() + width + 1, width) - 0.5, color=NEUTRAL, alpha=0.75)
     axes.axvline(tau.mean(), color=ACCENT, linewidth=2, label=f"mean {tau.mean():.1f}")
@@ -160,7 +160,7 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
 
 @lru_cache(maxsize=8)
 def _updates(law: str, concurrency: int) -> pd.DataFrame:
-    """Return 1,000 updates, one version each, of 10 times as many clients as train at the same time."""
+    """Return 1,000 updates, one version each, from 10 times as many clients as train at the same time."""
     clock = run_clock(
         law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, redispatch="after_agg", versions=1000
     )

@@ -1,4 +1,4 @@
-"""The server's step: one slider between an unsteady server and a slow one, on curves that were recorded.
+"""The server's learning rate: one slider from an unsteady server to a slow one, on recorded curves.
 
 Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, clients' rate,
 server's rate, seed and test; who draws it says where it comes from (the lesson's is
@@ -21,13 +21,13 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.plots import ACCENT, NEUTRAL, colour, title, use_style
 
 COLUMNS = ("workload", "client_lr", "server_lr", "seed", "version", "accuracy")
-"""Of a table of curves; accuracy is a fraction."""
+"""Columns of a table of curves; accuracy is a fraction."""
 LAST_SCORES, LAST_TESTS = 5, 20
-"""How many of the last tests a score is the mean of, and swing is measured over."""
+"""Number of last tests whose mean is a score, and over which swing is measured."""
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
-    """Return by how much a curve zigzags: the mean absolute difference of successive tests among the last ones.
+    """Return how much a curve zigzags: the mean absolute difference between successive ones of the last tests.
 
     Args:
         accuracy: of each test in turn, in any unit.
@@ -76,7 +76,7 @@ def server_step_figure(
     levels: Mapping[str, float] | None = None,
     method: str = "fedbuff",
 ) -> Figure:
-    """Draw a method's recorded curves at one server's rate, and what every rate comes to.
+    """Draw a method's recorded curves at one server learning rate, and the final scores at every rate.
 
     Args:
         curves: one row per test, with :data:`COLUMNS`.
@@ -115,7 +115,7 @@ def server_step_figure(
 
 
 def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFrame:
-    """Return a table's rows with a value, which must be there."""
+    """Return a table's rows with a given value, which must exist."""
     found = table[table[column] == value]
     if found.empty:
         allowed = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in table[column].unique())
@@ -124,7 +124,7 @@ def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFram
 
 
 def _draw_curves(curves: pd.DataFrame, shade: str, axes: Axes) -> None:
-    """Draw one thin line per seed, and the first seed's as the one to follow."""
+    """Draw one thin line per seed, with the first seed's emphasised."""
     for place, (_, one) in enumerate(curves.groupby("seed")):
         look = {"linewidth": 2, "zorder": 3} if not place else {"linewidth": 1, "alpha": 0.4}
         axes.plot(one["version"], 100 * one["accuracy"], color=shade, **look)
@@ -132,7 +132,7 @@ def _draw_curves(curves: pd.DataFrame, shade: str, axes: Axes) -> None:
 
 
 def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: str, axes: Axes) -> None:
-    """Draw the mean score over the server's rates, one line per clients' rate, and mark where one is."""
+    """Draw the mean score over server learning rates, one line per client rate, and mark the current one."""
     means = own.pivot_table(index="server_lr", columns="client_lr", values="score")
     for rate in means:
         chosen = rate == client_lr
@@ -145,7 +145,7 @@ def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: s
 
 
 def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
-    """Draw other methods' levels, named below the axes, where no curve crosses the words; the first is dashed."""
+    """Draw other methods' levels, named below the axes so that no curve crosses the words; the first is dashed."""
     for place, (name, level) in enumerate(levels.items()):
         axes.axhline(100 * level, color=colour(name), linestyle="-" if place else "--", linewidth=1.5,
                      label=f"{title(name)} {100 * level:.1f}%")  # fmt: skip

@@ -32,7 +32,7 @@ READY_LAWS = tuple(
     for name in DELAYS
     if not any(field.is_required() or place == "folder" for place, field in DELAYS.get(name).model_fields.items())
 )
-"""Delay laws that need no settings and no files."""
+"""Delay laws without required settings or files."""
 
 
 def run_clock(
@@ -101,7 +101,7 @@ def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> 
 
 
 def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
-    """Return how often each client reports where every arrival starts one job, for a client drawn evenly from the idle.
+    """Return how often each client reports if every arrival starts one job, for a uniformly drawn idle client.
 
     Each idle client is called at one rate ν. Client i then trains for d_i, is idle for 1 / ν, and so reports
     ν / (1 + ν d_i) times per unit and holds the share ν d_i / (1 + ν d_i) of a slot. The shares add up to A, which
@@ -131,7 +131,7 @@ def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
 
 
 def jobs_that_age(planned: Schedule) -> np.ndarray:
-    """Return how many jobs each version made one version older, ``(T,)`` int64.
+    """Return the number of jobs that each version made one version older, ``(T,)`` int64.
 
     A job that started from version s and arrived with staleness τ lived through versions s + 1 to s + τ; one that is
     in flight at the end has lived through all since. Jobs that were called off are left out.
@@ -156,7 +156,7 @@ def staleness_figure(
     seed: int = 0,
     **settings: Any,
 ) -> Figure:
-    """Draw how stale updates arrive, and how their running mean approaches the prediction.
+    """Draw the staleness of arriving updates, and how its running mean approaches the prediction.
 
     Args:
         law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as :func:`run_clock` takes them.
@@ -186,7 +186,7 @@ def staleness_figure(
 
 
 def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
-    """Draw the mean of what has arrived by each version, and of all ages that jobs have gained by then."""
+    """Draw the running mean of staleness on arrival, and of the ages that jobs have gained."""
     updates = planned.updates
     total, made = updates["staleness"].cumsum(), updates["version"].diff() != 0
     made.iloc[0] = updates["version"].iloc[0] > 0

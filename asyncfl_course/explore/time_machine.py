@@ -1,4 +1,4 @@
-"""The time machine: scrubs through a run; which client trains on which version, what arrives, how accuracy moves."""
+"""The time machine: scrubs through a run; which client trains on which version, arrivals, and accuracy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from asyncfl_lite.runs.results import Result
 
 
 class Moment(NamedTuple):
-    """A run at one virtual time, all that happens at this time done.
+    """The state of a run at one virtual time, after all events at this time.
 
     Attributes:
         version: of the server.
@@ -123,7 +123,7 @@ def moment_figure(result: Result, time: float) -> Figure:
 
 
 def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -> None:
-    """Draw one bar per job that was sent by ``time``; those in flight are hatched and end now."""
+    """Draw one bar per job sent by ``time``; those in flight are hatched and end now."""
     sent, never = (table[table["dispatched_at"] <= time] for table in (result.updates, result.in_flight))
     over = sent["arrived_at"] <= time
     for rows, hatch in ((sent[over], ""), (sent[~over], "////")):
@@ -138,7 +138,7 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
 
 
 def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
-    """Put a dot where a job ends at this instant, and a star and its staleness where the stalest of them does."""
+    """Draw a dot where a job ends at this instant, and a star with its staleness at the stalest of them."""
     if not len(reported):
         return
     stalest = reported["staleness"].max()
@@ -151,7 +151,7 @@ def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
 
 
 def _moment_title(now: Moment, time: float) -> str:
-    """Return a moment in words: where the server is, and the clients that report at this instant and at the next."""
+    """Describe a moment: the server's version, and the clients that report at this instant and at the next."""
     said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"
@@ -163,7 +163,7 @@ def _moment_title(now: Moment, time: float) -> str:
 
 
 def explore_run(result: Result) -> Explorer:
-    """Return :func:`moment_figure` under a slider that goes from arrival to arrival, and a button that plays.
+    """Return :func:`moment_figure` under a slider that goes from arrival to arrival, and a play button.
 
     The slider counts arrivals; where several updates arrive at one instant, it takes them together.
 

@@ -1,4 +1,4 @@
-"""Three claims as a referee gets them, each with the cells that may be used and the digest of a sealed envelope."""
+"""Three claims for a referee, each with the cells that may be used and the digest of a sealed envelope."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from asyncfl_lite.base.errors import AsyncFLError, ConfigError, unknown_name
 
 COLUMNS = (TUNED, RATE_1)
 PILOT = 5
-"""Seeds, from 0 on, of which a referee may see the differences' deviation, and nothing else."""
+"""Seeds, from 0 on, for which a referee may see the differences' deviation, and nothing else."""
 PART = 5
-"""A lead of one part in so many of what is claimed is another claim."""
+"""Divisor of a claimed lead: a lead that is this many times smaller counts as another claim."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One printed claim.
+    """One printed claim to referee.
 
     Attributes:
         name: ``lead``, ``deaf`` or ``weight``.
@@ -75,11 +75,11 @@ class Case:
         return runs_of(self._full(cell, column))
 
     def gap(self, first: str, second: str, metric: str, column: str) -> pd.Series:
-        """Return one cell's numbers less another's in points, by seed, of the seeds that both have."""
+        """Return one cell's numbers minus another's in points, by seed, for their common seeds."""
         return 100 * (self.runs(first, column)[metric] - self.runs(second, column)[metric]).dropna()
 
     def settings(self, cell: str, column: str) -> dict[str, Any]:
-        """Return a cell's configuration, settings of groups named such as ``settings.distill_set``."""
+        """Return a cell's configuration, with settings of groups named such as ``settings.distill_set``."""
         full = self._full(cell, column)
         whole = deaf.settings_of(cell) if self.name == "deaf" else laptop_cell(full).config.as_dict()
         flat = {name: value for name, value in whole.items() if not isinstance(value, dict)}
@@ -92,7 +92,7 @@ class Case:
         return {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
 
     def pilot(self, first: str, second: str, metric: str, column: str) -> float:
-        """Return the deviation of the differences over the pilot's seeds, in points. Their mean stays unseen."""
+        """Return the deviation of the differences over the pilot's seeds, in points. Their mean stays hidden."""
         return float(self.gap(first, second, metric, column).loc[: PILOT - 1].std())
 
     def _full(self, cell: str, column: str) -> str:
@@ -117,7 +117,7 @@ def case(name: str) -> Case:
 
 
 def pilots(name: str) -> pd.DataFrame:
-    """Return the pilot's deviations for a case's own question, in points: a row per number, a column per column."""
+    """Return the pilot's deviations for a case's own question, in points: one row per number, one column per column."""
     of = case(name)
     return pd.DataFrame(
         {column: [of.pilot(of.first, of.second, metric, column) for metric in NUMBERS] for column in COLUMNS}, NUMBERS

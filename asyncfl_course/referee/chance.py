@@ -1,4 +1,4 @@
-"""How likely a plan is to say "holds", if the true difference is so large: from the noncentral t distribution."""
+"""Power of a plan: the probability that it says "holds" for a true difference, from the noncentral t distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 STEPS = 2000
-"""Deviations of a sample, equally likely, over which the chance of ``level`` is averaged."""
+"""Number of equally likely deviations of a sample, over which the chance of ``level`` is averaged."""
 
 
 def chance(predicate: str, margin: float, truth: float, deviation: float, seeds: int, level: float) -> float:

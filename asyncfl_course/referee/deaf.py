@@ -1,4 +1,4 @@
-"""The second case's runs: FedEcho on 8×8 digits, a control as it is offered, and one that acts.
+"""The second case's runs: FedEcho on 8×8 digits, a control as offered, and one that works.
 
 The control shall make the server deaf to stragglers: their updates count, what they predict is never stored. The one
 that is offered stood in an early edition of lesson 08.
@@ -20,11 +20,11 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.update import Update
 
 VERSIONS = 180
-"""Enough for every straggler to be heard; the first one reports after about a hundred."""
+"""Enough versions for every straggler to report; the first one does after about a hundred."""
 
 
 class Refusing(dict[int, Tensor]):
-    """A store of predictions that takes none of some clients."""
+    """A store of predictions that refuses those of some clients."""
 
     def __init__(self, refused: set[int]) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Refusing(dict[int, Tensor]):
 
 
 def config(seed: int, versions: int = VERSIONS) -> Config:
-    """Return the configuration of all this case's runs: two steps of distillation a version, as in lesson 08."""
+    """Return the configuration of all this case's runs: two steps of distillation per version, as in lesson 08."""
     settings = {"distill_q": 1, "distill_batch_size": 250, "distill_lr": 2.5e-3}
     whole = {"task": "digits", "delay": "fedecho_large", "alpha": 0.1, "algorithm": "fedecho", "settings": settings}
     return Config(**whole, rounds=versions, seed=seed)
@@ -48,16 +48,16 @@ def stragglers(session: Run) -> set[int]:
 
 
 def untouched(session: Run) -> None:
-    """Leave FedEcho as it is."""
+    """Leave FedEcho unchanged."""
 
 
 def offered(session: Run) -> None:
-    """Put a store that refuses stragglers into the server: the control as it is offered."""
+    """Put a store that refuses stragglers into the server: the control as offered."""
     session.algorithm.logits = Refusing(stragglers(session))
 
 
 def acting(session: Run) -> None:
-    """Keep stragglers' models from the method that predicts with them, wherever it stores what they say."""
+    """Hide stragglers' models from the method that predicts with them, wherever it stores the predictions."""
     server, hear, slow = session.algorithm, session.algorithm.on_receive, stragglers(session)
 
     def on_receive(update: Update) -> bool:
@@ -67,7 +67,7 @@ def acting(session: Run) -> None:
 
 
 VARIANTS: dict[str, Callable[[Run], None]] = {"fedecho": untouched, "deaf": offered, "deaf-again": acting}
-"""Cell -> what is done to its server before it runs."""
+"""Cell -> the change to its server before it runs."""
 
 
 def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[str, Result]:
@@ -85,5 +85,5 @@ def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[s
 
 
 def settings_of(cell: str) -> dict[str, Any]:
-    """Return what a cell says of itself: its configuration, and whose predictions its server hears."""
+    """Return a cell's own description: its configuration, and the clients whose predictions its server uses."""
     return config(0).as_dict() | {"hears": "everybody" if cell == "fedecho" else "all but stragglers"}

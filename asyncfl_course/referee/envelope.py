@@ -1,4 +1,4 @@
-"""Sealed envelopes: what was behind each claim, committed to before a plan is run and opened after it."""
+"""Sealed envelopes: the truth behind each claim, committed to before a plan is run and opened after it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from asyncfl_course.referee.verdict import Verdict, run
 from asyncfl_lite.base.errors import AsyncFLError
 
 FOLDER = Path(__file__).parent / "sealed"
-"""Away from the notebooks, so that the file browser does not show a student what is in the envelopes."""
+"""Folder outside the notebooks, so that students do not see the envelopes' content in the file browser."""
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """What was in an envelope.
+    """The content of an envelope.
 
     Attributes:
         digest: SHA-256 of the file, as the case's sheet has it.
@@ -37,7 +37,7 @@ class Envelope:
 
 
 def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
-    """Open the envelope of the case of a plan that was run.
+    """Open the envelope of a plan's case, once the plan was run.
 
     Args:
         verdict: of that plan.

@@ -1,4 +1,4 @@
-"""What the bench prints, in lines that a page shows whole: JupyterLab breaks longer ones in the middle of a word."""
+"""Wrapping of printed text, since JupyterLab breaks longer lines in the middle of a word."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WIDEST = 100
 
 
 def in_lines(text: str) -> str:
-    """Return a text whose lines are at most 100 characters wide; what follows a label or an indent stays below it."""
+    """Wrap a text to 100 characters per line; the text after a label or an indent stays aligned below it."""
     shown = []
     for line in text.splitlines():
         label = re.match(r" *(?:[+-] \S+ +|\w+: +)?", line)[0]

@@ -14,45 +14,45 @@ from asyncfl_lite.base.errors import AsyncFLError, shown
 from asyncfl_lite.base.registry import Settings
 
 Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(set(names))))]
-"""Names whose order says nothing."""
+"""Names in any order."""
 
 
 class Question(Settings):
-    """Which two cells are compared, and what is claimed of them."""
+    """The two cells to compare, and the claim about them."""
 
     first: str
     predicate: Literal["above", "level"]
-    """``above``: the first lies above the second by more than the margin; ``level``: they differ by less than it."""
+    """``above``: the first is above the second by more than the margin; ``level``: they differ by less than it."""
     second: str
     margin: float = Field(ge=0)
-    """In points of accuracy."""
+    """Margin in points of accuracy."""
 
 
 class Runs(Settings):
-    """Which runs decide, by which number."""
+    """The runs that decide, and the number that is compared."""
 
     metric: Literal["last5_accuracy", "final_accuracy", "best_accuracy"]
     """The mean of a run's last five tests, its last test, or the best of all its tests."""
     column: Literal["tuned", "rate 1"]
-    """Every method's rates searched, or the server's rate 1 and the clients' searched."""
+    """Column: every method's rates searched, or server rate 1 and the clients' searched."""
     seeds: int = Field(ge=3)
-    """How many: 0, 1, …"""
+    """Number of seeds: 0, 1, …"""
     level: float = Field(gt=0, lt=1)
-    """Of the interval; as the number of seeds is sealed, there is one look."""
+    """Level of the interval; since the number of seeds is sealed, there is one look."""
 
 
 class Control(Settings):
-    """A cell that differs from the first in one thing, and what its runs must show before they count."""
+    """A cell that differs from the first in one setting, and what its runs must show before they count."""
 
     cell: str
     changes: Names
-    """Settings in which it differs, such as ``settings.distill_set``."""
+    """Settings that differ, such as ``settings.distill_set``."""
     shows: Names
-    """Of :data:`.proofs.PROOFS`, each on every seed."""
+    """Proofs from :data:`.proofs.PROOFS`, each required on every seed."""
 
 
 class Plan(Settings):
-    """What would convince a referee.
+    """A referee's plan: the evidence that would be convincing.
 
     Example:
         >>> plan = Plan(
@@ -73,7 +73,7 @@ class Plan(Settings):
 
 @dataclass(frozen=True)
 class Sealed:
-    """A seal: what a plan said when it was sealed.
+    """A seal: the plan's content when it was sealed.
 
     Attributes:
         text: the plan in canonical form: JSON, keys sorted.
@@ -88,22 +88,22 @@ class Sealed:
 
 
 def canonical(content: Settings | dict[str, Any]) -> str:
-    """Return a plan, or the mapping that it is made of, as JSON with its keys sorted: the same plan, the same text."""
+    """Return a plan, or its mapping, as JSON with sorted keys: the same plan gives the same text."""
     return json.dumps(content.model_dump(mode="json") if isinstance(content, Settings) else content, sort_keys=True)
 
 
 def digest_of(text: str | bytes) -> str:
-    """Return the SHA-256 of a text, in UTF-8, or of bytes."""
+    """Return the SHA-256 of bytes, or of a text in UTF-8."""
     return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
 def seal(plan: Settings) -> Sealed:
-    """Seal a plan: write down its digest before you look at a result."""
+    """Seal a plan: record its digest before you look at a result."""
     return Sealed(canonical(plan), digest_of(canonical(plan)))
 
 
 def unchanged(plan: Settings, sealed: Sealed) -> None:
-    """Hold a plan to its seal.
+    """Refuse a plan that differs from its seal.
 
     Raises:
         AsyncFLError: one line that names each field that was changed, or says that the seal is broken.

@@ -1,4 +1,4 @@
-"""What a control's runs can be asked to show, seed by seed, before their accuracy counts."""
+"""Proofs that a control's runs can be asked to show, seed by seed, before their accuracy counts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pandas as pd
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 
 SMALLEST = 1e-6
-"""Accuracies, fractions, that differ by less are the same: one image is more."""
+"""Difference of accuracies, as a fraction, below which they are the same: one image is more."""
 
 
 class Proof(NamedTuple):
-    """What a control's runs can be asked to show.
+    """A property that a control's runs can be asked to show.
 
     Attributes:
         says: what it asks.
@@ -48,11 +48,11 @@ PROOFS: dict[str, Proof] = {
         lambda treated, control: treated["schedule_sha256"] == control["schedule_sha256"],
     ),
 }
-"""Name -> what a plan may demand of its control under it."""
+"""Name -> the property that a plan may demand of its control."""
 
 
 def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:
-    """Return each proof that fails -> on how many seeds.
+    """Return each failed proof -> the number of seeds on which it fails.
 
     Args:
         names: of :data:`PROOFS`.

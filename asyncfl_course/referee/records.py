@@ -1,4 +1,4 @@
-"""Recorded runs that a referee may use, those of ``results/18_referee.csv`` among them, and how they are made.
+"""Recorded runs that a referee may use, including ``results/18_referee.csv``, and the code that records them.
 
 The file holds what no tier has: seeds beyond the ten of two laptop cells at server rate 1, and the second case's
 runs. A row is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests of weights and
@@ -31,13 +31,13 @@ MORE_SEEDS = {
     f"fedecho/table2/large-dir0.1/fedecho-cross{TWIN}": range(10, 64),
     f"fedecho/table7/fixed-0.5{TWIN}": range(10, 64),
 }
-"""Laptop cells -> the seeds of theirs that are recorded beyond that tier's."""
+"""Laptop cells -> the seeds that are recorded beyond that tier's."""
 AT_ONCE = 16
 """Runs in lockstep."""
 
 
 def record() -> None:
-    """Run what is missing in the file and write it there: some ten minutes of one core for all."""
+    """Run the missing runs and write them to the file: some ten minutes of one core for all."""
     rows = pd.read_csv(RECORDED).to_dict("records") if RECORDED.exists() else []
     there = {(row["cell"], row["seed"]) for row in rows}
     for found in _trained(there):
@@ -47,7 +47,7 @@ def record() -> None:
 
 
 def _trained(there: set[tuple[str, int]]) -> Iterator[list[tuple[str, Result]]]:
-    """Yield what is not there yet, some runs at a time, each with its cell."""
+    """Yield the missing runs, some at a time, each with its cell."""
     for seed in range(10):
         missing = [cell for cell in deaf.VARIANTS if (f"deaf/{cell}", seed) not in there]
         if missing:
@@ -72,7 +72,7 @@ def laptop_cells() -> dict[str, Cell]:
 
 
 def laptop_cell(name: str) -> Cell:
-    """Return one of them, ``…@printed`` being the one at server rate 1."""
+    """Return a cell of FedEcho at laptop scale; ``…@printed`` is the one at server rate 1."""
     return laptop_cells()[name]
 
 

@@ -1,4 +1,4 @@
-"""The grade of a plan's design. No line looks at who is ahead: a plan has its grade before it is run."""
+"""The grade of a plan's design, independent of the result: a plan has its grade before it is run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from asyncfl_course.referee.proofs import failed
 from asyncfl_course.referee.records import NUMBERS
 
 POWER = 0.8
-"""The chance that a plan must have of seeing what is claimed, if it is true; and one less it, of what it denies."""
+"""Required probability of confirming the claim if it is true; one minus it if the opposite is."""
 STUDY = "fedecho-overlaid_mnist"
-"""The searches for rates of the laptop cells' methods."""
+"""The searches for the laptop cells' learning rates."""
 RATES = ("client_lr", "server_lr")
 
 
@@ -38,18 +38,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Grade:
-    """The grade of a plan's design, a point a line."""
+    """The grade of a plan's design, one point per line."""
 
     lines: tuple[Line, ...]
 
     @property
     def points(self) -> int:
-        """How many lines are won."""
+        """Number of lines won."""
         return sum(line.won for line in self.lines)
 
     @property
     def lost(self) -> tuple[Line, ...]:
-        """The lines that are lost."""
+        """The lines that were lost."""
         return tuple(line for line in self.lines if not line.won)
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ def _question(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _number(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Whether a cell's number is the luckiest of its tests, on the pilot's seeds."""
+    """Return whether a cell's number is the luckiest of its tests, on the pilot's seeds."""
     cells, mean = (plan.asks.first, plan.asks.second), NUMBERS[0]
     tables = [of.runs(cell, plan.runs.column).loc[: PILOT - 1] for cell in cells]
     luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)
@@ -102,7 +102,7 @@ def _level(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _budget(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Whether both sides have the same rates, or were searched equally, over more than one value of every rate."""
+    """Return whether both sides have the same rates, or were searched equally, over several values of every rate."""
     column, sides = plan.runs.column, (plan.asks.first, plan.asks.second)
     settings = [of.settings(cell, column) for cell in sides]
     if not {"algorithm", *RATES} & of.differing(*sides, column):
@@ -131,7 +131,7 @@ def _control(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Whether the proofs refuse a control that does nothing or too much, and accept one that acts at any cost."""
+    """Return whether the proofs refuse a control that does nothing or too much, and accept one that works."""
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):
@@ -169,6 +169,6 @@ def _chance(plan: Plan, of: Case, truth: float) -> float:
 
 
 def _tried(method: str, column: str) -> dict[str, set]:
-    """Return each rate -> its values that the search for a method tried, and ``in all`` the settings as they are."""
+    """Return each rate -> the values that a method's search tried, and ``in all`` the number of combinations."""
     points = {row["point"] for row in tried(STUDY, method, TUNED if column == TUNED else PRINTED)}
     return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}

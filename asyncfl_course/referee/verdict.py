@@ -1,4 +1,4 @@
-"""Carrying out a sealed plan on recorded runs: the control's proofs first, then the difference."""
+"""Running a sealed plan on recorded runs: the control's proofs first, then the difference."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from asyncfl_course.referee.plan import Plan, Sealed, unchanged
 from asyncfl_course.referee.proofs import failed
 
 NO_VERDICT = "no verdict"
-"""The control did not show what it had to."""
+"""Verdict if the control did not show what it had to."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a sealed plan.
+    """The outcome of a sealed plan.
 
     Attributes:
         plan: the plan.
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def run(plan: Plan, sealed: Sealed) -> Verdict:
-    """Carry out a plan, if it is still what was sealed.
+    """Run a plan, if it is unchanged since it was sealed.
 
     Args:
         plan: as it stands now.
@@ -76,7 +76,7 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the verdict on what a plan asks: the package's, but for a difference that is sure and within a point.
+    """Return the verdict on a plan's question: the package's, except for a sure difference of less than a point.
 
     A plan chooses its own margin. Where all of its interval lies above that, the claim holds, however small it is.
     """

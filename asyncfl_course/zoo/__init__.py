@@ -1,4 +1,4 @@
-"""The bug zoo of lesson 17: twelve servers that learn, each with one bug, and a bench to question them on.
+"""The bug zoo of lesson 17: twelve servers that learn, each with one bug, and a bench for experiments on them.
 
 from asyncfl_course import zoo
 

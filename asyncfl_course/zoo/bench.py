@@ -1,4 +1,4 @@
-"""A server on the bench: started on six parameters, with six clients, and fed with made-up updates."""
+"""The bench: a server started on six parameters, with six clients, and given made-up updates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.update import Update
 
 CLIENTS = 6
-"""How many clients the bench has."""
+"""Number of clients on the bench."""
 
 Server = TypeVar("Server", bound=Algorithm)
 
 
 def started(server: Server) -> Server:
-    """Start this very server on the bench, for the first time or anew, and return it.
+    """Start a given server on the bench, for the first time or anew, and return it.
 
     Its model is linear, of two inputs and three classes, in float64. Methods that distil find eight inputs there, with
     and without labels. Everything is the same at every call.
@@ -50,7 +50,7 @@ def send(
     staleness: int = 0,
     **more: Any,
 ) -> bool:
-    """Send a server of the bench one update; return whether it made a version of it.
+    """Send one update to a server on the bench; return whether it made a version.
 
     Args:
         server: from :func:`started`.
@@ -87,7 +87,7 @@ def send(
 
 
 def fill(server: Algorithm, delta: float | Sequence[float] | torch.Tensor, **more: Any) -> None:
-    """Send updates of as many clients as the buffer takes, client 0 first, all alike: one version.
+    """Send equal updates of as many clients as the buffer takes, client 0 first: one version.
 
     Args:
         server: from :func:`started`; its buffer is empty, and takes at most six.

@@ -1,4 +1,4 @@
-"""What a reader sees beside an exhibit's cage, and the score at the exit."""
+"""The cards beside the exhibits, and the score at the exit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from asyncfl_course.zoo.exhibits import EXHIBITS, exhibit
 NAMING = {"17.1": "ABC", "17.4": "DEF", "17.6": "GHI", "17.8": "JKL"}
 """Exercise -> the exhibits whose bug it asks for."""
 WRITING = {"17.2": "A", "17.3": "C", "17.5": "E", "17.7": "I", "17.9": "L"}
-"""Exercise -> the exhibit that it asks an invariant for."""
+"""Exercise -> the exhibit for which it asks an invariant."""
 REST = "17.10"
-"""The exercise that asks for invariants of :data:`AT_LEAST` of the exhibits that are left."""
+"""The exercise that asks for invariants of :data:`AT_LEAST` of the remaining exhibits."""
 AT_LEAST = 3
 INVARIANT_MINUTES = {"17.2": 6, "17.3": 6, "17.5": 8, "17.7": 5, "17.9": 6, REST: 15}
 
 
 class Cards:
-    """What some exhibits are meant to do, and their suspects; a notebook shows it as text.
+    """The intended behaviour of some exhibits, and their suspects; a notebook shows it as text.
 
     Args:
         letters: such as ``ABC``.
@@ -39,12 +39,12 @@ class Cards:
 
 
 def par(id: str) -> int:
-    """Return the minutes that an exercise of the zoo is meant to take."""
+    """Return the minutes that an exercise of the zoo should take."""
     return sum(EXHIBITS[letter].minutes for letter in NAMING[id]) if id in NAMING else INVARIANT_MINUTES[id]
 
 
 def score() -> pd.DataFrame:
-    """Return the reader's score: what was found, in how many tries and minutes, against par.
+    """Return the reader's score: exhibits found, number of tries and minutes, against par.
 
     Minutes run from the exercise that was solved before, or from the first answer of all, to the right answer.
     """

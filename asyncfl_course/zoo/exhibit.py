@@ -17,7 +17,7 @@ from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A server that is well, and one that is ill.
+    """A healthy server and a copy with one bug.
 
     Attributes:
         letter: what it is called.
@@ -56,7 +56,7 @@ class Exhibit:
 
     @cached_property
     def ill_cls(self) -> type[Algorithm]:
-        """The ill method's class."""
+        """The class of the method with the bug."""
         return self.mutation.applied(self.cls)
 
     def healthy(self, **settings: Any) -> Algorithm:
@@ -72,7 +72,7 @@ class Exhibit:
         return started(self.ill_cls(**(settings or self.settings[0])))
 
     def ask(self, drive: Callable[[Algorithm], Mapping[str, Any]], **settings: Any) -> pd.DataFrame:
-        """Return what an experiment finds on the healthy and on the ill server, a row each.
+        """Return the results of an experiment on the healthy server and on the one with the bug, one row each.
 
         Args:
             drive: is given a server that has just been started, and returns what it has seen, by name.
@@ -81,12 +81,12 @@ class Exhibit:
         return pd.DataFrame([drive(self.healthy(**settings)), drive(self.ill(**settings))], index=["healthy", "ill"])
 
     def reveal(self) -> str:
-        """Return the bug as a diff of the healthy source and the ill one."""
+        """Show the bug as a diff between the healthy source and the one with the bug."""
         return self.mutation.diff()
 
     @contextmanager
     def registered(self) -> Iterator[str]:
-        """Give the ill method a name that ``Config.algorithm`` takes, as long as the context lasts, and yield it."""
+        """Register the method with the bug for ``Config.algorithm`` inside the block, and yield its name."""
         name = f"{self.method} (exhibit {self.letter})"
         ALGORITHMS.register(name)(self.ill_cls)
         try:

@@ -1,4 +1,4 @@
-"""The twelve exhibits, on four shelves: one buffer, stale updates, what a server remembers, what surrounds it."""
+"""The twelve exhibits, on four shelves: one buffer, stale updates, server memory, surroundings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.base.errors import AsyncFLError, unknown_name
 
 ARRIVALS = {"rounds": 500, "eval_every": 25}
-"""Of methods that make a version of every update: as many updates as the others' 100 versions."""
+"""Settings of methods that make a version of every update: as many updates as the others' 100 versions."""
 TOGETHER = {"concurrency": 5, "buffer_size": 5}
-"""Of synchronous methods."""
+"""Settings of synchronous methods."""
 
 _BUFFER = (
     Exhibit(
@@ -345,7 +345,7 @@ EXHIBITS = {one.letter: one for shelf in SHELVES.values() for one in shelf}
 
 
 def exhibit(letter: str) -> Exhibit:
-    """Return an exhibit.
+    """Return the exhibit of a given name.
 
     Args:
         letter: A to L.

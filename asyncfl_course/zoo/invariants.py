@@ -1,4 +1,5 @@
-"""Grading an invariant as mutation testing does: it holds for healthy servers, whatever their settings, not for ill."""
+"""Grading of an invariant by mutation testing: it must hold for healthy servers in any settings, and fail for one with
+the bug."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from asyncfl_lite.algorithms import Algorithm
 from asyncfl_lite.testing.candidate import untouched_generators
 
 Invariant = Callable[[Algorithm], bool]
-"""Is given a server just started on the bench, does with it what it likes, and says whether the server is well."""
+"""A function that gets a server just started on the bench, experiments with it, and returns whether it is healthy."""
 
 
 def grade(letter: str, invariant: Invariant) -> str:
-    """Return how an invariant does on an exhibit.
+    """Grade an invariant on an exhibit.
 
     Args:
         letter: A to L.

@@ -1,4 +1,4 @@
-"""A class with one line of its source changed, as mutation testing makes it, and the change as a diff."""
+"""Mutants: a class with one line of its source changed, as in mutation testing, and the change as a diff."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mutation:
     new: str
 
     def applied(self, cls: type[T]) -> type[T]:
-        """Return a copy of ``cls`` that is made anew from its source, and its bases' down to the changed one.
+        """Return a copy of ``cls`` made anew from its source and its bases' source, down to the changed one.
 
         The copy is no subclass: its methods' ``super()`` leads where the original's does. Its code is in no file.
 

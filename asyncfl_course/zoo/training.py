@@ -1,4 +1,4 @@
-"""Runs of an exhibit on digits, the healthy server's and the ill one's, seed by seed."""
+"""Runs of an exhibit on digits, seed by seed: the healthy server's and those with the bug."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.runs.run import Run
 from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 
 DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}
-"""What all runs have in common; an exhibit's ``config`` changes it, the package's defaults are the rest."""
+"""Settings common to all runs; an exhibit's ``config`` overrides them, the package's defaults fill in the rest."""
 
 
 def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
 
 
 def resumed(config: Config) -> pd.DataFrame:
-    """Return the curve of a run that is stopped half-way, and taken up by another one from what it would save."""
+    """Return the curve of a run that is stopped half-way and continued by another from its saved state."""
     saved: list[dict[str, Any]] = []
 
     def stop(run: Run) -> None:
@@ -56,7 +56,7 @@ def resumed(config: Config) -> pd.DataFrame:
 
 
 def caught(letter: str, **settings: Any) -> list[str]:
-    """Return the rules of :func:`~asyncfl_lite.testing.check_algorithm` that an exhibit's ill server breaks.
+    """Return the rules of :func:`~asyncfl_lite.testing.check_algorithm` that an exhibit's server with the bug breaks.
 
     Args:
         letter: A to L.

@@ -26,12 +26,12 @@ class AdaptiveStep(FedBuff):
     models_stored = "4"
 
     class Settings(FedBuff.Settings):
-        """Switches of the moving averages."""
+        """Options of the moving averages."""
 
         beta1: float = Field(0.9, ge=0, lt=1)
         beta2: float = Field(0.99, ge=0, lt=1)
         eps: float = Field(1e-8, ge=0)
-        """Added to the root of v; each method has its own."""
+        """Number added to the root of v; each method has its own default."""
 
     settings: Settings
 
@@ -42,7 +42,7 @@ class AdaptiveStep(FedBuff):
         self.square = torch.zeros_like(self.x)
 
     def average(self, direction: Tensor) -> None:
-        """Take a ``(d,)`` mean update into both averages."""
+        """Update both moving averages with a ``(d,)`` mean update."""
         beta1, beta2 = self.settings.beta1, self.settings.beta2
         self.mean = beta1 * self.mean + (1 - beta1) * direction
         self.square = beta2 * self.square + (1 - beta2) * direction.square()

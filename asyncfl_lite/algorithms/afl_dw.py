@@ -1,4 +1,4 @@
-"""AFL-DW: asynchronous updates, weighted down by staleness; and the schedule β that FedRevive shares with it.
+"""AFL-DW: asynchronous updates whose weight falls with staleness; FedRevive shares its schedule β.
 
 "Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning" (FedRevive),
 §3.1 and Appendix I.1. The paper draws its schedules without formulas; those here are of its authors' code.
@@ -32,13 +32,13 @@ class AFLDW(Algorithm):
     family: ClassVar[Family] = "asynchronous"
 
     class Settings(Algorithm.Settings):
-        """Switches of AFL-DW: the schedule β."""
+        """Options of AFL-DW: the schedule β."""
 
         beta_family: Literal["cosine", "linear", "exponential", "stepwise", "constant"] = "cosine"
         """``cosine``: ½ (1 - cos(π τ / 2 s_max)), then 1; ``linear``: r τ, at most 1; ``exponential``: 1 - e^(-r τ);
         ``stepwise``: a quarter more at each quarter of the span; ``constant``: always the same."""
         s_max: float = Field(75.0, gt=0)
-        """Staleness at which the cosine is ½; it is 1 at twice that."""
+        """Staleness at which the cosine schedule is ½; it is 1 at twice that."""
         beta_rate: float = Field(0.005, ge=0)
         """r of the linear and the exponential schedule."""
         beta_span: float = Field(150.0, gt=0)
@@ -48,7 +48,7 @@ class AFLDW(Algorithm):
     settings: Settings
 
     def beta(self, tau: int) -> float:
-        """Return β of an update of staleness ``tau``, 0 to 1."""
+        """Return β, between 0 and 1, for an update of staleness ``tau``."""
         chosen = self.settings
         if chosen.beta_family == "constant":
             return chosen.beta_constant
@@ -61,15 +61,15 @@ class AFLDW(Algorithm):
         return 0.5 * (1.0 - math.cos(math.pi * min(1.0, tau / (2 * chosen.s_max))))
 
     def weight_of(self, update: Update) -> float:
-        """Return β for an update."""
+        """Return β for an update, from its staleness."""
         return self.beta(update.staleness)
 
     def distilled_update(self) -> Tensor | None:
-        """Return the ``(d,)`` update Δ^KD that takes the damped part's place; AFL-DW has none."""
+        """Return the ``(d,)`` update Δ^KD that replaces the damped part; None in AFL-DW."""
         return None
 
     def on_receive(self, update: Update) -> bool:
-        """Add the damped update, and what was distilled in place of the rest (FedRevive Eq. 3)."""
+        """Add the damped update, and the distilled one that replaces the rest (FedRevive Eq. 3)."""
         beta = self.weight_of(update)
         step = (1.0 - beta) * update.delta
         distilled = self.distilled_update() if beta > 0 else None

@@ -1,4 +1,4 @@
-"""What every method is: state, and a ``receive`` that turns updates into versions.
+"""The base class of every method: the server's state, and ``receive``, which turns client updates into versions.
 
 A method works on flat vectors alone and needs no simulator::
 
@@ -32,11 +32,11 @@ ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 BN_MODES = ("avg", "delta", "freeze")
 
 Family = Literal["synchronous", "asynchronous", "buffered", "distilling"]
-"""What tables sort methods by."""
+"""Groups by which tables sort methods."""
 
 
 class Algorithm(ABC):
-    """A federated learning method's server.
+    """The server of a federated learning method.
 
     Args:
         buffer_size: M, how many updates one version takes.
@@ -53,40 +53,40 @@ class Algorithm(ABC):
     """
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the method's numbers change in meaning, so that older results count as outdated."""
 
     redispatch: ClassVar[str] = "before_agg"
-    """Name of the scheduling policy that is used unless a configuration names another."""
+    """Default scheduling policy; a configuration can name another."""
     buffered: ClassVar[bool] = True
-    """Whether ``buffer_size`` means something; if not, every update makes a version unless a switch says otherwise."""
+    """Whether the method uses ``buffer_size``; if not, every update makes a version unless an option differs."""
     uses_server_lr: ClassVar[bool] = True
-    """Whether ``server_lr`` means something."""
+    """Whether the method uses ``server_lr``."""
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
-    """Attributes that change from update to update; a subclass adds its own."""
+    """Names of the attributes that change from update to update; a subclass adds its own."""
     family: ClassVar[Family] = "buffered"
     title: ClassVar[str] = ""
     """The name as papers write it, for pictures and tables."""
     paper: ClassVar[str] = ""
-    """Citation, with the section, algorithm and equations that are followed."""
+    """Citation, with the section, algorithm and equations that the class implements."""
     models_stored: ClassVar[str] = "1"
-    """How many ``(d,)`` vectors the method's state holds at most, the global model included, by N, M and settings."""
+    """Largest number of ``(d,)`` vectors in the state, with the global model, in terms of N, M and settings."""
     keeps_versions: ClassVar[bool] = False
-    """Whether the server must also keep the versions in flight, at most M_c, to rebuild clients' models."""
+    """Whether the server must also keep the versions in flight (at most M_c) to rebuild clients' models."""
     on_clients: ClassVar[tuple[str, ...]] = ()
-    """Those of ``state_names`` that clients would hold, not the server."""
+    """The ``state_names`` that clients, not the server, would hold in a real system."""
     logits_stored: ClassVar[str] = "0"
-    """How many samples' logits the server stores, in N and U (unlabelled samples)."""
+    """Number of samples whose logits the server stores, in terms of N and U (unlabelled samples)."""
     also_stored: ClassVar[str] = ""
-    """What else of note the server stores."""
+    """Anything else of note that the server stores."""
     client_work: ClassVar[str] = "none"
-    """What clients do beyond training and sending their update."""
+    """Work of clients beyond training and sending their update."""
     order_matters: ClassVar[bool] = False
-    """Whether the order of updates inside one buffer changes the version that comes of them."""
+    """Whether the new version depends on the order of updates inside one buffer."""
     colour: ClassVar[str] = "#6b7280"
-    """Of the method in every picture; colour-blind safe beside the others."""
+    """Colour in every picture; chosen so that colour-blind readers can tell methods apart."""
 
     class Settings(registry.Settings):
-        """A method without switches of its own."""
+        """Options of a method that has none of its own."""
 
     settings: Settings
     buffer_size: int
@@ -97,32 +97,32 @@ class Algorithm(ABC):
 
     @property
     def proximal(self) -> float:
-        """Weight μ of the term μ/2 ‖w - x_{t_i}‖² that clients add to their loss."""
+        """Return the weight μ of the proximal term μ/2 ‖w - x_{t_i}‖² in the clients' loss."""
         return 0.0
 
     @property
     def correction_once(self) -> bool:
-        """Whether clients apply their correction once, after training, in place of at every step."""
+        """Return whether clients apply their correction once, after training, instead of at every step."""
         return False
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """What clients report beyond the usual: some of :data:`.ON_REQUEST`."""
+        """Return the extra reports that clients must send: names from :data:`.ON_REQUEST`."""
         return frozenset()
 
     @property
     def held_out(self) -> float:
-        """Fraction of the training samples that the server keeps as its labelled set, out of clients' hands."""
+        """Return the fraction of training samples that the server keeps as its labelled set, away from clients."""
         return 0.0
 
     @property
     def midway(self) -> float | None:
-        """How far through a job (0 to 1) its client gets the newest model to merge, if at all."""
+        """Return how far through a job (0 to 1) its client receives the newest model to merge; None for never."""
         return None
 
     @property
     def moves_by_itself(self) -> bool:
-        """Whether the global model moves although every update is zero (distillation)."""
+        """Return whether the global model moves even if every update is zero, as with distillation."""
         return False
 
     def __init__(self, *, buffer_size: int = 1, server_lr: float = 1.0, bn_mode: str = "avg", **settings: Any) -> None:
@@ -148,7 +148,7 @@ class Algorithm(ABC):
         variance_mask: Tensor | None = None,
         keep_versions: bool = True,
     ) -> None:
-        """Begin at version 0.
+        """Start at version 0 with the given initial model.
 
         Args:
             x0: ``(d,)`` initial parameters.
@@ -167,7 +167,7 @@ class Algorithm(ABC):
         self._versions: dict[int, Tensor] | None = {0: self.x} if keep_versions else None
 
     def receive(self, update: Update) -> Receipt:
-        """Take one client's update in; the answer counts as true where that made a new version.
+        """Process one client update; the returned receipt is true if this made a new version.
 
         An update that is not finite, of another shape, or from a version that does not exist yet is
         refused: it is noted in ``rejections`` and changes nothing.
@@ -181,14 +181,14 @@ class Algorithm(ABC):
 
     @abstractmethod
     def on_receive(self, update: Update) -> bool:
-        """Act on a sound update whose staleness is known; return whether it made a new version."""
+        """Process an update that passed the checks; return whether it made a new version."""
 
     def control_sent(self) -> Tensor | None:
-        """Return the ``(d,)`` control variate that travels with the model to a client dispatched now, or None."""
+        """Return the ``(d,)`` control variate that is sent with the model to a client now, or None."""
         return None
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return the ``(d,)`` vector that ``client``, having been sent ``control``, adds to its gradients.
+        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent.
 
         It is asked for when the job is trained, after everything else at the instant of its dispatch: a client that is
         dispatched on its own report uses what it keeps since that report.
@@ -196,16 +196,16 @@ class Algorithm(ABC):
         return control
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return what a client that started from ``start_version`` merges half-way, now."""
+        """Return the model that a client merges half-way through its job, given its ``start_version``."""
         return None
 
     def flush(self) -> bool:
-        """Aggregate what is buffered though the buffer is not full; return whether there was any."""
+        """Aggregate a buffer that is not full; return whether it held any updates."""
         return False
 
     @property
     def context(self) -> ServerContext:
-        """The server's model and data.
+        """The server's model and data, for methods that need more than vectors.
 
         Raises:
             ConfigError: if the method was started without a context.
@@ -218,7 +218,7 @@ class Algorithm(ABC):
 
     @property
     def labelled(self) -> tuple[Tensor, Tensor]:
-        """The inputs and labels that the server holds out.
+        """The inputs and labels of the server's labelled set.
 
         Raises:
             ConfigError: if the context has none.
@@ -230,7 +230,7 @@ class Algorithm(ABC):
         return self.context.labelled
 
     def start_of(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` parameters x_{t_i} that the update started from."""
+        """Return the ``(d,)`` parameters x_{t_i} from which the client trained this update."""
         if update.start is not None:
             return update.start
         if self._versions is None:
@@ -238,7 +238,7 @@ class Algorithm(ABC):
         return self._versions[update.start_version]
 
     def new_version(self, x: Tensor) -> bool:
-        """Replace the global model; returns True for ``on_receive`` to pass on."""
+        """Replace the global model and return True, for ``on_receive`` to return."""
         self.x = x
         self.version += 1
         if self._versions is not None:
@@ -246,24 +246,24 @@ class Algorithm(ABC):
         return True
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`restore` needs: tensors and plain values, by attribute."""
+        """Return the state that :meth:`restore` loads: tensors and plain values, by attribute."""
         saved = {name: getattr(self, name) for name in self.state_names}
         return {**saved, "rejections": [tuple(row) for row in self.rejections]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a saved state; the method must have been started."""
+        """Load a saved state into a method that has been started."""
         for name in self.state_names:
             setattr(self, name, state[name])
         self.rejections = [Rejection(*row) for row in state["rejections"]]
 
     def mix_buffers(self, update: Update, rate: float) -> None:
-        """Move running statistics towards the client's by ``rate``, as a mixing method does."""
+        """Move the running statistics towards the client's by ``rate``, as mixing methods do."""
         if self.buffers is not None and update.buffers is not None:
             change = update.buffers_change if self.bn_mode == "delta" else update.buffers - self.buffers
             self.set_buffers(self.buffers + rate * change)
 
     def set_buffers(self, buffers: Tensor) -> None:
-        """Replace running statistics, variances kept positive; frozen ones stay."""
+        """Replace the running statistics, keeping variances positive; frozen ones stay as they are."""
         if self.bn_mode == "freeze":
             return
         if self._variance_mask is not None:
@@ -282,7 +282,7 @@ class Algorithm(ABC):
 
 
 def make_algorithm(name: str, **settings: Any) -> Algorithm:
-    """Return the method called ``name``.
+    """Make the method called ``name``, with its options.
 
     Args:
         name: one of ``asyncfl-lite list``.

@@ -36,26 +36,26 @@ class CA2FL(FedBuff):
     state_names = (*FedBuff.state_names, "cache", "cache_sum", "_waiting")
 
     class Settings(FedBuff.Settings):
-        """Switches of CA²FL."""
+        """Options of CA²FL."""
 
         cache: bool = True
-        """If False, this is FedBuff."""
+        """Use the cache; if False, this is FedBuff."""
         cache_mean: Literal["all", "seen"] = "all"
-        """Divide Σ h_i by N, where clients that have not reported count as zero, or by the number that have."""
+        """Divide Σ h_i by N (clients that have not reported count as zero), or by the number that have reported."""
         cache_commit: Literal["at_agg", "at_receive"] = "at_agg"
-        """When Δ_i becomes h_i: at the aggregation, the last one counting if a client reported twice, or at once."""
+        """When Δ_i becomes h_i: at the aggregation (a client's last report counts), or at once."""
 
     settings: Settings
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Begin at version 0 with nothing cached."""
+        """Start at version 0 with an empty cache."""
         super().start(x0, context, **options)
         self.cache: dict[int, Tensor] = {}
         self.cache_sum = torch.zeros_like(self.x)
         self._waiting: dict[int, Tensor] = {}
 
     def entry(self, update: Update) -> Tensor:
-        """Return the correction Δ_i - h_i, and note Δ_i for the cache."""
+        """Return the correction Δ_i - h_i, and remember Δ_i for the cache."""
         if not self.settings.cache:
             return update.delta
         latest = {**self.cache, **self._waiting} if self.settings.cache_commit == "at_receive" else self.cache
@@ -64,13 +64,13 @@ class CA2FL(FedBuff):
         return update.delta if cached is None else update.delta - cached
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the cached mean and the mean correction; both caches are those of the round's start."""
+        """Step along the cached mean plus the mean correction, both with the cache as it was at the round's start."""
         x = super().step(self.cached_mean() + mean if self.cache else mean)
         self._commit()
         return x
 
     def cached_mean(self) -> Tensor:
-        """Return ``(d,)`` h."""
+        """Return h, the ``(d,)`` mean of the cached updates."""
         return self.cache_sum / (self.context.num_clients if self.settings.cache_mean == "all" else len(self.cache))
 
     def _commit(self) -> None:

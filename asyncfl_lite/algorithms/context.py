@@ -1,4 +1,4 @@
-"""The server's surroundings: what a method that needs more than vectors may use."""
+"""The server's model and data, for methods that need more than vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 @dataclass
 class ServerContext:
-    """What a method that needs more than vectors may use; a test can fake every part.
+    """The server's model, data and random numbers, for methods that need more than vectors; tests can fake any part.
 
     Attributes:
         model: turns ``(d,)`` parameters and inputs into logits, and gives gradients.
@@ -52,11 +52,11 @@ class ServerContext:
     compute: Callable[[Request], Any] = fulfilled_now
 
     def samples(self, inputs: Tensor) -> SampleSet:
-        """Return the set of ``(n, …)`` inputs, from which minibatches are drawn."""
+        """Return the ``(n, …)`` inputs from which minibatches are drawn."""
         return SampleSet(inputs, self.prediction_counts(inputs))
 
     def outputs(self, models: Sequence[tuple[Tensor, Tensor | None]], inputs: Tensor, **how: Any) -> list[Tensor]:
-        """Return what each of several models, ``(parameters, running statistics)``, makes of ``(n, …)`` inputs.
+        """Apply several models, each ``(parameters, running statistics)``, to ``(n, …)`` inputs.
 
         ``how`` goes to :class:`.Answers`; with ``one_for_all=False`` every model has inputs of its own.
         """
@@ -75,7 +75,7 @@ class ServerContext:
         predictions: Callable[[Tensor, Tensor], Tensor] | None = None,
         **how: Any,
     ) -> Descended:
-        """Teach a model: one gradient step for each minibatch.
+        """Train a model by distillation: one gradient step per minibatch.
 
         Args:
             x: ``(d,)`` the student's parameters; they stay as they are.

@@ -1,4 +1,4 @@
-"""DD-FedRevive: FedRevive with real data on the server, as a bound on what made-up data can do.
+"""DD-FedRevive: FedRevive with real data on the server, an upper bound for what synthetic data can do.
 
 FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §3.1, Appendix I, Table 5.
 """
@@ -30,13 +30,13 @@ class DDFedRevive(MultiTeacher):
     revision = 2  # a seventh of the samples, no weight decay
 
     class Settings(MultiTeacher.Settings):
-        """Switches of DD-FedRevive; Table 5's values for CIFAR-10."""
+        """Options of DD-FedRevive; defaults are Table 5's values for CIFAR-10."""
 
         beta_family: Literal["cosine", "linear", "exponential", "stepwise", "constant"] = "constant"
         kd_lr: float = Field(3e-4, ge=0)
         kd_temperature: float = Field(2.0, gt=0)
         kd_weight_decay: float = Field(0.0, ge=0)
-        """Adam's; the authors' code has some for FedRevive, none here."""
+        """Adam's weight decay; the authors' code has some for FedRevive, none here."""
         auxiliary: float = Field(1 / 7, gt=0, lt=1)
         """Share of all training samples that the server keeps: a sixth of what is left to the clients, which is the
         16.7% of §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""
@@ -45,11 +45,11 @@ class DDFedRevive(MultiTeacher):
 
     @property
     def held_out(self) -> float:
-        """Share of the training samples that the server keeps."""
+        """Return the share of training samples that the server keeps."""
         return self.settings.auxiliary
 
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return proxies that take true proportions, and the server's labelled set as the pool."""
+        """Return class proxies that take true proportions, and the server's labelled set as the pool."""
         inputs, labels = self.labelled
         pool = Pool(len(labels))
         pool.add(inputs, labels)

@@ -1,4 +1,4 @@
-"""FADAS: an adaptive server optimiser on FedBuff's mean update.
+"""FADAS: FedBuff with an adaptive optimiser on the server.
 
 Wang, Wang, Chen, Wang, Lin, "FADAS: Towards Federated Adaptive Asynchronous Optimization", ICML 2024,
 Algorithm 1 and its delay-adaptive rule. Where the authors' code differs from the paper there is a switch.
@@ -19,7 +19,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fadas")
 class FADAS(AdaptiveStep):
-    """FedBuff with AMSGrad on the server, slower for stale buffers if asked (Wang et al. 2024, Alg. 1).
+    """FedBuff with AMSGrad on the server; optionally a smaller step for stale buffers (Wang et al. 2024, Alg. 1).
 
     ``v̂ ← max(v̂, v)``, ``x ← x + η_t m / (√v̂ + ε)``. With ``delay_adaptive``, η_t falls when the stalest
     entry of the buffer is older than ``tau_c``.
@@ -35,13 +35,15 @@ class FADAS(AdaptiveStep):
     state_names = (*AdaptiveStep.state_names, "largest_square", "_stalest")
 
     class Settings(AdaptiveStep.Settings):
-        """Switches of FADAS."""
+        """Options of FADAS."""
 
         bias_correction: bool = False
-        """As the authors' code does: η_t / (1 - β₁^t) and √v̂ / √(1 - β₂^t)."""
+        """Correct the averages' bias as the authors' code does: η_t
+        (1 - β₁^t) and √v̂
+        √(1 - β₂^t)."""
         delay_adaptive: bool = False
         da_rule: Literal["min_inv", "divide"] = "min_inv"
-        """η_t for stale buffers: min(η, 1/τ_max), the paper's, or η/τ_max, the authors' code's."""
+        """η_t for stale buffers: min(η, 1/τ_max) as in the paper, or η/τ_max as in the authors' code."""
         tau_c: int = Field(1, ge=0)
         """Staleness up to which η_t = η."""
 
@@ -54,7 +56,7 @@ class FADAS(AdaptiveStep):
         self._stalest = 0
 
     def entry(self, update: Update) -> Tensor:
-        """Return the delta, and note how stale the stalest entry is."""
+        """Return the delta, and update the largest staleness in the buffer."""
         self._stalest = max(self._stalest, update.staleness)
         return super().entry(update)
 

@@ -1,4 +1,4 @@
-"""FedAC: updates weighted by how well they agree with where the global model went.
+"""FedAC: updates weighted by how well they agree with the global model's recent movement.
 
 Zang et al., "Efficient Asynchronous Federated Learning with Prospective Momentum Aggregation and Fine-Grained
 Correction", AAAI 2024. Paper and official code were not available: re-implemented from third-party code and the
@@ -44,7 +44,7 @@ class FedAC(AdaptiveStep):
     state_names = (*AdaptiveStep.state_names, "control", "controls", "_control_sum")
 
     class Settings(AdaptiveStep.Settings):
-        """Switches of FedAC."""
+        """Options of FedAC."""
 
         beta1: float = Field(0.6, ge=0, lt=1)
         beta2: float = Field(0.9, ge=0, lt=1)
@@ -61,12 +61,12 @@ class FedAC(AdaptiveStep):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """The mean of a client's gradients, where they are corrected."""
+        """Return the client's mean gradient as an extra report, if corrections are on."""
         return frozenset() if self.settings.correction == "off" else frozenset({"mean_gradient"})
 
     @property
     def correction_once(self) -> bool:
-        """Whether clients apply their correction after training."""
+        """Return whether clients apply their correction once, after training."""
         return self.settings.correction == "once"
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
@@ -77,11 +77,11 @@ class FedAC(AdaptiveStep):
         self._control_sum = torch.zeros_like(self.x)
 
     def control_sent(self) -> Tensor | None:
-        """Return ``(d,)`` C."""
+        """Return the server's ``(d,)`` control variate C."""
         return None if self.settings.correction == "off" else self.control
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return ``(d,)`` C - C_i."""
+        """Return the client's ``(d,)`` correction C - C_i."""
         return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
@@ -99,18 +99,18 @@ class FedAC(AdaptiveStep):
         return min(max(cosine, chosen.floor), 1.0)  # tiny vectors' lengths are rounded
 
     def weights(self, update: Update) -> tuple[float, float]:
-        """Weigh an entry by r_i."""
+        """Weight an entry by r_i."""
         agreement = self.agreement(update)
         return agreement, agreement
 
     def entry(self, update: Update) -> Tensor:
-        """Return the delta; the client's control variate moves with it."""
+        """Return the delta, and update the client's control variate."""
         if self.settings.correction != "off":
             self._renew_control(update)
         return super().entry(update)
 
     def _renew_control(self, update: Update) -> None:
-        """Set C_i to the client's mean gradient, less the correction that was in it."""
+        """Set C_i to the client's mean gradient minus the correction that it contained."""
         mean_gradient = update.mean_gradient
         if mean_gradient is None:  # clients step by plain SGD
             lr = self.context.client_lr(update.start_version)
@@ -124,7 +124,7 @@ class FedAC(AdaptiveStep):
         self.controls = {**self.controls, update.client: renewed}
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the prospective momentum, which counts the newest mean twice."""
+        """Step along the prospective momentum, in which the newest mean counts twice."""
         chosen = self.settings
         self.average(mean)
         self.control = self.control + self._control_sum / self._divisor

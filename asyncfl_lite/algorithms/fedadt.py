@@ -1,4 +1,4 @@
-"""FedADT: stale client models are distilled from the global one before they are mixed in.
+"""FedADT: stale client models learn from the global model by distillation before they are mixed in.
 
 "FedADT", Section IV, Eqs. 7 and 8, and its algorithm. What the paper does not give (the distillation's optimiser
 and rate, how long it lasts) is a switch, whose default is our reading.
@@ -22,7 +22,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedadt")
 class FedADT(MixingMethod):
-    """FedAsync whose stale models are first distilled from the global one on labelled data (FedADT Eqs. 7-8).
+    """FedAsync whose stale client models first learn from the global one on labelled data (FedADT Eqs. 7-8).
 
     A client model of staleness above 1 takes a pass over the server's labelled set with the loss
     ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``, where z_S are the server's logits (the teacher's), z_C the
@@ -38,7 +38,7 @@ class FedADT(MixingMethod):
     moves_by_itself = True
 
     class Settings(MixingMethod.Settings):
-        """Switches of FedADT."""
+        """Options of FedADT."""
 
         kd_fraction: float = Field(0.005, gt=0, lt=1)
         """Share of the training samples that the server keeps as its labelled set; no client has them."""
@@ -51,11 +51,12 @@ class FedADT(MixingMethod):
         """Passes over the labelled set."""
         kd_batch_size: int = Field(32, ge=1)
         kd_lr: float | None = Field(None, ge=0)
-        """Rate of the distillation's SGD; none: the clients' rate at this version. 0 gives FedAsync with mixing 1."""
+        """Learning rate of distillation by SGD; none means the clients' rate at this version. 0 gives FedAsync with
+        mixing 1."""
         tau_kd: int = Field(1, ge=0)
         """Models up to this staleness are mixed in as they are."""
         kl_dir: Literal["forward", "reverse"] = "forward"
-        """KL(teacher ‖ student), as printed, or the other way round."""
+        """Direction of the KL term: KL(teacher ‖ student), as printed, or the reverse."""
         kd_t2: bool = False
         """Multiply the KL term by T², as is usual elsewhere."""
 
@@ -63,20 +64,20 @@ class FedADT(MixingMethod):
 
     @property
     def held_out(self) -> float:
-        """Share of the training samples that the server keeps."""
+        """Return the share of training samples that the server keeps as its labelled set."""
         return self.settings.kd_fraction
 
     def weight_of(self, update: Update) -> float:
-        """Return β."""
+        """Return the mixing weight β."""
         return staleness.poly(update.staleness)
 
     def kl_weight(self, version: int) -> float:
-        """Return α̃ at a version (Eq. 8)."""
+        """Return α̃, the weight of the KL term at a version (Eq. 8)."""
         chosen = self.settings
         return chosen.alpha_min + (chosen.alpha_max - chosen.alpha_min) * min(1.0, version / chosen.alpha_versions)
 
     def client_model(self, update: Update) -> Tensor:
-        """Return the client's model, distilled from the global one if it is stale."""
+        """Return the client's model; a stale one is first distilled from the global model."""
         model = super().client_model(update)
         if update.staleness <= self.settings.tau_kd or self.distill_lr == 0 or self.settings.kd_rounds == 0:
             return model
@@ -84,11 +85,11 @@ class FedADT(MixingMethod):
 
     @property
     def distill_lr(self) -> float:
-        """The distillation's rate at this version."""
+        """Return the learning rate of distillation at this version."""
         return self.context.client_lr(self.version) if self.settings.kd_lr is None else self.settings.kd_lr
 
     def distilled(self, student: Tensor, buffers: Tensor | None) -> Tensor:
-        """Return ``(d,)`` the student after its passes over the labelled set, with the global model as teacher."""
+        """Return the ``(d,)`` client model after distillation on the labelled set, with the global model as teacher."""
         chosen, context = self.settings, self.context
         inputs, labels = self.labelled
         (outputs,) = context.outputs([(self.x, self.buffers)], inputs)

@@ -32,7 +32,7 @@ class FedASMU(MixingMethod):
     client_work = "a second download half-way, merged into the local model"
 
     class Settings(MixingMethod.Settings):
-        """Switches of FedASMU; the paper learns what is constant here."""
+        """Options of FedASMU; constants here that the paper learns."""
 
         mu: float = Field(1.0, ge=0)
         lambda_: float = Field(1.0, ge=0)
@@ -40,7 +40,7 @@ class FedASMU(MixingMethod):
         sigma: float = Field(0.5, ge=0)
         gamma: float = Field(1.0, ge=0)
         upsilon: float = Field(1.0, ge=0)
-        """υ; above 1 it keeps clients from merging models that are hardly newer."""
+        """υ; above 1, clients do not merge models that are hardly newer."""
         merge_at: float | None = Field(0.5, ge=0, lt=1)
         """How far through a job its client merges a newer model; none for never."""
 
@@ -48,18 +48,18 @@ class FedASMU(MixingMethod):
 
     @property
     def midway(self) -> float | None:
-        """When clients get a newer model."""
+        """Return how far through a job its client receives a newer model."""
         return self.settings.merge_at
 
     def weight_of(self, update: Update) -> float:
-        """Return α for an update."""
+        """Return the mixing weight α for an update."""
         chosen = self.settings
         staleness = update.staleness + 1
         freshness = chosen.lambda_ / (math.sqrt(self.version + 1) * staleness**chosen.sigma) + chosen.iota
         return chosen.mu * freshness / (1 + chosen.mu * freshness)
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the newest model and β, or None where it is not newer than what the client has."""
+        """Return the newest model and β, or None if the client already has the newest."""
         chosen, newest = self.settings, self.version
         if newest == start_version:
             return None

@@ -1,4 +1,4 @@
-"""FedAsync: mix every arriving model in.
+"""FedAsync: mix every arriving model into the global one.
 
 Xie, Koyejo, Gupta, "Asynchronous Federated Optimization", 2019, Algorithm 1 and §5. Staleness counts from
 0 for a fresh update; the paper counts the iteration that is being computed, too.
@@ -18,7 +18,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedasync")
 class FedAsync(MixingMethod):
-    """Every arriving model is mixed in, with a weight that falls with staleness (Xie et al. 2019).
+    """Mixes in every arriving model, with a weight that falls with staleness (Xie et al. 2019).
 
     ``x ← (1 - α_t) x + α_t x_i`` with ``α_t = α s(τ)`` and ``x_i = x_{t_i} + Δ_i``.
     """
@@ -28,10 +28,10 @@ class FedAsync(MixingMethod):
     colour = "#de8f05"
 
     class Settings(MixingMethod.Settings):
-        """Switches of FedAsync."""
+        """Options of FedAsync."""
 
         mixing: float = Field(0.6, ge=0, le=1)
-        """The paper's α, the weight of a fresh model."""
+        """The paper's α, the mixing weight of a fresh model."""
         staleness_function: Literal["poly", "constant", "hinge"] = "poly"
         """The paper's s: poly (1 + τ)^-a, constant 1, or hinge."""
         poly_a: float = Field(0.5, ge=0)
@@ -44,7 +44,7 @@ class FedAsync(MixingMethod):
 
     @property
     def proximal(self) -> float:
-        """Weight of the proximal term in the clients' objective."""
+        """Return the weight ρ of the proximal term in the clients' loss."""
         return self.settings.rho
 
     def mixing_weight(self, tau: int) -> float:
@@ -57,5 +57,5 @@ class FedAsync(MixingMethod):
         return chosen.mixing * staleness.constant(tau)
 
     def weight_of(self, update: Update) -> float:
-        """Return α_t for an update."""
+        """Return α_t for an update, from its staleness."""
         return self.mixing_weight(update.staleness)

@@ -15,7 +15,7 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 
 @ALGORITHMS.register("fedavg")
 class FedAvg(FedBuff):
-    """Synchronous rounds: mean of all the round's updates, weighted by size (McMahan et al. 2017).
+    """Synchronous rounds: mean of all updates of a round, weighted by sample count (McMahan et al. 2017).
 
     ``x ← x + η Σ n_i Δ_i / Σ n_j``. It is FedBuff with a buffer of a whole round, in which every update is
     fresh.
@@ -28,9 +28,9 @@ class FedAvg(FedBuff):
     family = "synchronous"
 
     class Settings(FedBuff.Settings):
-        """Switches of FedAvg."""
+        """Options of FedAvg."""
 
         buffer_weight: Literal["samples", "uniform"] = "samples"
-        """``uniform``: every client counts the same."""
+        """Weights of clients: ``samples`` by sample count; with ``uniform`` every client counts the same."""
 
     settings: Settings

@@ -18,7 +18,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedbuff")
 class FedBuff(Algorithm):
-    """Mean of M updates, added to the current model (Nguyen et al. 2022).
+    """Adds the mean of M updates to the current model (Nguyen et al. 2022).
 
     ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Entries are averaged, not clients: one
     that reports twice before the buffer fills counts twice.
@@ -32,12 +32,13 @@ class FedBuff(Algorithm):
     state_names = (*Algorithm.state_names, "_sum", "_statistics_sum", "_divisor", "filled")
 
     class Settings(Algorithm.Settings):
-        """Switches of FedBuff."""
+        """Options of FedBuff."""
 
         staleness_weight: Literal["none", "poly", "poly_norm"] = "none"
-        """``poly``: s = (1 + τ)^-1/2; ``poly_norm``: the same, divided by Σ s in place of M."""
+        """Weights by staleness. ``poly``: s = (1 + τ)^-1/2; ``poly_norm``: the same, divided by Σ s in place of M."""
         buffer_weight: Literal["uniform", "samples"] = "uniform"
-        """``samples``: weigh entries by n_i / Σ n_j."""
+        """Weights by client. ``samples``: weight entries by n_i
+        Σ n_j."""
 
     settings: Settings
 
@@ -53,7 +54,7 @@ class FedBuff(Algorithm):
         self.filled = 0
 
     def on_receive(self, update: Update) -> bool:
-        """Accumulate; aggregate when the buffer is full."""
+        """Add the update to the buffer; aggregate if the buffer is full."""
         self.accumulate(update)
         return self.filled == self.buffer_size and self.flush()
 
@@ -68,17 +69,17 @@ class FedBuff(Algorithm):
             self._statistics_sum = self._statistics_sum + statistics
 
     def weights(self, update: Update) -> tuple[float, float]:
-        """Return how an entry is weighted in the sum, and what it adds to the sum's divisor."""
+        """Return an entry's weight in the sum, and the number that it adds to the divisor."""
         size = update.num_samples if self.settings.buffer_weight == "samples" else 1
         shrink = 1.0 if self.settings.staleness_weight == "none" else staleness.poly(update.staleness)
         return size * shrink, size * shrink if self.settings.staleness_weight == "poly_norm" else size
 
     def entry(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` vector that the buffer sums for an update; FedBuff takes its delta."""
+        """Return the ``(d,)`` vector that the buffer sums for an update: in FedBuff, its delta."""
         return update.delta
 
     def flush(self) -> bool:
-        """Apply the mean of what is buffered."""
+        """Apply the mean of the buffered updates."""
         if not self.filled:
             return False
         if self.buffers is not None and self._statistics_sum is not None:
@@ -89,9 +90,9 @@ class FedBuff(Algorithm):
         return self.new_version(x)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Return the model after the server's step along the buffer's ``(d,)`` mean."""
+        """Return the model after a server step along the ``(d,)`` mean of the buffer."""
         return self.x + self.server_lr * mean
 
     def after_step(self, x: Tensor) -> Tensor:
-        """Return the next model, given the aggregated one; FedBuff leaves it as it is."""
+        """Return the final next model, given the aggregated one; in FedBuff they are the same."""
         return x

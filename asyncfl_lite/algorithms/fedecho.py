@@ -1,4 +1,4 @@
-"""FedEcho: uncertainty-aware distillation.
+"""FedEcho: FedBuff plus distillation from all clients' latest predictions, weighted by their uncertainty.
 
 "Stragglers Can Contribute More: Uncertainty-Aware Distillation for Asynchronous Federated Learning",
 Algorithm 1 and Eqs. 2 to 4. What the paper leaves open (Q, the distillation batch, logits or
@@ -47,20 +47,20 @@ class FedEcho(FedBuff):
     state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):
-        """Switches of FedEcho."""
+        """Options of FedEcho."""
 
         distill_set: str = "cross"
-        """Which unlabelled set of the task: cross, natural or synthetic."""
+        """Which of the task's unlabelled sets: cross, natural or synthetic."""
         distill_samples: int = Field(2000, ge=1)
         """``|U|``, how many unlabelled samples the server holds."""
         distill_lr: float = Field(3e-6, ge=0)
-        """η_d; 0 gives FedBuff."""
+        """η_d, the learning rate of distillation; 0 gives FedBuff."""
         distill_unit: Literal["epochs", "steps"] = "epochs"
         distill_q: int = Field(5, ge=0)
-        """Q after each aggregation: passes over the set (epochs) or minibatches (steps)."""
+        """Q, the length of distillation after each aggregation: passes over the set (epochs) or minibatches (steps)."""
         distill_batch_size: int = Field(50, ge=1)
         distill_opt: Literal["adam", "sgd"] = "adam"
-        """The experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step."""
+        """Optimiser: the experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step."""
         adam_state: Literal["reset", "persist"] = "reset"
         distill_bn: Literal["frozen", "train"] = "frozen"
         teacher_avg: Literal["logits", "probs"] = "logits"
@@ -74,11 +74,11 @@ class FedEcho(FedBuff):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Distillation moves the model though every update is zero."""
+        """Return True where distillation is on: it moves the model even if every update is zero."""
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Begin at version 0 with no logits stored."""
+        """Start at version 0 with no stored logits."""
         super().start(x0, context, **options)
         self.logits: dict[int, Tensor] = {}
         self.last_weight = float("nan")
@@ -88,7 +88,7 @@ class FedEcho(FedBuff):
 
     @property
     def logits(self) -> dict[int, Tensor]:
-        """What every client's latest model predicts; those of models that have come since are computed now."""
+        """Predictions of every client's latest model; those of models that came since are computed now."""
         if self._heard:
             found = dict(zip(self._heard, self._predictions(list(self._heard.values())), strict=True))
             kept = {client: rows for client, rows in self._logits.items() if client not in found}
@@ -102,8 +102,7 @@ class FedEcho(FedBuff):
         self._heard: dict[int, tuple[Tensor, Tensor | None]] = {}
 
     def on_receive(self, update: Update) -> bool:
-        """Take up this client's model, whose predictions are computed with those of the whole buffer; then go on as
-        FedBuff.
+        """Keep the client's model, whose predictions are computed with the whole buffer's; then go on as FedBuff.
 
         Predictions that are not finite (the client's model overflows) are dropped: the client has none until its next
         report.
@@ -112,7 +111,7 @@ class FedEcho(FedBuff):
         return super().on_receive(update)
 
     def _predictions(self, models: Sequence[tuple[Tensor, Tensor | None]]) -> list[Tensor]:
-        """Return several models' ``(m, C)`` predictions on the unlabelled set; other outputs are dropped at once."""
+        """Return several models' ``(m, C)`` predictions on the unlabelled set, and keep only those."""
         samples, predictions = self.unlabelled, self.context.predictions
         if samples.one_each:
             found = [predictions(own, samples.inputs) for own in self.context.outputs(models, samples.inputs)]
@@ -130,7 +129,7 @@ class FedEcho(FedBuff):
             yield self.context.predictions(outputs, inputs)
 
     def _teacher(self) -> Tensor:
-        """Return the ``(m, C)`` probabilities of all clients together (Alg. 1, line 13; see :func:`mean_teacher`).
+        """Return the ``(m, C)`` class probabilities of all clients combined (Alg. 1, line 13).
 
         The sum is computed anew each time, in double precision and in the order of clients: a running sum would never
         lose what a single overflowing or huge prediction left in it.

@@ -19,7 +19,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedfa")
 class FedFa(Algorithm):
-    """Mean of the last client models, a new version at every arrival (Xu et al. 2024; re-implementation).
+    """Mean of the latest client models, a new version at every arrival (Xu et al. 2024; re-implementation).
 
     ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one
     it is FedAsync of full weight.
@@ -43,14 +43,14 @@ class FedFa(Algorithm):
     state_names = (*Algorithm.state_names, "entries", "buffer_entries")
 
     class Settings(Algorithm.Settings):
-        """Switches of FedFa."""
+        """Options of FedFa."""
 
         queue_length: int = Field(10, ge=1)
         """How many entries the queue holds; no source gives FedFa's, 10 is FedADT's buffer."""
         queue: Literal["model", "delta"] = "model"
-        """What is queued: models, or deltas, whose mean is added to the global model."""
+        """What the queue holds: models, or deltas, whose mean is added to the global model."""
         warmup: Literal["partial", "wait"] = "partial"
-        """Until the queue is full: the mean of what there is, or no new version."""
+        """Until the queue is full: use the mean of the entries so far, or make no new version."""
 
     settings: Settings
 
@@ -61,7 +61,7 @@ class FedFa(Algorithm):
         self.buffer_entries: list[Tensor | None] = []
 
     def on_receive(self, update: Update) -> bool:
-        """Push what arrived, drop the oldest, and take the mean."""
+        """Append the new entry, drop the oldest, and take the mean."""
         chosen, deltas = self.settings, self.settings.queue == "delta"
         pushed = update.delta if deltas else self.start_of(update) + update.delta
         self.entries = [*self.entries, pushed][-chosen.queue_length :]

@@ -36,20 +36,20 @@ class FedAvgM(FedAvg):
     state_names = (*FedAvg.state_names, "velocity")
 
     class Settings(FedAvg.Settings):
-        """Switches of FedAvgM."""
+        """Options of FedAvgM."""
 
         fedavgm_beta: float = Field(0.9, ge=0, lt=1)
-        """β; 0 gives FedAvg. FLGo ships 0.01, so what FedADT ran with is not known."""
+        """Momentum β; 0 gives FedAvg. FLGo ships 0.01, so the value in FedADT's experiments is not known."""
 
     settings: Settings
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Begin at version 0 at rest."""
+        """Start at version 0 with zero velocity."""
         super().start(x0, context, **options)
         self.velocity = torch.zeros_like(self.x)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the velocity."""
+        """Step along the velocity, the running sum of mean updates."""
         self.velocity = self.settings.fedavgm_beta * self.velocity + mean
         return self.x + self.server_lr * self.velocity
 
@@ -66,22 +66,22 @@ class FedAdam(FedAvg, AdaptiveStep):
     colour = "#4d4d4d"
 
     class Settings(FedAvg.Settings, AdaptiveStep.Settings):
-        """Switches of FedAdam."""
+        """Options of FedAdam."""
 
         eps: float = Field(1e-3, ge=0)
-        """The paper's adaptivity τ."""
+        """Number added to the root of v; the paper's adaptivity τ."""
         v0: Literal["zero", "eps_squared"] = "zero"
-        """Where v starts: 0 as in most code, or ε² as the paper's analysis asks."""
+        """Initial value of v: 0 as in most code, or ε² as the paper's analysis requires."""
 
     settings: Settings
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Begin at version 0; v starts at 0 or at ε²."""
+        """Start at version 0; v starts at 0 or at ε²."""
         super().start(x0, context, **options)
         if self.settings.v0 == "eps_squared":
             self.square = torch.full_like(self.x, self.settings.eps**2)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along m, scaled by the root of v."""
+        """Step along m, divided by the root of v."""
         self.average(mean)
         return self.x + self.server_lr * self.mean / (self.square.sqrt() + self.settings.eps)

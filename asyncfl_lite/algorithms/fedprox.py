@@ -1,4 +1,4 @@
-"""FedProx: clients are held near the model that they were sent.
+"""FedProx: a proximal term keeps clients near the model that they were sent.
 
 Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, Algorithm 2 and Eq. 2.
 """
@@ -21,14 +21,15 @@ class FedProx(FedAvg):
     client_work = "a proximal term in the loss"
 
     class Settings(FedAvg.Settings):
-        """Switches of FedProx."""
+        """Options of FedProx."""
 
         mu: float = Field(0.1, ge=0)
-        """μ; 0 gives FedAvg. The paper tries 0.001, 0.01, 0.1 and 1; FLGo's default is 0.1."""
+        """Weight μ of the proximal term; 0 gives FedAvg. The paper tries 0.001, 0.01, 0.1 and 1; FLGo's default is 0.1.
+        """
 
     settings: Settings
 
     @property
     def proximal(self) -> float:
-        """Weight of the proximal term in the clients' objective."""
+        """Return the weight of the proximal term in the clients' loss."""
         return self.settings.mu

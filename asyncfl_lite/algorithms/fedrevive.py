@@ -1,4 +1,4 @@
-"""FedRevive: part of a stale update is replaced by what the latest client models teach on made-up data.
+"""FedRevive: part of a stale update is replaced by distillation from the latest client models on synthetic data.
 
 "Reviving Stale Updates: Data-Free Knowledge Distillation for Asynchronous Federated Learning", §2, Eqs. 3 and 4,
 Appendices B and I. What the paper leaves open (λ, probes, latents, s_max, warm-up) is a switch, with the values
@@ -36,7 +36,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedrevive")
 class FedRevive(MultiTeacher):
-    """Stale updates give way to what 8 client models teach on made-up data (FedRevive §2, Eqs. 3-4).
+    """Replaces part of a stale update by distilling 8 client models on synthetic data (FedRevive §2, Eqs. 3-4).
 
     Every ``t_gen`` updates a generator makes up a batch that the teachers recognise as the classes asked for,
     whose features look like real ones, and on which teacher and global model differ. The batch joins the pool.
@@ -55,76 +55,76 @@ class FedRevive(MultiTeacher):
     revision = 2  # warm-up, first distillation and adversarial term as in the authors' code; φ of text at one token
 
     class Settings(MultiTeacher.Settings):
-        """Switches of FedRevive; the values of its Tables 4 and 6 for CIFAR-10 and of the authors' code."""
+        """Options of FedRevive; defaults are Tables 4 and 6 for CIFAR-10, and the authors' code."""
 
         proxy: Literal["estimated", "true"] = "estimated"
-        """The paper's proxies from probes, or clients' true class proportions (its Appendix B ablation)."""
+        """Class proportions of clients: the paper's proxies from probes, or the true ones (its Appendix B ablation)."""
         t_est: int = Field(2, ge=1)
         """How many of a client's uploads are probed."""
         t_probe: float = Field(0.8, gt=0)
         """Temperature of a probe's softmax."""
         probes: int = Field(64, ge=1)
         t_gen: int = Field(10, ge=1)
-        """Updates between two syntheses; the authors' code synthesises at each."""
+        """Number of updates between two syntheses; the authors' code synthesises at each."""
         k_synth: int = Field(2, ge=1)
         synth_batch_size: int = Field(64, ge=2)
         generator_lr: float = Field(3e-3, ge=0)
         latent_lr: float = Field(1e-3, ge=0)
         nz: int = Field(256, ge=1)
-        """Length of a latent."""
+        """Length of a latent vector."""
         ngf: int = Field(128, ge=1)
         """Width of the generator."""
         class_weight: float = Field(0.2, ge=0)
-        """Weight of a class's embedding beside the noise."""
+        """Weight of a class's embedding relative to the noise."""
         prompt_length: int = Field(4, ge=1)
-        """Text: soft prompt vectors, in the generator's place."""
+        """For text: number of soft prompt vectors, which take the generator's place."""
         snippets: str | None = None
-        """Text: the task's unlabelled set whose texts are started from; random tokens if none is named."""
+        """For text: the task's unlabelled set from which synthesis starts; random tokens if none is named."""
         snippet_count: int = Field(1000, ge=1)
         alpha_target: float = Field(1.0, ge=0)
         alpha_feat: float = Field(0.003, ge=0)
         alpha_adv: float = Field(0.1, ge=0)
         feat_norm: Literal["l2", "l2sq"] = "l2"
-        """The authors' code's norms, or the paper's square."""
+        """Norm of the feature term: the authors' code's norms, or the paper's square."""
         label_draw: Literal["uniform", "proxy"] = "uniform"
-        """Classes asked for: all alike, or as the teachers' proportions are on average."""
+        """Classes to synthesise: uniform, or by the teachers' mean class proportions."""
         meta: Literal["sgd", "adam"] = "sgd"
-        """The paper's Reptile step, or the authors' code's Adam."""
+        """Meta-update: the paper's Reptile step, or the authors' code's Adam."""
         meta_rate: float = Field(0.2, ge=0, le=1)
         """λ of the Reptile step; the paper gives none."""
         pool_size: int = Field(16_000, ge=1)
         freeze_rounds: int = Field(50, ge=0)
-        """How many of the first versions are made without synthesis; the authors' code for FEMNIST has 400."""
+        """Number of first versions that are made without synthesis; the authors' code for FEMNIST has 400."""
         synthesis_only_rounds: int = Field(100, ge=0)
         """Last version at which updates are used without distillation; the authors' code for FEMNIST has 500."""
         adversarial_from: int = Field(11, ge=1)
-        """Which synthesis, counted from 1, is the first with the adversarial term. The authors' code takes the number
+        """Number, counted from 1, of the first synthesis with the adversarial term. The authors' code takes the number
         of ``synthesis_only_rounds`` and synthesises at every update, so its term begins at version 149, on FEMNIST at
         899. With a synthesis at every tenth update the 11th is at version 150, and FEMNIST's 51st at 900."""
         warmup_mode: Literal["authors", "damp", "pass"] = "authors"
-        """What becomes of an update that nothing is distilled for: as with β = 0 during ``freeze_rounds`` and as in
-        AFL-DW afterwards; always as in AFL-DW; or always as with β = 0."""
+        """Treatment of an update without distillation: as with β = 0 during ``freeze_rounds`` and as in AFL-DW
+        afterwards; always as in AFL-DW; or always as with β = 0."""
 
     settings: Settings
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Feature statistics, where the feature term counts, and class counts for true proportions."""
+        """Return the extra reports: feature statistics for the feature term, class counts for true proportions."""
         wanted = {"features": self.settings.alpha_feat > 0, "label_counts": self.settings.proxy == "true"}
         return frozenset(name for name, needed in wanted.items() if needed)
 
     @property
     def warming_up(self) -> bool:
-        """Whether it is too early to distil: that begins at the first version above ``synthesis_only_rounds``."""
+        """Return whether it is too early to distil: versions up to ``synthesis_only_rounds`` do not."""
         return self.version <= self.settings.synthesis_only_rounds
 
     @property
     def frozen(self) -> bool:
-        """Whether it is too early to make anything up."""
+        """Return whether it is too early to synthesise."""
         return self.version < self.settings.freeze_rounds
 
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return empty proxies and an empty pool; also make the synthesiser."""
+        """Return empty class proxies and an empty pool, and make the synthesiser."""
         chosen, of_text = self.settings, self.spec.vocabulary is not None
         self.synthesiser = Synthesiser(
             self._maker(),
@@ -141,7 +141,7 @@ class FedRevive(MultiTeacher):
         return ClassProxies(self.spec.num_classes, uploads), Pool(chosen.pool_size)
 
     def _maker(self) -> InputMaker:
-        """Return soft prompts for text, a generator for anything else."""
+        """Return soft prompts for text, and a generator for all other inputs."""
         chosen, context, seed = self.settings, self.context, int(self.context.rng.integers(2**31))
         if self.spec.vocabulary is None:
             return GeneratedInputs(self.spec, chosen.nz, chosen.ngf, chosen.class_weight, seed, like=self.x)
@@ -149,12 +149,12 @@ class FedRevive(MultiTeacher):
         return SoftPrompts(self.spec, context.model, chosen.prompt_length, seed, self.x, snippets)
 
     def weight_of(self, update: Update) -> float:
-        """Return β, 0 as long as the warm-up passes updates through."""
+        """Return β, or 0 while the warm-up lets updates through unchanged."""
         passes = {"authors": self.frozen, "damp": False, "pass": self.warming_up}
         return 0.0 if passes[self.settings.warmup_mode] else super().weight_of(update)
 
     def features_of(self, update: Update) -> Tensor | None:
-        """Return what the client reported of its features, or else its running statistics."""
+        """Return the client's reported feature statistics, or else its running statistics."""
         if not self.settings.alpha_feat or update.features is not None:
             return update.features
         if update.buffers is not None and keeps_statistics(self.context.model):
@@ -162,7 +162,7 @@ class FedRevive(MultiTeacher):
         raise ConfigError("features: FedRevive with alpha_feat above 0 needs every update to bring its statistics")
 
     def learn_proportions(self, update: Update, teacher: Teacher) -> None:
-        """Probe the client's model, if its proxy is not final yet."""
+        """Probe the client's model, unless its proxy is already final."""
         if self.settings.proxy == "true":
             super().learn_proportions(update, teacher)
         elif not self.proxies.complete(update.client):
@@ -172,7 +172,7 @@ class FedRevive(MultiTeacher):
             self.proxies.add(update.client, probed_proportions(logits, self.settings.t_probe))
 
     def renew_pool(self) -> None:
-        """Make a batch up at every ``t_gen``-th update and put it into the pool (§2.2, steps 2 and 3)."""
+        """Synthesise a batch at every ``t_gen``-th update and add it to the pool (§2.2, steps 2 and 3)."""
         if self.frozen or self.version % self.settings.t_gen:
             return
         proportions = self.proportions()
@@ -203,7 +203,7 @@ class FedRevive(MultiTeacher):
             self.pool.add(made, labels)
 
     def _labels(self, proportions: Tensor) -> Tensor:
-        """Return the ``(B,)`` classes to ask for."""
+        """Return the ``(B,)`` classes to synthesise."""
         uniform = self.settings.label_draw == "uniform"
         shares = None if uniform else (proportions.mean(0) / proportions.mean(0).sum()).numpy()
         return torch.from_numpy(
@@ -211,5 +211,5 @@ class FedRevive(MultiTeacher):
         )
 
     def distilled_update(self) -> Tensor | None:
-        """Return Δ^KD, None while warming up."""
+        """Return the distilled update Δ^KD, or None while warming up."""
         return None if self.warming_up else super().distilled_update()

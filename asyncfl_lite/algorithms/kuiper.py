@@ -1,4 +1,4 @@
-"""KUIPER: bursts of waiting clients, averaged by size and training accuracy, then mixed in.
+"""KUIPER: bursts of waiting clients, averaged by sample count and training accuracy, then mixed in.
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
 Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
@@ -23,7 +23,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("kuiper")
 class KUIPER(Algorithm):
-    """Bursts of M waiting clients, weighted by size and error, mixed by mean staleness (KUIPER Alg. 1).
+    """Bursts of M waiting clients, weighted by sample count and error, mixed by mean staleness (KUIPER Alg. 1).
 
     ``c_i = n_i / Σ n_j · e_i`` with ``e_i = 1 - acc_i`` (Eq. 2), ``β_t = β (1 + τ̄)^-α`` with the burst's mean
     staleness τ̄ (Eq. 3), ``w ← (1 - β_t) w + β_t Σ c_i w_i`` (Eq. 4). Literally, the coefficients sum to less
@@ -49,40 +49,40 @@ class KUIPER(Algorithm):
         "last_epoch": "train_accuracy",
         "post_eval": "trained_accuracy",
     }
-    """Which field of an update holds the accuracy that ``acc`` names."""
+    """Option ``acc`` -> the field of an update that holds this accuracy."""
 
     class Settings(Algorithm.Settings):
-        """Switches of KUIPER."""
+        """Options of KUIPER."""
 
         mixing: float = Field(0.7, ge=0, le=1)
-        """The paper's β."""
+        """The paper's β, the mixing weight of a fresh burst."""
         poly_a: float = Field(0.5, ge=0)
-        """The paper's α, exponent of the staleness penalty."""
+        """The paper's α, the exponent of the staleness penalty."""
         kuiper_norm: Literal["renorm", "literal", "delta"] = "renorm"
-        """Divide the coefficients by their sum, take Eq. 2 as printed, or put them on ``w_i - w``."""
+        """Coefficients of the burst: divided by their sum, as printed in Eq. 2, or applied to ``w_i - w``."""
         t0_mode: Literal["iteration", "latency"] = "iteration"
-        """T₀ as an aggregation count below which accuracy counts (Eq. 2), or as a latency below which it does."""
+        """Meaning of T₀: accuracy counts below this aggregation number (Eq. 2), or below this latency."""
         t0: float | None = Field(None, ge=0)
-        """T₀; none: accuracy always counts. 0: never. Aggregations are counted from 1 (Alg. 1, line 4), so a T₀ of 3
-        lets it count in the first two."""
+        """T₀; none: accuracy always counts. 0: never. Aggregations are counted from 1 (Alg. 1, line 4), so with a T₀ of
+        3 it counts in the first two."""
         staleness_offset: Literal[0, 1] = 0
-        """Staleness of a fresh model; 1 if Alg. 1 is read literally."""
+        """Staleness assigned to a fresh model; 1 if Alg. 1 is read literally."""
         acc: Literal["received", "last_epoch", "post_eval"] = "received"
-        """Accuracy on the client's samples: of the model that it received, over its last local epoch as it went, or of
-        the model that it trained."""
+        """Accuracy on the client's samples: of the model that it received, of its last local epoch while training, or
+        of the model that it trained."""
 
     settings: Settings
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """The received or the trained model's accuracy, where that is what counts."""
+        """Return the accuracy that counts as an extra report: the received or the trained model's."""
         chosen = self.settings
         needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client reports its last epoch's accuracy
         return frozenset({self.ACCURACIES[chosen.acc]} if needed else ())
 
     @property
     def moves_by_itself(self) -> bool:
-        """As printed, the model shrinks though every client returns it unchanged."""
+        """Return True for Eq. 2 as printed, which shrinks the model even if every client returns it unchanged."""
         return self.settings.kuiper_norm == "literal"
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
@@ -97,7 +97,7 @@ class KUIPER(Algorithm):
         self._staleness = self.filled = 0
 
     def accuracy_factor(self, update: Update) -> float:
-        """Return e_i.
+        """Return e_i, the weight of a client's accuracy.
 
         Raises:
             ConfigError: where the update comes without the accuracy that is asked for.
@@ -113,7 +113,7 @@ class KUIPER(Algorithm):
         return 1.0 - accuracy
 
     def on_receive(self, update: Update) -> bool:
-        """Take the client's model into the burst; close it when M have come."""
+        """Add the client's model to the burst; close the burst when M have arrived."""
         weight = update.num_samples * self.accuracy_factor(update)
         self._models = self._models + weight * (self.start_of(update) + update.delta)
         if self._statistics_sum is not None and update.buffers is not None:
@@ -126,11 +126,11 @@ class KUIPER(Algorithm):
         return self.filled == self.buffer_size and self.flush()
 
     def mixing_weight(self, mean_staleness: float) -> float:
-        """Return β_t."""
+        """Return β_t, the mixing weight of the burst."""
         return self.settings.mixing * staleness.poly(mean_staleness, self.settings.poly_a)
 
     def flush(self) -> bool:
-        """Mix the burst in."""
+        """Mix the burst into the global model."""
         if not self.filled:
             return False
         rate = self.mixing_weight(self._staleness / self.filled)

@@ -1,4 +1,4 @@
-"""Losses by which one model learns from others' predictions.
+"""Losses by which one model learns from the predictions of others.
 
 All work on logits of shape ``(n, C)``, or on several models' side by side, ``(G, n, C)``, and use natural logarithms.
 Teachers are constants: no gradient flows into them.
@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
-    """Return ``KL(target ‖ softmax(logits))`` of each sample.
+    """Return ``KL(target ‖ softmax(logits))`` for each sample.
 
     Args:
         target: ``(n, C)`` probabilities; entries of 0 count 0.
@@ -27,7 +27,7 @@ def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross entropies ``(…, n)`` of ``(…, n, C)`` logits with the ``(…, n)`` int64 right classes."""
+    """Return the ``(…, n)`` cross entropies of ``(…, n, C)`` logits and ``(…, n)`` int64 labels."""
     losses = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten(), reduction="none")
     return losses.view(labels.shape)
 
@@ -38,7 +38,7 @@ def entropy(probabilities: Tensor) -> Tensor:
 
 
 def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> Tensor:
-    """Return the ``(n, C)`` probabilities of several teachers together.
+    """Return the ``(n, C)`` class probabilities of several teachers combined.
 
     Args:
         logits: ``(S, n, C)`` one slice per teacher.
@@ -51,12 +51,12 @@ def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> 
 
 
 def uncertainty(probabilities: Tensor) -> Tensor:
-    """Return ``(…, n)`` entropies of ``(…, n, C)`` probabilities, as shares of the largest that C classes can have."""
+    """Return the ``(…, n)`` entropies of ``(…, n, C)`` probabilities, as fractions of the largest possible."""
     return entropy(probabilities) / math.log(probabilities.shape[-1])
 
 
 def between(low: float, high: float, share: Tensor) -> Tensor:
-    """Return the numbers that lie so far, 0 to 1, between ``low`` and ``high``."""
+    """Return the numbers a given fraction (0 to 1) of the way from ``low`` to ``high``."""
     return share * high + (1.0 - share) * low
 
 

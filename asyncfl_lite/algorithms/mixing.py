@@ -1,4 +1,4 @@
-"""What the methods share that mix every arriving client model into the global one."""
+"""The base class of methods that mix every arriving client model into the global one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asyncfl_lite.simulator.update import Update
 
 
 class MixingMethod(Algorithm):
-    """``x ← (1 - α) x + α x_i`` at every arrival; a subclass decides α."""
+    """Base class of ``x ← (1 - α) x + α x_i`` at every arrival; a subclass decides α."""
 
     redispatch = "after_agg"
     buffered = False
@@ -21,15 +21,15 @@ class MixingMethod(Algorithm):
 
     @abstractmethod
     def weight_of(self, update: Update) -> float:
-        """Return α for an update."""
+        """Return the mixing weight α for an update."""
 
     def on_receive(self, update: Update) -> bool:
-        """Mix the client's model in."""
+        """Mix the client's model into the global one."""
         weight = self.weight_of(update)
         client_model = self.client_model(update)
         self.mix_buffers(update, weight)
         return self.new_version((1.0 - weight) * self.x + weight * client_model)
 
     def client_model(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` model that is mixed in: as the client trained it, unless a subclass says otherwise."""
+        """Return the ``(d,)`` client model to mix in: the trained one, unless a subclass changes it."""
         return self.start_of(update) + update.delta

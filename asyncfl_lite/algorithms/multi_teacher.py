@@ -1,4 +1,4 @@
-"""Distillation from several teachers, which FedRevive and DD-FedRevive share.
+"""Distillation from several teachers, shared by FedRevive and DD-FedRevive.
 
 FedRevive (see :mod:`asyncfl_lite.algorithms.fedrevive`), §2.2, steps 1 and 4, and Eq. 3.
 """
@@ -26,11 +26,12 @@ from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.simulator.update import Update
 
 SPIKE_FACTOR, SPIKE_WINDOW, LOSSES_BEFORE_SPIKES = 3.0, 20, 10
-"""A distillation loss above 3 times the mean of the latest 20 is a spike, once there are 10 (the authors' code)."""
+"""A distillation loss above 3 times the mean of the last 20 is a spike, if there are at least 10 (the authors' code).
+"""
 
 
 class Teacher(NamedTuple):
-    """One of the latest client models.
+    """One of the latest client models, used as a teacher.
 
     Attributes:
         client: whose.
@@ -46,7 +47,7 @@ class Teacher(NamedTuple):
 
 
 class MultiTeacher(AFLDW):
-    """AFL-DW whose damped part is replaced by what the latest client models teach (FedRevive Eq. 3).
+    """AFL-DW that replaces the damped part by distillation from the latest client models (FedRevive Eq. 3).
 
     ``x ← x + η ((1 - β) Δ + β Δ^KD)``. A subclass says what is distilled on.
 
@@ -62,30 +63,30 @@ class MultiTeacher(AFLDW):
     moves_by_itself = True
     state_names = (*AFLDW.state_names, "teachers", "kd_losses")
     state_parts: ClassVar[tuple[str, ...]] = ("proxies",)
-    """Attributes with a ``state()`` of their own."""
+    """Names of attributes that have a ``state()`` of their own."""
 
     class Settings(AFLDW.Settings):
-        """Switches of distillation from several teachers."""
+        """Options of distillation from several teachers."""
 
         num_teachers: int = Field(8, ge=1)
-        """c, how many client models are kept; the oldest leaves."""
+        """c, the number of latest client models that are kept as teachers."""
         k_kd: int = Field(10, ge=0)
-        """Steps of one distillation; 0 gives AFL-DW."""
+        """Number of steps of one distillation; 0 gives AFL-DW."""
         kd_batch_size: int = Field(32, ge=1)
-        """Inputs that each teacher gets in each step."""
+        """Number of inputs per teacher in each step."""
         kd_lr: float = Field(1e-4, ge=0)
         kd_opt: Literal["adam", "sgd"] = "adam"
-        """The authors' code's Adam, or the paper's plain step."""
+        """Optimiser of distillation: the authors' code's Adam, or the paper's plain step."""
         kd_weight_decay: float = Field(1e-5, ge=0)
-        """Adam's."""
+        """Adam's weight decay."""
         kd_temperature: float = Field(1.0, gt=0)
         kd_bn: Literal["train", "frozen"] = "train"
-        """Whether the student's BatchNorm goes by its batches or by the global model's running statistics."""
+        """Whether the student's BatchNorm uses its batches' statistics or the global model's running statistics."""
         augment: bool = False
-        """Crop and mirror images whenever models on the server see them, as the authors' code does on CIFAR; the
-        paper names no augmentation. Clients' images are augmented by the task's own setting."""
+        """Crop and mirror images before models on the server see them, as the authors' code does on CIFAR; the paper
+        names no augmentation. Clients' images are augmented by the task's own setting."""
         spike_guard: bool = False
-        """Take no gradient from a loss of 3 times the mean of the latest."""
+        """Skip the gradient of a loss above 3 times the mean of the latest."""
 
     settings: Settings
 
@@ -107,11 +108,11 @@ class MultiTeacher(AFLDW):
 
     @abstractmethod
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return the class proxies and the pool that a run begins with."""
+        """Return the class proxies and the pool with which a run begins."""
 
     @property
     def spec(self) -> InputSpec:
-        """What the task's inputs look like.
+        """Shape and kind of the task's inputs.
 
         Raises:
             ConfigError: if the context does not say.
@@ -123,14 +124,14 @@ class MultiTeacher(AFLDW):
         return self.context.inputs
 
     def seen_as(self, purpose: str) -> Callable[[Tensor], Tensor]:
-        """Return what becomes of ``(n, …)`` inputs before models on the server see them, now and for ``purpose``."""
+        """Return ``(n, …)`` inputs as models on the server see them now, augmented if this is on."""
         if not self.settings.augment:
             return lambda inputs: inputs
         seed = int(stream(self._crop_seed, purpose, self.version).integers(2**63))
         return partial(cropped_and_mirrored, generator=torch.Generator().manual_seed(seed))
 
     def on_receive(self, update: Update) -> bool:
-        """Add the client's model to the teachers, then act on its update."""
+        """Add the client's model to the teachers, then process its update."""
         teacher = Teacher(update.client, self.start_of(update) + update.delta, update.buffers, self.features_of(update))
         self.teachers = [*self.teachers, teacher][-self.settings.num_teachers :]
         self.learn_proportions(update, teacher)
@@ -138,17 +139,17 @@ class MultiTeacher(AFLDW):
         return super().on_receive(update)
 
     def features_of(self, update: Update) -> Tensor | None:
-        """Return the ``(2, F)`` φ̄ to keep for a client's model, or None where it is not used."""
+        """Return the ``(2, F)`` feature statistics φ̄ to keep for a client's model, or None if unused."""
         return None
 
     def learn_proportions(self, update: Update, teacher: Teacher) -> None:
-        """Note the client's true class proportions."""
+        """Record the client's true class proportions."""
         if update.label_counts is None:
             raise ConfigError("label_counts: true class proportions need every update to bring its class counts")
         self.proxies.add(update.client, update.label_counts.double().cpu() / update.label_counts.sum().cpu())
 
     def renew_pool(self) -> None:
-        """Generate more data if it is time; real data stays as it is."""
+        """Generate new data when due; real data stays as it is."""
 
     def proportions(self) -> Tensor:
         """Return the ``(K, C)`` class proportions of the teachers' clients."""
@@ -181,7 +182,7 @@ class MultiTeacher(AFLDW):
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 
     def _spikes(self, loss: float) -> bool:
-        """Whether a loss is far above the latest ones; if not, count it among them."""
+        """Return whether a loss is far above the latest ones; if not, add it to them."""
         latest = self.kd_losses
         if len(latest) >= LOSSES_BEFORE_SPIKES and loss > SPIKE_FACTOR * sum(latest) / len(latest):
             return True
@@ -189,12 +190,12 @@ class MultiTeacher(AFLDW):
         return False
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`restore` needs."""
+        """Return the state that :meth:`restore` loads."""
         parts = {name: getattr(self, name).state() for name in self.state_parts}
         return {**super().state(), "teachers": [tuple(teacher) for teacher in self.teachers], **parts}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a saved state."""
+        """Load a saved state."""
         super().restore(state)
         self.teachers = [Teacher(*teacher) for teacher in state["teachers"]]
         for name in self.state_parts:

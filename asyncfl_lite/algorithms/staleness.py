@@ -1,4 +1,4 @@
-"""How much an update's weight shrinks with its staleness (Xie et al. 2019, §5)."""
+"""Functions by which an update's weight falls with its staleness (Xie et al. 2019, §5)."""
 
 from __future__ import annotations
 

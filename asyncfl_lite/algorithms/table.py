@@ -1,4 +1,4 @@
-"""A table of what every method is and needs, and a measurement of what its server really holds."""
+"""A table of all methods and their needs, and a measurement of what each server really stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError
 
 
 class Stored(NamedTuple):
-    """What a server holds for its method.
+    """What a server stores for its method, in numbers of vectors and logits.
 
     Attributes:
         models: ``(d,)`` vectors, the global model included.
@@ -29,7 +29,7 @@ class Stored(NamedTuple):
 
 
 def method_table() -> pd.DataFrame:
-    """Return one row per method: name, paper, family, what the server stores, clients' extra work, switches."""
+    """Return one row per method: name, paper, family, server storage, extra client work, options."""
     return pd.DataFrame([_row(name, ALGORITHMS.get(name)) for name in ALGORITHMS])
 
 
@@ -46,7 +46,7 @@ def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
 
 
 def storage_claim(method: type[Algorithm]) -> str:
-    """Return in words what a method's server stores; N clients, M_c in flight, buffer of M, U unlabelled samples."""
+    """Describe what a method's server stores; N clients, M_c in flight, buffer of M, U unlabelled samples."""
     parts = [f"{method.models_stored} model" + ("" if method.models_stored == "1" else "s")]
     if method.keeps_versions:
         parts.append("versions in flight (≤ M_c)")
@@ -58,7 +58,7 @@ def storage_claim(method: type[Algorithm]) -> str:
 
 
 def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
-    """Return the most that a method says it stores, for N clients and U unlabelled samples.
+    """Return the most that a method declares it stores, for N clients and U unlabelled samples.
 
     Raises:
         ConfigError: when what its class says is no sum of products.
@@ -68,7 +68,7 @@ def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
 
 
 def _value(expression: str, known: dict[str, Any]) -> int:
-    """Return what a class's sum of products comes to, such as ``N + M + 2``; its names are known numbers.
+    """Evaluate a class's sum of products, such as ``N + M + 2``, from the numbers that its names stand for.
 
     Raises:
         ConfigError: when it is no such sum.
@@ -88,7 +88,7 @@ def _factor(word: str, known: dict[str, Any], expression: str) -> int:
 
 
 def measured(method: Algorithm) -> Stored:
-    """Return what a method's state holds now; what clients would hold is left out."""
+    """Return what a method's state holds now, without what clients would hold."""
     models, other, seen = 0, 0, set()
     state = {key: value for key, value in method.state().items() if key not in method.on_clients}
     logits = sum(len(rows) for rows in state.pop("logits", {}).values())

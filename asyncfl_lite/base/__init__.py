@@ -1,1 +1,1 @@
-"""What everything stands on: errors, registries of named parts, random streams, files, devices."""
+"""The parts that everything else uses: errors, registries of named parts, random streams, files, devices."""

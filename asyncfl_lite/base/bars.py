@@ -1,4 +1,4 @@
-"""tqdm's progress bar: a widget in a notebook that can show one, else a line of text."""
+"""Progress bars by tqdm: a widget in notebooks that can show one, otherwise a line of text."""
 
 import warnings
 

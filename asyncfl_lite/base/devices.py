@@ -1,4 +1,4 @@
-"""What a run computes on: torch's threads and devices."""
+"""The threads and devices with which torch computes a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import ConfigError, reason
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use ``count`` threads inside, and as many as before afterwards."""
+    """Let torch use ``count`` threads inside the block, and restore the number afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -22,11 +22,11 @@ def torch_threads(count: int) -> Iterator[None]:
 
 
 AUTO = "auto"
-"""The name of whichever device this machine has: see :func:`actual`."""
+"""Name that stands for the best device of this machine: see :func:`actual`."""
 
 
 def actual(name: str) -> str:
-    """Return the device of torch's that a configuration's ``device`` stands for on this machine.
+    """Return the torch device that a configuration's ``device`` means on this machine.
 
     Args:
         name: of a device, or ``auto``: CUDA's current device where torch can use one, else the processor.
@@ -40,7 +40,7 @@ def actual(name: str) -> str:
 
 
 def check_device(name: str) -> None:
-    """Find out whether this machine has a device of torch's.
+    """Refuse a torch device that this machine does not have.
 
     Raises:
         ConfigError: if it has not.
@@ -53,7 +53,7 @@ def check_device(name: str) -> None:
 
 @contextmanager
 def seeded(seed: int, device: str | torch.device = "cpu") -> Iterator[list[torch.Generator]]:
-    """Set torch's own generators, which it yields, to ``seed`` inside, and to what they were afterwards.
+    """Seed torch's generators inside the block and restore them afterwards; yields them.
 
     They are what torch draws from where it takes no generator: layers' first weights, layers that draw.
     ``torch.manual_seed`` would set them too, but notes a stack of calls for every kind of device that is not there,

@@ -1,4 +1,4 @@
-"""The package's own errors: one line that names what, where, and what is allowed."""
+"""The package's own errors: one line that says what is wrong, where, and what is allowed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import reprlib
 from collections.abc import Iterable
 
 LONGEST = 80
-"""Characters of a user's value that a message shows."""
+"""Maximal number of characters of a user's value in a message."""
 
 
 class AsyncFLError(Exception):
-    """Base of every error that this package raises on purpose; its message is one line, whatever it is made of."""
+    """Base class of every error that this package raises on purpose; its message is always one line."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
@@ -26,19 +26,19 @@ class DataError(AsyncFLError, ValueError):
 
 
 class ResultError(AsyncFLError, ValueError):
-    """A result file that is missing, cut off, or of another format."""
+    """A result file that is missing, incomplete, or of another format."""
 
 
 class SimulationError(AsyncFLError, RuntimeError):
-    """A run that broke its own rules (the self-check) or cannot go on."""
+    """A run that broke the simulator's rules (the self-check) or cannot go on."""
 
 
 class DivergedError(SimulationError):
-    """A run whose last updates were all refused, one after another: its rates are too large."""
+    """A run that ended because every recent update was refused: its learning rates are too large."""
 
 
 class MissingLibraryError(AsyncFLError, ImportError):
-    """An optional library that is not installed; the message holds the install line."""
+    """An optional library that is not installed; the message says how to install it."""
 
 
 def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
@@ -54,7 +54,7 @@ def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str | None:
-    """Return the allowed name that ``name`` is most like, large or small letters alike; None for no such one."""
+    """Return the allowed name that is most similar to ``name``, ignoring case; None if none is similar."""
     by_small_letters = {other.lower(): other for other in allowed}
     given = name.decode("latin-1") if isinstance(name, bytes) else name
     near = difflib.get_close_matches(given[:LONGEST].lower(), by_small_letters, n=1) if isinstance(given, str) else []
@@ -62,7 +62,7 @@ def nearest(name: object, allowed: Iterable[str]) -> str | None:
 
 
 def shown(value: object) -> str:
-    """Return a user's value as a message shows it: one line of at most :data:`LONGEST` characters.
+    """Return a user's value for a message: one line of at most :data:`LONGEST` characters.
 
     A value may hold itself, or be small in a file and endless when written out; no more of it is looked at than shown.
     """
@@ -74,7 +74,7 @@ def shown(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return in one line why something failed, of an error of Python's or a library's."""
+    """Return in one line why something failed, given an error of Python or of a library."""
     text = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
     return text or type(error).__name__
 

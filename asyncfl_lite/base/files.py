@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, read with errors that name them, and where data sets on disk are looked for.
+"""Files: atomic writes, reads whose errors name the file, and the folders of data sets.
 
 A data set is looked for in its task's setting ``folder``, else in the folder that the environment variable
 ``ASYNCFL_DATA`` names, else in a cache folder.
@@ -27,25 +27,25 @@ DAMAGE: tuple[type[Exception], ...] = (
     *(OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RecursionError, AssertionError),
     *(csv.Error, lzma.LZMAError, zlib.error, BadZipFile),
 )
-"""What readers of files raise for one that is cut off, of another format, or not there."""
+"""Errors that readers raise for a file that is cut off, in another format, or missing."""
 
 VARIABLE = "ASYNCFL_DATA"
-"""Environment variable that names the folder with all data sets."""
+"""Environment variable that names the folder of all data sets."""
 
 DEFAULT = "~/.cache/asyncfl_lite"
-"""Where data sets are looked for when neither a setting nor the variable says."""
+"""Folder of data sets if neither a setting nor the variable names one."""
 
 CACHE = "ASYNCFL_CACHE"
-"""Environment variable that names the folder for what is made once and kept."""
+"""Environment variable that names the folder of the cache."""
 
 
 def cache_root() -> Path:
-    """Return the folder for what is made once and kept, whether it exists or not."""
+    """Return the folder of the cache, whether it exists or not."""
     return at_home(os.environ.get(CACHE) or DEFAULT)
 
 
 def at_home(place: str | Path) -> Path:
-    """Return a path with ``~`` resolved.
+    """Return a path with ``~`` expanded.
 
     Raises:
         DataError: when there is no such user.
@@ -57,7 +57,7 @@ def at_home(place: str | Path) -> Path:
 
 
 def as_path(place: object, what: str) -> Path:
-    """Return a path that somebody gave as ``what``.
+    """Return a user's path; ``what`` names it in errors.
 
     Raises:
         ConfigError: when it is none.
@@ -70,7 +70,7 @@ def as_path(place: object, what: str) -> Path:
 def write_atomically(
     path: str | Path, content: str | Callable[[BinaryIO], object], *, keep: str | Path | None = None
 ) -> None:
-    """Write so that ``path`` holds all of ``content``, or what it held before.
+    """Write a file so that ``path`` always holds either all of ``content`` or its earlier content.
 
     Args:
         path: the file; its folder is made.
@@ -102,7 +102,7 @@ def write_atomically(
 
 
 def clear_parts(path: str | Path) -> None:
-    """Remove what processes have left that were killed while they wrote ``path`` with :func:`write_atomically`."""
+    """Delete the partial files that killed processes left behind in :func:`write_atomically`."""
     path = Path(path)
     part = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}[.]part")
     for file in path.parent.iterdir() if path.parent.is_dir() else ():
@@ -111,11 +111,11 @@ def clear_parts(path: str | Path) -> None:
 
 
 LARGE = 2**30
-"""Bytes beyond which :func:`fingerprint` goes by sizes and times of change."""
+"""Size in bytes above which :func:`fingerprint` uses sizes and modification times instead of contents."""
 
 
 def fingerprint(places: Iterable[Path]) -> str | None:
-    """Return 16 hexadecimal digits that stand for what files hold, in whatever folder; None if none of them is there.
+    """Return 16 hexadecimal digits that identify the files' contents, wherever they lie; None if no file exists.
 
     Of more than :data:`LARGE` bytes in all, sizes and times of change stand for the contents. A packed file counts as
     what is in it, so that it may lie there packed, unpacked or both.
@@ -133,7 +133,7 @@ def fingerprint(places: Iterable[Path]) -> str | None:
 
 
 def _files_in(place: Path) -> Iterator[Path]:
-    """Yield a file, or all files in a folder, packed ones first."""
+    """Yield a file, or all files in a folder, archives first."""
     if place.is_file():
         yield place
         return
@@ -147,7 +147,7 @@ def _files_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=256)
 def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
-    """Return the digest of files' names, each with its path, size and time, and their contents or these."""
+    """Return the digest of files, each by path, size, and content or modification time."""
     digest, large = hashlib.sha256(), sum(size for _, (_, size, _) in found) > LARGE
     for name, (path, size, changed) in found:
         if large:
@@ -166,7 +166,7 @@ def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
 
 @contextmanager
 def reading(path: str | Path, what: str = "") -> Iterator[None]:
-    """Turn whatever goes wrong inside, because of what a file holds, into one line that names it.
+    """Turn any error that a file's content causes inside the block into one line that names the file.
 
     Args:
         path: the file.
@@ -187,7 +187,7 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file.
+    """Read a file's text; errors name the file.
 
     Raises:
         DataError: naming it, when it is not UTF-8 or cannot be read.
@@ -200,7 +200,7 @@ _HOW = f"get the data and name their folder in the task's setting `folder` or th
 
 
 def data_root(folder: str | None) -> Path:
-    """Return the folder that holds data sets, whether it exists or not.
+    """Return the folder of all data sets, whether it exists or not.
 
     Args:
         folder: a task's setting; None for the environment variable ``ASYNCFL_DATA``, else the cache folder.
@@ -209,7 +209,7 @@ def data_root(folder: str | None) -> Path:
 
 
 def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
-    """Return the folder of one data set, which exists.
+    """Return the folder of one data set, which must exist.
 
     Args:
         folder: a task's setting; see :func:`data_root`. It may also be the data set's own folder.
@@ -231,7 +231,7 @@ def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
 
 
 def data_places(folder: str | None, *names: str) -> list[Path]:
-    """Return where :func:`data_folder` finds a data set, or nothing where it is not."""
+    """Return the folders in which :func:`data_folder` finds a data set; empty if there is none."""
     try:
         return [data_folder(folder, *names)]
     except DataError:
@@ -239,7 +239,7 @@ def data_places(folder: str | None, *names: str) -> list[Path]:
 
 
 def data_file(place: Path, *names: str, how: str = "") -> Path:
-    """Return the first of the files ``names`` that is in the folder ``place``.
+    """Return the first of the files ``names`` that exists in the folder ``place``.
 
     Args:
         place: a data set's folder, from :func:`data_folder`.

@@ -1,4 +1,4 @@
-"""Optional libraries: which extra of the package brings one that is missing, in one line.
+"""Optional libraries: errors that say which extra installs a missing one.
 
 ``pip install .`` brings what ``run`` needs on digits; texts, videos, grids and notebooks need more, each an extra of
 ``pyproject.toml``.
@@ -14,7 +14,7 @@ from asyncfl_lite.base.errors import MissingLibraryError
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Say in one line which extra brings a library that an import inside does not find.
+    """Turn a failed import inside the block into one line that says which extra installs the library.
 
     Args:
         extra: of the package, such as ``"text"``.

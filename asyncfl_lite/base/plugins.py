@@ -1,4 +1,5 @@
-"""Code of one's own that joins the package without an edit of it: modules that register methods, models, tasks, laws.
+"""Users' own code that extends the package without editing it: modules that register methods, models, tasks, delay
+laws.
 
 Two ways lead in. ``--import`` on the command line and ``import:`` in a grid's file name a module, or a file. And a
 package that is installed may name its module in the entry-point group :data:`GROUP`; it is imported as soon as
@@ -18,23 +19,23 @@ from types import ModuleType
 from asyncfl_lite.base.errors import ConfigError, reason
 
 GROUP = "asyncfl_lite"
-"""The group of entry points. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a line
-such as ``mine = "my_package.methods"``."""
+"""Group of entry points. In a package's ``pyproject.toml``: ``[project.entry-points.asyncfl_lite]``, then a line such
+as ``mine = "my_package.methods"``."""
 
 _own: list[str] = []
-"""What was registered from outside of the package, in order."""
+"""Names registered from outside the package, in order."""
 _installed: list[str] = []
-"""Entry points that were imported."""
+"""Entry points that have been imported."""
 
 
 def note(name: str, module: str) -> None:
-    """Note that a module has registered a class under a name."""
+    """Record that a module has registered a class under a name."""
     if module.partition(".")[0] != __name__.partition(".")[0]:
         _own.append(name)
 
 
 def import_installed() -> None:
-    """Import, once, the modules that installed packages name as entry points.
+    """Import the modules that installed packages name as entry points, once.
 
     Raises:
         ConfigError: naming one that cannot be imported.
@@ -52,7 +53,7 @@ def _entry_points() -> EntryPoints:
 
 
 def import_own(place: str) -> ModuleType:
-    """Import a module, or a file, that registers something.
+    """Import a user's module or file, which registers something.
 
     Args:
         place: ``my_package.methods``, or the path of a Python file, which may belong to a package.
@@ -83,7 +84,7 @@ def import_own(place: str) -> ModuleType:
 
 
 def located(place: str, folder: Path) -> str:
-    """Return where a module is, for other processes: a file's full path if it lies in ``folder``, else its name.
+    """Return how other processes find a module: its file's full path if it lies in ``folder``, else its name.
 
     >>> located("my_package.methods", Path("/nowhere"))
     'my_package.methods'
@@ -98,7 +99,7 @@ def located(place: str, folder: Path) -> str:
 
 
 def _import(name: str, what: str) -> ModuleType:
-    """Import a module; whatever goes wrong inside is one line."""
+    """Import a module; turn any error inside it into one line."""
     importlib.invalidate_caches()  # its file may be new
     try:
         return importlib.import_module(name)

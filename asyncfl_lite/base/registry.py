@@ -1,4 +1,4 @@
-"""Names of methods, tasks, models, delay laws and partitions, and their typed settings.
+"""Registries: names of methods, tasks, models, delay laws and partitions, with typed settings.
 
 Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
 frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
@@ -31,11 +31,11 @@ from asyncfl_lite.base.plugins import import_installed, note
 T = TypeVar("T")
 
 SMALLER_THAN = 2**63
-"""Whole numbers beyond have no place in tensors and tables."""
+"""Upper limit of whole numbers: larger ones do not fit into tensors and tables."""
 
 
 class Settings(BaseModel):
-    """A frozen group of typed settings; a misspelt or impossible one is a one-line error.
+    """A frozen group of typed settings; a misspelt name or an impossible value is a one-line error.
 
     Raises:
         ConfigError: naming the field, what was given and what is allowed.
@@ -44,8 +44,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     later: ClassVar[frozenset[str]] = frozenset()
-    """Settings of a task or a delay law that came after results had been recorded: their default leaves a
-    configuration's hash as it was."""
+    """Settings that were added after results had been recorded: their defaults leave a configuration's hash as it was.
+    """
 
     def __init__(self, /, **values: Any) -> None:
         try:
@@ -55,7 +55,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_mapping(cls, content: Any) -> Self:
-        """Return the settings that ``content`` holds, which may be anything, as it comes from a file.
+        """Make settings from content read from a file, which may be anything.
 
         Raises:
             ConfigError: when it is no mapping, or as the class.
@@ -69,13 +69,13 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Settings inside others are made as by :meth:`from_mapping`."""
+        """Make nested settings with :meth:`from_mapping`."""
         if isinstance(content, dict):
             cls._refuse_odd_names(content)
         return handler(content)
 
     def files(self) -> list[Path]:
-        """Return the files and folders that what these settings describe is read from, whether they are there or not.
+        """Return the paths that these settings read from, existing or not.
 
         What they hold is part of what a run is: a result of other contents is another run's. By default these are
         the settings that are paths; a class that finds its files otherwise says so here.
@@ -84,7 +84,7 @@ class Settings(BaseModel):
 
     @classmethod
     def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
-        """Refuse what Python cannot pass by name, such as YAML's numbers and dates."""
+        """Refuse names that are not text, such as numbers and dates in YAML."""
         for key in content:
             if not isinstance(key, str):
                 raise ConfigError(unknown_name("setting", key, _written(cls)))
@@ -92,7 +92,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse true and false where a number is wanted: Python would count them as 1 and 0."""
+        """Refuse true and false where a number is expected; Python would read them as 1 and 0."""
         values = value if isinstance(value, list | tuple) else (value,)
         if any(isinstance(part, bool) for part in values) and _wants_number(cls, info.field_name):
             raise ValueError("must be a number, not true or false")
@@ -101,7 +101,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
-        """Take ``hidden=64`` for ``hidden=(64,)``, where there may be any number of values."""
+        """Accept ``hidden=64`` for ``hidden=(64,)``, if the option takes any number of values."""
         *_, last = typing.get_args(cls.model_fields[str(info.field_name)].annotation) or (None,)
         if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
             return value
@@ -111,7 +111,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _bounded(cls, value: Any) -> Any:
-        """Refuse whole numbers that no tensor holds."""
+        """Refuse whole numbers that do not fit into a tensor."""
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, int) and abs(part) >= SMALLER_THAN:
                 raise ValueError("must be less than 2**63")
@@ -119,13 +119,13 @@ class Settings(BaseModel):
 
 
 def _written(cls: type[BaseModel]) -> list[str]:
-    """Return the names of the settings as they are written in a file."""
+    """Return the names of settings as they appear in a file."""
     return [field.alias or name for name, field in cls.model_fields.items()]
 
 
 @cache
 def _wants_number(cls: type[BaseModel], name: str) -> bool:
-    """Whether a field takes numbers and no truth values."""
+    """Return whether a field takes numbers but not true and false."""
     kinds, left = set(), [cls.model_fields[name].annotation]
     while left:
         kind = left.pop()
@@ -135,7 +135,7 @@ def _wants_number(cls: type[BaseModel], name: str) -> bool:
 
 
 def one_line(error: ValidationError, model: type[BaseModel]) -> str:
-    """Turn pydantic's report into one line: the field, what is allowed, what was given."""
+    """Turn pydantic's report into one line: the field, what is allowed, and what was given."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -158,11 +158,11 @@ WORDS = (
     (r"^Unable to parse input string as an integer, exceeded maximum size$", "must be a whole number below 2**63"),
     (r"^Keys should be strings$", "must have names as keys"),
 )
-"""Pydantic's words, and ours."""
+"""Pydantic's messages -> ours."""
 
 
 def nested(where: str, message: str) -> str:
-    """Return a one-line message about a group's setting as one that names the group, ``where``, too."""
+    """Add the name of the group, ``where``, to a one-line message about one of its settings."""
     if message.startswith("setting:"):
         return where + message.removeprefix("setting")
     if message.startswith("must be"):
@@ -172,7 +172,7 @@ def nested(where: str, message: str) -> str:
 
 @contextmanager
 def written_as(**groups: Settings) -> Iterator[None]:
-    """Name a setting in an error from inside as a configuration writes it, ``partition_settings.min_size``.
+    """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``.
 
     Args:
         groups: name of a group -> its settings, which the message may begin with.
@@ -191,7 +191,7 @@ def written_as(**groups: Settings) -> Iterator[None]:
 
 
 class Registry(Generic[T]):
-    """Named classes of one kind, each with a line of description.
+    """Classes of one kind by name, each with a line of description.
 
     Args:
         kind: what the names stand for, as errors call it (``"delay"``).
@@ -202,7 +202,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, type[T]] = {}
 
     def register(self, name: str) -> Callable[[type[T]], type[T]]:
-        """Class decorator that files a class under ``name``."""
+        """Register a class under ``name`` (class decorator)."""
 
         def file(cls: type[T]) -> type[T]:
             known = self._entries.get(name)
@@ -216,11 +216,11 @@ class Registry(Generic[T]):
         return file
 
     def remove(self, name: str) -> None:
-        """Forget a name, such as that of a method which a test made up."""
+        """Remove a name, such as that of a method made up in a test."""
         del self._entries[name]
 
     def get(self, name: str) -> type[T]:
-        """Return the class filed under ``name``.
+        """Return the class registered under ``name``.
 
         Raises:
             ConfigError: if there is none, with the nearest name.
@@ -239,5 +239,5 @@ class Registry(Generic[T]):
         return iter(sorted(self._entries))
 
     def describe(self) -> dict[str, str]:
-        """Return the first docstring line of every entry, by name."""
+        """Return the first docstring line of every registered class, by name."""
         return {name: (self._entries[name].__doc__ or "").strip().split("\n")[0] for name in self}

@@ -1,4 +1,4 @@
-"""Separate, named random streams, so that one feature's randomness never moves another's."""
+"""Separate, named random streams, so that randomness in one feature never changes another's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return the random generator that belongs to ``names`` in the run with this ``seed``.
+    """Make the random generator for ``names`` in the run with this ``seed``.
 
     The same seed and names always give the same generator; any other name gives an independent
     one. Its bits are the same on every machine; how numbers are drawn from them is numpy's, and may change with its

@@ -1,4 +1,4 @@
-"""How all figures of the project look."""
+"""The style of all figures of the project."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 
 NEUTRAL = "#6b7280"
-"""Of what belongs to no method."""
+"""Colour of things that belong to no method."""
 ACCENT = "#c2410c"
-"""Of what a reader should look at first, such as a mean or a version."""
+"""Colour of what a reader should see first, such as a mean or a version."""
 VERDICT_COLOURS = {
     "holds": "#c7ecd9",
     "holds where run": "#e3f5ec",
@@ -23,11 +23,11 @@ VERDICT_COLOURS = {
     "borrowed": "#e8dccb",
     "not run": "#eceef1",
 }
-"""Background by verdict, or by the state of what has none."""
+"""Background colour by verdict, or by state where there is no verdict."""
 
 
 def use_style() -> None:
-    """Set matplotlib up as all figures of the project want it."""
+    """Set matplotlib's options for all figures of the project."""
     sns.set_theme(style="ticks", context="notebook", palette="colorblind")
     plt.rcParams.update(
         {

@@ -1,4 +1,4 @@
-"""Settings as people write them in files: JSON or YAML of moderate size, in which nothing stands twice."""
+"""Files of settings: JSON or YAML of moderate size, without duplicate keys."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import yaml
 from asyncfl_lite.base.errors import ConfigError, reason, shown
 
 LARGEST = 10 * 2**20
-"""Bytes of the largest file that is read; a grid of thousands of cells has a tenth of it."""
+"""Size in bytes of the largest file that is read; a grid of thousands of cells has a tenth of it."""
 
 
 def small_text(path: Path) -> str:
-    """Return the text of a file of settings.
+    """Read the text of a file of settings, unless it is too large.
 
     No more than :data:`LARGEST` bytes are read, so that a device or a file of data does not fill the memory.
 
@@ -33,7 +33,7 @@ def small_text(path: Path) -> str:
 
 
 def yaml_in(text: str) -> Any:
-    """Return what YAML says; a key that stands twice, of which one would silently win, is an error of YAML's.
+    """Parse YAML; a duplicate key, which YAML would silently overwrite, is an error.
 
     Raises:
         yaml.YAMLError: when it is none.
@@ -56,7 +56,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def settings_in(path: Path) -> Any:
-    """Return what a file of settings holds, JSON or YAML.
+    """Parse the settings in a JSON or YAML file.
 
     Raises:
         ConfigError: in one line, when it cannot be read, is neither, or has a key twice.
@@ -89,7 +89,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Return why a text is no YAML, with its line and column."""
+    """Return why a text is not YAML, with line and column."""
     mark = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or reason(error)
     return why if mark is None else f"{why}, line {mark.line + 1}, column {mark.column + 1}"

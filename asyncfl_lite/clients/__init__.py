@@ -1,1 +1,1 @@
-"""Local training of clients: one by one, or many as one computation."""
+"""Local training of clients: one by one, or many in one computation."""

@@ -1,4 +1,4 @@
-"""A cohort: several jobs trained as one computation.
+"""Cohorts: several jobs trained in one computation.
 
 The jobs' parameters are stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G
 clients at once: one forward pass of all models (``models/stacked.py``), and one backward pass through the sum
@@ -29,7 +29,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 
 def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
-    """Return several jobs' ``(steps, batch_size)`` minibatches as ``(most steps, G, batch_size)``, -1 for none."""
+    """Stack several jobs' ``(steps, batch_size)`` minibatches into ``(most steps, G, batch_size)``, padded with -1."""
     together = np.full((max(map(len, plans)), len(plans), plans[0].shape[1]), -1)
     for row, plan in enumerate(plans):
         together[: len(plan), row] = plan
@@ -37,7 +37,7 @@ def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Plan:
-    """The steps of G jobs side by side, most steps first: at each, which jobs still have one, and on which samples.
+    """The steps of G jobs side by side, longest job first: which jobs are still running at each step, on which samples.
 
     Args:
         works: the jobs with their minibatches.
@@ -66,11 +66,11 @@ class Plan:
         self.columns = torch.arange(places.shape[-1]).to(device)
 
     def counts(self, step: int) -> bool:
-        """Whether any job's losses and hits of this step are counted."""
+        """Return whether losses and hits of this step count for any job."""
         return step >= self.first_counted[step]
 
     def shares(self, step: int, like: Tensor) -> Tensor:
-        """Return the ``(g · B,)`` shares of a step's samples in their clients' means, 0 for padding."""
+        """Return the ``(g · B,)`` weights of a step's samples in their clients' means, 0 for padding."""
         still, wide = self.active[step], len(self.columns)
         if not self.padded[step]:
             return like.new_full((still * wide,), 1.0 / wide)
@@ -79,7 +79,7 @@ class Plan:
 
 
 class Cohort:
-    """G jobs that are trained together.
+    """Jobs that are trained together, G of them.
 
     Args:
         model: the clients' model, without running statistics.
@@ -106,7 +106,7 @@ class Cohort:
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
     def train(self) -> tuple[Tensor, Tensor]:
-        """Take every step; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
+        """Run all steps; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
         for number in range(len(self.plan.active)):
             self._merge(number)
             gradient = self._gradient(number)
@@ -125,13 +125,13 @@ class Cohort:
         return x - self.starts, self.sums.T
 
     def _merge(self, number: int) -> None:
-        """Move jobs that are half-way before this step to the newer model that they were sent."""
+        """Merge the newer model into jobs that are half-way before this step."""
         for due, row, midway in self.merging:
             if due == number:
                 self.x[row].lerp_(midway.model, midway.weight)
 
     def _gradient(self, number: int) -> Tensor:
-        """Return the ``(g, d)`` gradients of a step's mean losses for the g jobs that have it; sums what is counted."""
+        """Return the ``(g, d)`` gradients for the g jobs still running; accumulates their loss and accuracy sums."""
         still, counting = self.plan.active[number], self.plan.counts(number)
         inputs, targets = self._minibatches(number, still)
         shares = self.plan.shares(number, self.x)
@@ -144,14 +144,14 @@ class Cohort:
         return torch.autograd.grad(losses, x, shares)[0]
 
     def _draws(self, number: int, still: int) -> Draws | None:
-        """Return what dropout draws from in a step of the first ``still`` jobs; None for models that draw nothing."""
+        """Return the random draws of dropout for the first ``still`` jobs in a step; None for models without any."""
         generators = [work.draws for work in self.works[:still] if work.draws is not None]  # of all, or of none
         if not generators:
             return None
         return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
 
     def _count(self, number: int, tally: Tensor) -> None:
-        """Add a step's ``(3, g · B)`` to the sums of those jobs that are in their last epoch."""
+        """Add a step's ``(3, g · B)`` values to the sums of jobs in their last epoch."""
         still = self.plan.active[number]
         sums = tally.view(3, still, -1).sum(-1)
         if number < self.plan.last_counted:
@@ -159,7 +159,7 @@ class Cohort:
         self.sums[:, :still] += sums
 
     def _minibatches(self, number: int, still: int) -> tuple[Tensor, Tensor]:
-        """Return ``(g, B, …)`` inputs of a step, and ``(g · B, …)`` targets."""
+        """Return a step's ``(g, B, …)`` inputs and ``(g · B, …)`` targets."""
         places = self.plan.places[number, :still].flatten()
         inputs = self.data.inputs.index_select(0, places).unflatten(0, (still, -1))
         targets = self.data.targets.index_select(0, places)

@@ -1,4 +1,4 @@
-"""What clients train on and how: their data, and the settings of their local training."""
+"""The data of clients, and the settings of their local training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asyncfl_lite.simulator.jobs import Job
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """How a client trains: optimiser, rate, batches, and what a method adds to its objective and reports.
+    """Settings of local training: optimiser, learning rate, batches, and the method's extra objective and reports.
 
     Attributes:
         epochs, steps: passes over its samples or minibatch steps; exactly one is given.
@@ -49,12 +49,12 @@ class LocalTraining:
     channels_last: bool = False
 
     def precision(self, device: torch.device) -> AbstractContextManager:
-        """Return the context that forward passes on ``device`` go through."""
+        """Return the context for forward passes on ``device``, such as mixed precision."""
         return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
 
     @property
     def means_gradients(self) -> bool:
-        """Whether outcomes hold the mean of a job's gradients; that of plain SGD is in its delta."""
+        """Return whether clients must report a job's mean gradient; plain SGD's follows from its delta."""
         return "mean_gradient" in self.reports and self.optimiser != "sgd"
 
     def lr_at(self, version: int) -> float:
@@ -62,7 +62,7 @@ class LocalTraining:
         return self.lr * self.lr_decay**version
 
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a job's minibatches: ``(steps, batch_size)`` int64 places, -1 where there is none.
+        """Return a job's minibatches: ``(steps, batch_size)`` int64 indices, padded with -1.
 
         Every epoch is a fresh shuffle cut into batches, the last one shorter. A number of steps cuts
         as many epochs short as it needs.
@@ -76,7 +76,7 @@ class LocalTraining:
 
 
 def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
-    """Return the step of ``training.optimiser`` for a matrix like ``like``, with fresh state.
+    """Make the step function of ``training.optimiser`` for a matrix like ``like``, with fresh state.
 
     Args:
         training: optimiser, weight decay, clipping.
@@ -100,7 +100,7 @@ def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | N
 
 @dataclass(frozen=True)
 class ClientData:
-    """All clients' samples as shared tensors; a client is a list of places in them.
+    """All clients' samples as shared tensors; each client is a list of indices into them.
 
     Attributes:
         inputs: ``(n, …)`` on the device.
@@ -123,7 +123,7 @@ class ClientData:
 
 @dataclass(slots=True)
 class Work:
-    """A job with what it takes to train it.
+    """A job with everything that its training needs.
 
     Attributes:
         places: ``(steps, batch_size)`` int64 its minibatches' places in the data, -1 where there is none.
@@ -144,18 +144,18 @@ class Work:
 
     @property
     def seen(self) -> int:
-        """How many samples its last epoch goes through."""
+        """Number of samples in its last epoch."""
         return int((self.places[self.counted :] >= 0).sum())
 
     def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:
-        """Return a training batch as this job sees it."""
+        """Return a training batch, augmented for this job."""
         return inputs if data.augment is None or self.generator is None else data.augment(inputs, self.generator)
 
 
 def minibatch_losses(
     data: ClientData, outputs: Tensor, targets: Tensor, counting: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the ``(n,)`` losses of samples, and ``(3, n)`` their losses, hits and squared losses if ``counting``."""
+    """Return the ``(n,)`` losses of samples; if ``counting``, also ``(3, n)`` losses, hits and squared losses."""
     losses = data.losses(outputs, targets)
     if not counting:
         return losses, None
@@ -166,7 +166,7 @@ def minibatch_losses(
 def complete_gradient(
     gradient: Tensor, training: LocalTraining, x: Tensor, start: Tensor, correction: Tensor | None
 ) -> Tensor:
-    """Add to the gradients of losses, in place, what else is in a client's objective; return them.
+    """Add a client's proximal term and correction to loss gradients, in place, and return them.
 
     Args:
         gradient: ``(..., d)`` of the mean loss of a minibatch.

@@ -1,4 +1,4 @@
-"""Clients' local training: jobs in, outcomes out, one by one or as a cohort.
+"""Local training of clients: takes jobs, returns outcomes, one by one or as a cohort.
 
 Which of the two computes a job does not matter beyond rounding: the minibatches come from the same streams, and
 the optimiser is the same.
@@ -35,16 +35,16 @@ from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
 
 LARGEST_COHORT = 256
-"""Jobs in one vectorised computation; a longer list is cut, most steps first."""
+"""Most jobs in one vectorised computation; a longer list is split, longest jobs first."""
 LARGEST_MATRIX = 2**24
-"""Numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
+"""Most numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
 
 LARGEST_OF_IMAGES = 8
-"""Jobs in one on a processor, where models are chains that work on images: more images at once leave its cache."""
+"""Most jobs in one computation on a CPU for chains that work on images: more images would not fit into its cache."""
 
 
 class Trainer:
-    """Turns jobs into outcomes.
+    """Trains clients' jobs and returns their outcomes.
 
     Args:
         model: the clients' model.
@@ -77,12 +77,12 @@ class Trainer:
         self._alike = dataclasses.replace(training, lr=0.0, lr_decay=1.0, reports=frozenset())
 
     def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Train ``jobs``; outcomes come in their order."""
+        """Train ``jobs``; return their outcomes in the same order."""
         return train_together([(self, job) for job in jobs])
 
     @property
     def shared(self) -> Hashable:
-        """What jobs must have in common to be trained in one cohort; None for those trained one by one.
+        """What jobs must have in common to be trained in one cohort; None if jobs are trained one by one.
 
         Jobs of several runs share one only where a row's bits do not depend on its company, as in batched products of
         small matrices (:func:`.keeps_bits`); in grouped convolutions they may.
@@ -94,13 +94,13 @@ class Trainer:
 
     @property
     def largest_cohort(self) -> int:
-        """How many jobs to train in one computation."""
+        """Most jobs in one computation."""
         on_processor = self.data.inputs.device.type == "cpu"
         most = LARGEST_OF_IMAGES if self._chain_of_images and on_processor else LARGEST_COHORT
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
-        """Return a job with its minibatches; what it draws, its client and number alone decide.
+        """Return a job with its minibatches; its random numbers depend only on its client and number.
 
         One that is cut short takes the first of its steps, at least one.
         """
@@ -152,7 +152,7 @@ class Trainer:
         )
 
     def _asked_for(self, job: Job, delta: Tensor, buffers: Tensor | None) -> dict[str, Any]:
-        """Return what the method asks for beyond the usual, but for mean gradients, by the report's attributes."""
+        """Return the extra reports that the method asks for, except mean gradients, by attribute name."""
         if not (asked := self.training.reports):
             return {}
         places = torch.from_numpy(self.data.parts[job.client]).to(delta.device)
@@ -171,14 +171,14 @@ class Trainer:
         return found
 
     def train_one(self, work: Work) -> Outcome:
-        """Train one job by itself; all that its model draws is decided by its client and number."""
+        """Train one job by itself; its random numbers depend only on its client and number."""
         if work.draws is None:
             return self._train_one(work, nullcontext())
         with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws that are not dropout's
             return self._train_one(work, Draws([work.draws]))
 
     def _train_one(self, work: Work, draws: AbstractContextManager) -> Outcome:
-        """Train one job whose forward passes go through the context ``draws``."""
+        """Train one job, with its forward passes inside the context ``draws``."""
         job, training = work.job, self.training
         start = job.sent
         x = start.clone()
@@ -209,7 +209,7 @@ class Trainer:
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
-    """Train jobs, perhaps of several runs; those whose clients compute the same thing share cohorts.
+    """Train jobs of one or several runs; clients with the same computation share cohorts.
 
     Returns:
         Outcomes in the order of ``jobs``. Each is what its trainer alone gives, within rounding.

@@ -1,4 +1,4 @@
-"""What models answer to inputs: those of one server, or of several."""
+"""Outputs of models: those of one server, or of several servers computed together."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from asyncfl_lite.models.stacked import chain_of, keeps_bits, shared_chain, stac
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS_AT_ONCE = 16
-"""Models in one computation: the activations of more leave a processor's cache."""
+"""Most models in one computation: the activations of more would not fit into a CPU's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A request: the outputs of K models in evaluation mode, without gradient.
+    """A request for the outputs of K models in evaluation mode, without gradient.
 
     Attributes:
         model: what the models have in common.
@@ -40,7 +40,7 @@ class Answers:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors go side by side, where company leaves their bits as they are."""
+        """What requests must have in common to be computed together, with the same bits as alone."""
         if (chain := shared_chain(self.model, *self.buffers)) is None:
             return None
         inputs = self.inputs if self.one_for_all else self.inputs[0]
@@ -53,7 +53,7 @@ class Answers:
         return [self.inputs] * len(self.xs) if self.one_for_all else self.inputs.unbind()
 
     def alone(self) -> list[Tensor]:
-        """Return the outputs, one model after another, or at once for chains that work on images."""
+        """Return the outputs, one model after another, or together for chains that work on images."""
         if not self.one_for_all and chain_of(self.model) is not None and all(given is None for given in self.buffers):
             with torch.no_grad():
                 return list(stacked_forward(self.model)(torch.stack(list(self.xs)), self.inputs))
@@ -63,7 +63,7 @@ class Answers:
     @classmethod
     @torch.no_grad()
     def together(cls, requests: Sequence[Answers]) -> list[list[Tensor]]:
-        """Return the outputs that each request asks for."""
+        """Return the outputs of each request, all computed together."""
         forward, size = stacked_forward(requests[0].model), requests[0].batch_size
         xs = [x for request in requests for x in request.xs]
         inputs = [own for request in requests for own in request._own_inputs]
@@ -77,7 +77,7 @@ class Answers:
 
 
 def _side_by_side(inputs: Sequence[Tensor]) -> Tensor:
-    """Return ``(K, n, …)``, without a copy where all are one."""
+    """Stack tensors to ``(K, n, …)``, without a copy if all are the same one."""
     if all(own is inputs[0] for own in inputs):
         return inputs[0].expand(len(inputs), *inputs[0].shape)
     return torch.stack(list(inputs))

@@ -1,4 +1,4 @@
-"""What a model's description is: settings that build a module for a task's shapes."""
+"""Descriptions of models: settings that build a module for a task's shapes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODELS: Registry[ModelSpec] = Registry("model")
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What a task's inputs look like, for methods that make some up.
+    """Shape, range and kind of a task's inputs, for methods that synthesise inputs.
 
     Attributes:
         shape: of one input.
@@ -41,35 +41,35 @@ class InputSpec:
 
 
 class ModelSpec(Settings):
-    """A model's settings."""
+    """Settings of a model, which build it."""
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the model's numbers change in meaning, so that older results count as outdated."""
 
     vectorises: ClassVar[bool] = True
-    """Whether several clients' models can be trained as one computation (``torch.func.vmap``)."""
+    """Whether several clients' models can be trained in one computation (``torch.func.vmap``)."""
     takes: ClassVar[Literal["numbers", "images", "clips", "tokens"]] = "numbers"
-    """What its inputs are: real numbers of any shape, ``(channels, height, width)``, the same with frames in second
-    place, or ``(length,)`` token ids."""
+    """Kind of inputs: real numbers of any shape, images ``(channels, height, width)``, video (the same with frames in
+    second place), or ``(length,)`` token ids."""
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return a module from ``(n, *input_shape)`` inputs to ``(n, num_classes)`` logits.
+        """Build a module that maps ``(n, *input_shape)`` inputs to ``(n, num_classes)`` logits.
 
         Its weights come from torch's global generator; :func:`initial_model` seeds that.
         """
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return a module for a task's inputs; models of token ids take the vocabulary from there."""
+        """Build a module for a task's inputs; text models take the vocabulary from the task."""
         return self.build(inputs.shape, inputs.num_classes)
 
 
 AXES = {"images": 3, "clips": 4, "tokens": 1}
-"""Of one input of each kind; numbers may have any."""
+"""Axes of one input of each kind; numbers may have any shape."""
 
 
 def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
-    """Refuse a model that cannot take a task's inputs.
+    """Refuse a model that does not accept a task's inputs.
 
     Raises:
         ConfigError: in one line that names both.
@@ -94,7 +94,7 @@ def _fits(kind: type[ModelSpec], inputs: InputSpec) -> bool:
 
 
 def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
-    """Build ``spec`` with weights drawn from ``seed``, leaving torch's global generator as it was.
+    """Build ``spec`` with weights drawn from ``seed``, without touching torch's global generator.
 
     Raises:
         ConfigError: when the model cannot take such inputs, or what is built is no module that can be trained, or
@@ -117,7 +117,7 @@ def initial_model(spec: ModelSpec, inputs: InputSpec, seed: int) -> nn.Module:
 
 
 def _check_module(name: str, module: nn.Module) -> None:
-    """Refuse what is no module that can be trained.
+    """Refuse an object that is not a trainable module.
 
     Args:
         name: of the model, for the message.
@@ -140,7 +140,7 @@ def _check_module(name: str, module: nn.Module) -> None:
 
 
 class _FlopCount(TorchDispatchMode):
-    """Adds up the operations of what runs inside, by torch's own formulas.
+    """Counts the floating-point operations inside the block, by torch's own formulas.
 
     As torch's ``FlopCounterMode``, but without its import of the compiler, which takes longer than a small run.
     """
@@ -163,7 +163,7 @@ class _FlopCount(TorchDispatchMode):
 
 
 def forward_flop(model: VectorModel, inputs: InputSpec) -> int:
-    """Return the floating-point operations of one sample's forward pass."""
+    """Return the number of floating-point operations in one sample's forward pass."""
     x, buffers = model.flatten()
     dtype = x.dtype if inputs.vocabulary is None else torch.int64
     with _FlopCount() as counter, torch.no_grad():

@@ -21,7 +21,7 @@ from asyncfl_lite.models.transformers import NO_DROPOUT, TransformerSpec
 
 
 class _Logits(nn.Module):
-    """A language model that returns its logits of the task's tokens only.
+    """A language model that returns logits of the task's tokens only.
 
     Args:
         network: of `transformers`.
@@ -34,7 +34,7 @@ class _Logits(nn.Module):
         self.vocabulary = vocabulary
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L, V)`` logits of the token after each."""
+        """Return the ``(n, L, V)`` logits of each next token."""
         given = {"inputs_embeds" if inputs.is_floating_point() else "input_ids": inputs}
         return self.network(**given, use_cache=False).logits[..., : self.vocabulary]
 
@@ -44,9 +44,9 @@ class CausalLM(TransformerSpec):
     """Causal language model: a small Qwen2 with random weights, or a checkpoint such as `smollm2`."""
 
     lora_rank: int | None = Field(None, ge=1)
-    """Train and send matrices of this rank beside every linear layer, and nothing else; none: all weights."""
+    """Rank of LoRA: train and send only low-rank matrices beside every linear layer; none: all weights."""
     gguf_file: str | None = None
-    """File in the checkpoint's folder, where the weights are in GGUF; ``smollm2`` has its own."""
+    """Name of the GGUF file in the checkpoint's folder, if its weights are in one; ``smollm2`` has its own."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> CausalLM:
@@ -55,7 +55,7 @@ class CausalLM(TransformerSpec):
         return self
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return the module for a task's sequences.
+        """Build the module for a task's sequences.
 
         Raises:
             ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
@@ -89,14 +89,14 @@ class CausalLM(TransformerSpec):
         return from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
 
     def encoder_class(self) -> Any:
-        """Return Qwen2, or for a checkpoint whatever causal model it holds."""
+        """Return the Qwen2 class, or the causal model class of the checkpoint."""
         with needs("text", "causal_lm"):
             from transformers import AutoModelForCausalLM, Qwen2ForCausalLM
 
         return Qwen2ForCausalLM if self.checkpoint is None else AutoModelForCausalLM
 
     def configuration(self, vocabulary: int, length: int) -> Any:
-        """Return a Qwen2 of these sizes, the table of embeddings being that of the logits too."""
+        """Return the configuration of a Qwen2 of these sizes, with tied embeddings."""
         with needs("text", "causal_lm"):
             from transformers import Qwen2Config
 
@@ -115,7 +115,7 @@ class CausalLM(TransformerSpec):
 
 
 def _with_lora(network: nn.Module, rank: int) -> nn.Module:
-    """Return the network with LoRA beside all its linear layers but the last, scaled by 2."""
+    """Add LoRA, with scale 2, beside all linear layers of the network except the last."""
     with needs("lora", "lora_rank"):
         from peft import LoraConfig, get_peft_model
     return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

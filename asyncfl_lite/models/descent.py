@@ -1,4 +1,4 @@
-"""A model's way down a loss, minibatch by minibatch: of one server's model, or of several servers' side by side.
+"""Gradient descent on a loss, minibatch by minibatch: one server's model, or several servers' side by side.
 
 Every row of a ``(G, d)`` matrix is one server's model; all take a step at a time, as clients' models do in a cohort.
 """
@@ -19,11 +19,11 @@ from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
 
 AdamState = tuple[Tensor, Tensor, int]
-"""``(d,)`` both running averages, and how many steps they are of."""
+"""Both running averages, each ``(d,)``, and their number of steps."""
 
 
 class Optimiser(NamedTuple):
-    """How gradients become steps.
+    """Settings of the rule that turns gradients into steps.
 
     Attributes:
         kind: Adam (0.9, 0.999, 1e-8), or plain steps.
@@ -39,7 +39,7 @@ class Optimiser(NamedTuple):
 
 
 class Descended(NamedTuple):
-    """Where a descent led.
+    """The result of a descent.
 
     Attributes:
         x: ``(d,)`` the parameters.
@@ -52,7 +52,7 @@ class Descended(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """A request: gradient steps of one model, each on its minibatch.
+    """A request for gradient steps of one model, each on its own minibatch.
 
     Attributes:
         model: what turns parameters into outputs.
@@ -87,7 +87,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors go side by side, where company leaves their bits as they are."""
+        """What requests must have in common to be computed together, with the same bits as alone."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None
@@ -107,14 +107,14 @@ class Descent:
         )
 
     def _compared(self) -> list[Tensor]:
-        """Return the ``(r, …)`` tensors that the loss compares with, of all minibatches."""
+        """Return the ``(r, …)`` targets of the loss for all minibatches."""
         return [*(table[self.batches.rows] for table in self.tables), *self.given]
 
     def _loss_of(self, outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]) -> Tensor:
         return self.loss(self.predictions(outputs, inputs), *compared)
 
     def alone(self) -> Descended:
-        """Take the steps by the model's own forward pass; tables, which may be large, are read step by step."""
+        """Run the steps with the model's own forward pass; large tables are read step by step."""
         x, step, batches = self.start.clone(), _Stepping([self]), self.batches
         by_row = (given.split(batches.row_sizes) for given in (batches.rows, *self.given))
         for indices, rows, *given in zip(batches.indices.split(batches.sizes), *by_row, strict=True):
@@ -128,7 +128,7 @@ class Descent:
 
     @classmethod
     def together(cls, requests: Sequence[Descent]) -> list[Descended]:
-        """Take all requests' steps side by side."""
+        """Run the steps of all requests side by side."""
         first, step = requests[0], _Stepping(requests)
         forward, x = stacked_forward(first.model), torch.stack([one.start for one in requests])
         pool, indices = _pooled([one.batches for one in requests])
@@ -145,7 +145,7 @@ class Descent:
 
 
 def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
-    """Return the inputs that several servers have between them, and the ``(G, s)`` indices of each one's in it."""
+    """Return the union of several servers' inputs, and the ``(G, s)`` indices of each server's inputs in it."""
     pools = {id(one.inputs): one.inputs for one in batches}
     indices = torch.stack([one.indices for one in batches])
     if len(pools) == 1:
@@ -158,14 +158,14 @@ def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
 
 
 def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:
-    """Return the ``(G, b, C)`` predictions in a minibatch's outputs, as each request has them."""
+    """Return each request's ``(G, b, C)`` predictions from a minibatch's outputs."""
     own = outputs.unbind()
     found = [one.predictions(*pair) for one, *pair in zip(requests, own, inputs.unbind(), strict=True)]
     return outputs if all(rows is out for rows, out in zip(found, own, strict=True)) else torch.stack(found)
 
 
 class _Stepping:
-    """The steps of several requests whose optimisers are of a kind, on a matrix with a row for each."""
+    """The steps of several requests with the same kind of optimiser, on a matrix with one row each."""
 
     def __init__(self, requests: Sequence[Descent]) -> None:
         kind, like = requests[0].optimiser, torch.stack([one.start for one in requests])
@@ -179,11 +179,11 @@ class _Stepping:
             self.adam.restore((torch.stack(mean), torch.stack(square), counts[0]))
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Step ``(G, d)`` in place."""
+        """Update ``(G, d)`` in place."""
         self.step(x, gradient if self.clip is None else clipped_to(gradient, self.clip))
 
     def descended(self, x: Tensor) -> list[Descended]:
-        """Return the results, given the last ``(G, d)``; each is a copy, which begins where vectors begin."""
+        """Return the results, given the last ``(G, d)``; each is a copy, aligned as vectors are."""
         if self.adam is None:
             return [Descended(row.clone(), None) for row in x]
         mean, square, count = self.adam.state()

@@ -1,4 +1,4 @@
-"""Dropout whose draws are a job's own, whether the job is trained alone or side by side with others.
+"""Dropout with random numbers of each job's own, the same whether jobs are trained alone or side by side.
 
 Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
 ``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.
@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class Generators(NamedTuple):
-    """What a job's dropout draws from.
+    """The random generators of one job's dropout.
 
     Attributes:
         own: for its samples.
@@ -30,12 +30,12 @@ class Generators(NamedTuple):
 
     @classmethod
     def seeded(cls, seeds: Sequence[int], device: torch.device) -> Generators:
-        """Return generators on ``device`` with these two seeds."""
+        """Make generators on ``device`` with these two seeds."""
         return cls(*(torch.Generator(device).manual_seed(int(seed)) for seed in seeds))
 
 
 class Draws(TorchFunctionMode):
-    """Inside, dropout draws from the generators of the jobs that are computed.
+    """Context in which dropout draws from the generators of the jobs that are being trained.
 
     Args:
         generators: of each job.
@@ -52,12 +52,12 @@ class Draws(TorchFunctionMode):
         self.row: Tensor | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Take the place of torch's dropout; everything else is as it is."""
+        """Replace torch's dropout functions; all other functions stay as they are."""
         kwargs = kwargs or {}
         return FUNCTIONS[func](self, *args, **kwargs) if func in FUNCTIONS else func(*args, **kwargs)
 
     def dropped(self, h: Tensor, p: float, channels: bool = False) -> Tensor:
-        """Return ``(G, n, …)`` activations of the jobs, each number zero with probability p, or each channel."""
+        """Return ``(G, n, …)`` activations of the jobs, with each number, or each channel, zero with probability p."""
         shape = (*h.shape[:3], *[1] * (h.dim() - 3)) if channels else h.shape
         keep = torch.empty(shape, device=h.device)
         for row, (own, padding) in enumerate(self.generators):
@@ -68,25 +68,25 @@ class Draws(TorchFunctionMode):
         return h * (keep if p == 1 else keep.div_(1 - p)).to(h.dtype)
 
     def _samples(self, row: int, count: int) -> int:
-        """Return how many of a job's ``count`` rows are of its samples: all, but where its minibatch was filled up."""
+        """Return how many of a job's ``count`` rows are real samples, not padding of its minibatch."""
         if self.widths is None or count % self.size:
             return count
         return count // self.size * self.widths[row]
 
 
 class _Dropped(torch.autograd.Function):
-    """:meth:`Draws.dropped`, which comes as an argument, for all jobs that ``vmap`` computes at once."""
+    """Applies :meth:`Draws.dropped`, passed as an argument, to all jobs that ``vmap`` computes at once."""
 
     generate_vmap_rule = False
 
     @staticmethod
     def forward(h: Tensor, row: Tensor, dropped: Callable[..., Tensor], p: float, channels: bool) -> Tensor:
-        """Never called: what ``row`` belongs to is always one of several jobs."""
+        """Raise an error: ``row`` always belongs to one of several jobs, so this is never called."""
         raise NotImplementedError
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
-        """Nothing is kept: the rule for several jobs is differentiable by itself."""
+        """Save nothing: the rule for several jobs is differentiable by itself."""
 
     @staticmethod
     def vmap(
@@ -98,7 +98,7 @@ class _Dropped(torch.autograd.Function):
 
 
 def _dropout(channels: bool) -> Callable[..., Tensor]:
-    """Return what takes the place of a dropout function of torch's, of numbers or of whole channels."""
+    """Return a replacement for one of torch's dropout functions, on numbers or on whole channels."""
 
     def dropout(draws: Draws, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if not training or p == 0:
@@ -113,4 +113,4 @@ def _dropout(channels: bool) -> Callable[..., Tensor]:
 FUNCTIONS = {functional.dropout: _dropout(False), torch.dropout: _dropout(False)} | dict.fromkeys(
     (functional.dropout1d, functional.dropout2d, functional.dropout3d), _dropout(True)
 )
-"""Torch's functions, which its layers call too, and what takes their place."""
+"""Torch's dropout functions -> their replacements."""

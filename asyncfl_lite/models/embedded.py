@@ -1,4 +1,4 @@
-"""Text that enters a model as embeddings: ``(n, L, width)`` numbers in place of ``(n, L)`` token ids.
+"""Text as embeddings: ``(n, L, width)`` numbers in place of ``(n, L)`` token ids.
 
 Made-up text is such (FedRevive §3.2): a gradient can move an embedding, but no token id. So a model for it looks tokens
 up in a table of its own, and takes what it would find there in place of the tokens.
@@ -19,14 +19,14 @@ from asyncfl_lite.models.frozen import Frozen
 from asyncfl_lite.models.vectors import VectorModel
 
 SAMPLES = 2
-"""Texts that a model is tried on."""
+"""Number of texts on which a model is tried."""
 
 Table = Callable[[Tensor], Tensor]
-"""From a model's ``(d,)`` parameters to its ``(tokens, width)`` embeddings, one row per token."""
+"""A function from a model's ``(d,)`` parameters to its ``(tokens, width)`` table of embeddings."""
 
 
 def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
-    """Return how to read a model's table of token embeddings off its parameters.
+    """Return a function that reads a model's table of token embeddings from its parameters.
 
     The table is the weight of the ``nn.Embedding`` that the model gives the tokens to; it may be tied to other weights,
     or frozen.
@@ -66,7 +66,7 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
 
 
 def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table: Table) -> None:
-    """Try a model on the embeddings of two texts in place of their tokens.
+    """Try a model on the embeddings of two texts instead of their tokens.
 
     Args:
         model: of the task's texts.
@@ -103,13 +103,13 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
 
 
 def _tokens(spec: InputSpec, like: Tensor) -> Tensor:
-    """Return two texts ``(2, L)`` of as many different tokens as there are."""
+    """Return two texts ``(2, L)`` with as many different tokens as possible."""
     tokens = torch.arange(SAMPLES * spec.shape[0], device=like.device) % (spec.vocabulary or 1)
     return tokens.view(SAMPLES, *spec.shape)
 
 
 def _embeddings(module: nn.Module) -> Iterator[nn.Embedding]:
-    """Yield the embedding layers of a module, those of frozen parts included."""
+    """Yield the embedding layers of a module, including those in frozen parts."""
     for part in module.modules():
         if isinstance(part, nn.Embedding):
             yield part

@@ -1,4 +1,4 @@
-"""Statistics of a model's inner features φ, by which made-up inputs differ from real ones.
+"""Statistics φ of a model's inner features, by which synthetic inputs differ from real ones.
 
 FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
 φ is a mean and a variance for every channel of
@@ -32,17 +32,17 @@ WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 CHANNELS_LAST = (nn.Linear, nn.LayerNorm, nn.RMSNorm)
 
 Look = Callable[[nn.Module, tuple[Any, ...], Any], Tensor]
-"""From a layer, its inputs and its output to ``(…, channels)`` features."""
+"""A function from a layer, its inputs and its output to ``(…, channels)`` features."""
 
 
 def _statistics_keepers(model: VectorModel) -> dict[str, nn.Module]:
-    """Return the BatchNorm layers that keep running statistics, by name, in the module's order."""
+    """Return the BatchNorm layers with running statistics, by name, in the module's order."""
     named = model.trained_modules().items()
     return {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and layer.track_running_stats}
 
 
 def _of_first_token(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-    """Look at a layer's hidden state of the first token; layers of `transformers` may return it among other things."""
+    """Return a layer's hidden state of the first token; layers of `transformers` may return tuples."""
     return (output[0] if isinstance(output, tuple) else output)[:, 0]
 
 
@@ -59,7 +59,7 @@ def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
 
 
 def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
-    """Return the layers that φ looks at, in the module's order, and at what of theirs."""
+    """Return the layers that φ uses, in the module's order, each with the function that reads its features."""
     encoders = (part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
     if hasattr(model.module, "prediction_token") and (encoder := next(encoders, None)) is not None:
         return list(encoder), _of_first_token
@@ -81,7 +81,7 @@ def _moments(features: Tensor) -> Tensor:
 
 @contextmanager
 def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Tensor]]:
-    """Collect the moments of each layer of φ in a forward pass inside; the hooks are gone afterwards."""
+    """Record the moments of φ's layers in a forward pass inside the block; the hooks are removed afterwards."""
     seen: dict[nn.Module, Tensor] = {}
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -97,7 +97,7 @@ def _watched(layers: list[nn.Module], look: Look) -> Iterator[dict[nn.Module, Te
 
 
 def keeps_statistics(model: VectorModel) -> bool:
-    """Whether the model's own running statistics are its φ̄: it has BatchNorm that keeps some."""
+    """Return whether the model has BatchNorm with running statistics, which then serve as φ̄."""
     return bool(_statistics_keepers(model))
 
 
@@ -124,7 +124,7 @@ def outputs_and_statistics(
 
 
 def stacked_outputs_and_statistics(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """Return what :func:`outputs_and_statistics` does, of several models side by side.
+    """Return the result of :func:`outputs_and_statistics` for several models side by side.
 
     Args:
         model: a chain of layers on vectors, see :func:`.shared_chain`.
@@ -158,7 +158,7 @@ def stored_statistics(model: VectorModel, buffers: Tensor) -> Tensor:
 def feature_statistics(
     model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, batch_size: int = 500
 ) -> Tensor:
-    """Return φ̄, what a trained model's features are on its client's samples.
+    """Return φ̄, the feature statistics of a trained model on its client's samples.
 
     A model with BatchNorm has it in its running statistics, which costs nothing; any other takes one forward
     pass, batch by batch.
@@ -189,5 +189,5 @@ def feature_statistics(
 
 
 def _joined(parts: list[Tensor], like: Tensor) -> Tensor:
-    """Return the layers' ``(2, channels)`` as one ``(2, F)``."""
+    """Concatenate the layers' ``(2, channels)`` to one ``(2, F)``."""
     return torch.cat(parts, dim=-1) if parts else like.new_zeros(2, 0)

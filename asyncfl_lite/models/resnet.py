@@ -14,11 +14,11 @@ from asyncfl_lite.models.base import MODELS, ModelSpec
 from asyncfl_lite.models.vision import Norm, norm_layers
 
 RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4, 6, 3)}
-"""Blocks per stage by name; KUIPER prints no layout of its ResNet-26, this one has 26 layers."""
+"""Blocks per stage, by name; KUIPER prints no layout of its ResNet-26, and this one has 26 layers."""
 
 
 def layout(total: int, stages: int) -> tuple[int, ...]:
-    """Return a layout of ``total`` blocks: that of a ResNet with a name, or even, the middle stages first."""
+    """Return the blocks per stage of ``total`` blocks: a named ResNet's, or even, middle stages first."""
     for known in RESNETS.values():
         if (sum(known), len(known)) == (total, stages):
             return known
@@ -28,7 +28,7 @@ def layout(total: int, stages: int) -> tuple[int, ...]:
 
 
 def _named(blocks: Any) -> Any:
-    """Turn a ResNet's name into its blocks."""
+    """Return the blocks per stage of a named ResNet."""
     if not isinstance(blocks, str):
         return blocks
     if blocks not in RESNETS:
@@ -54,10 +54,10 @@ class ResNet(ModelSpec):
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"
-    """``none`` is what FedRevive's authors train, from weights that were trained before."""
+    """Normalisation layers; ``none`` is what FedRevive's authors train, from pretrained weights."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return torchvision's basic blocks behind a 3×3 stem."""
+        """Build torchvision's basic blocks behind a 3×3 stem."""
         norm = norm_layers(self.norm)
         layers = [
             nn.Conv2d(input_shape[0], self.width, 3, padding=1, bias=False),
@@ -73,7 +73,7 @@ class ResNet(ModelSpec):
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, num_classes))
 
     def larger(self, scale: float) -> ResNet:
-        """Return a relative with ``scale`` times as many blocks, for teaching this one.
+        """Return a larger version with ``scale`` times as many blocks, to teach this one.
 
         ResNet-18's twice as large relative is ResNet-34, and 1.5 times makes ResNet-26 (KUIPER §3.1).
         """

@@ -1,4 +1,4 @@
-"""Several models of one architecture as one computation, their layers side by side.
+"""Several models of one architecture in one computation, layer by layer.
 
 ``torch.func.vmap`` does this for most modules, at a price for every operation. The usual chain of image layers, a
 flattening, linear layers and dropout is written out: G convolutions are one grouped convolution, channels
@@ -40,14 +40,14 @@ WRITTEN_OUT: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Tanh: torch.ops.aten.tanh_backward,
     nn.Sigmoid: torch.ops.aten.sigmoid_backward,
 }
-"""Layers whose backward pass is written out: the gradient in their inputs, by that in their outputs, and these."""
+"""Layers with a hand-written backward pass: a function of the gradient in the outputs, and of the outputs."""
 
 ALIGNED = 4
-"""Numbers of 4 bytes between addresses at which a library computes products of matrices alike."""
+"""Alignment, in numbers of 4 bytes, at which a library computes products of matrices with the same bits."""
 FILLED = 32
-"""Numbers in the registers of processors with AVX-512 that a function is computed of at once."""
+"""Numbers per register of processors with AVX-512, which compute a function on all of them at once."""
 REGISTERS = (nn.Sigmoid, nn.SiLU, nn.ELU)
-"""Layers whose function is rounded otherwise for numbers that do not fill registers."""
+"""Layers whose function rounds differently on numbers that do not fill a register."""
 
 
 class Chain(NamedTuple):
@@ -58,7 +58,7 @@ class Chain(NamedTuple):
 
 
 def stacked_forward(model: VectorModel) -> Forward:
-    """Return the forward pass of several models like ``model``: written out where it is a chain, else by vmap."""
+    """Return the forward pass of several models like ``model``: hand-written for a chain, else by vmap."""
     chain = chain_of(model)
     if chain is None:
         return _Vectorised(model)
@@ -66,7 +66,7 @@ def stacked_forward(model: VectorModel) -> Forward:
 
 
 def chain_of(model: VectorModel) -> Chain | None:
-    """Return the chain that a model is, or None for one that has another structure, or parameters in common."""
+    """Return the chain that a model consists of; None for another structure, or shared parameters."""
     module = model.module
     if type(module) is not nn.Sequential:
         return None
@@ -84,7 +84,7 @@ def chain_of(model: VectorModel) -> Chain | None:
 
 
 def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
-    """Return a chain of layers on vectors alone, without running statistics; None for any other model.
+    """Return a chain of layers on vectors only, without running statistics; None for any other model.
 
     What several such models compute side by side has the bits that each has by itself, for minibatches of the sizes of
     :func:`keeps_bits`; of other models that may depend on their company.
@@ -94,7 +94,7 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Whether models side by side have the bits that each has by itself, whatever their number.
+    """Return whether models computed side by side give the same bits as each alone, for any number of models.
 
     A library's product of matrices may be rounded otherwise where a matrix does not begin at a multiple of 16 bytes in
     memory, and so may a function that it computes for several numbers at once where they do not fill its registers.
@@ -128,7 +128,7 @@ def keeps_bits(chain: Chain, *sizes: int) -> bool:
 
 
 def _is_of_images(layer: nn.Module) -> bool:
-    """Whether a layer on ``(n, channels, height, width)`` can keep several models' channels apart."""
+    """Return whether a layer on ``(n, channels, height, width)`` can keep several models' channels apart."""
     if type(layer) is nn.Conv2d:
         return layer.padding_mode == "zeros"
     if type(layer) is nn.MaxPool2d:
@@ -137,7 +137,7 @@ def _is_of_images(layer: nn.Module) -> bool:
 
 
 class _Vectorised:
-    """The forward pass of any model that ``vmap`` can follow; see :class:`Forward`."""
+    """The forward pass of any model that ``vmap`` supports; see :class:`Forward`."""
 
     def __init__(self, model: VectorModel) -> None:
         self.model = model
@@ -166,7 +166,7 @@ class _SideBySide:
         self.written_out = not chain.images and all(type(layer) in {nn.Linear, *WRITTEN_OUT} for layer in chain.vectors)
 
     def parts(self, x: Tensor) -> list[Tensor]:
-        """Return the ``(G, …)`` parameters of layers, views of the ``(G, d)`` vectors."""
+        """Return the layers' ``(G, …)`` parameters, views of the ``(G, d)`` vectors."""
         split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
         return [part.view(shape) for part, shape in split]
 
@@ -184,7 +184,7 @@ class _SideBySide:
         return self.of_vectors(h, parts, draws)[-1]
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
-        """Return what the linear layers give for ``h (G, B, features)``, each ``(G, B, …)``, then the outputs."""
+        """Apply the linear layers to ``h (G, B, features)``; return each layer's output, then the model's."""
         hidden = []
         for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
@@ -197,7 +197,7 @@ class _SideBySide:
 
 
 def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Return what the linear layers of several models give, each ``(G, B, features)``, and the models' ``(G, B, C)``.
+    """Return the linear layers' outputs, each ``(G, B, features)``, and the models' ``(G, B, C)``.
 
     Args:
         model: a chain of layers on vectors.
@@ -215,13 +215,13 @@ def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[l
 
 
 def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tensor | None]:
-    """Take a layer's stacked weight and bias, where it has them, off the parameters that are left."""
+    """Take a layer's stacked weight and bias, if it has them, from the remaining parameters."""
     weight = None if getattr(layer, "weight", None) is None else next(parts)
     return weight, None if getattr(layer, "bias", None) is None else next(parts)
 
 
 def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], count: int) -> Tensor:
-    """Return what ``count`` layers like ``layer`` make of their activations, each with its own parameters."""
+    """Apply G copies of ``layer``, each with its own parameters, to ``(G, B, …)`` activations."""
     weight, bias = own
     if type(layer) is nn.Linear and weight is not None:
         if torch.is_autocast_enabled(h.device.type):  # which would cast inside, where the backward pass cannot see it
@@ -244,7 +244,7 @@ def _linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class _WrittenOut(torch.autograd.Function):
-    """A chain of linear layers and what stands between them, side by side, its backward pass written out.
+    """A chain of linear layers and activations, side by side, with a hand-written backward pass.
 
     Autograd takes the same operations, so the bits are the same, and as long again to find out which.
     """
@@ -267,7 +267,7 @@ class _WrittenOut(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        """Return the ``(G, d)`` gradient in ``x``, given ``(G, B, C)`` that of the outputs."""
+        """Return the ``(G, d)`` gradient in ``x``, given the ``(G, B, C)`` gradient in the outputs."""
         kept, found = list(ctx.saved_tensors), []
         for layer in reversed(ctx.layers):
             if type(layer) is not nn.Linear:
@@ -283,7 +283,7 @@ class _WrittenOut(torch.autograd.Function):
 
 
 class _StackedLinear(torch.autograd.Function):
-    """Linear layers side by side, whose weights' gradients come in the weights' layout, with no copy to turn them."""
+    """Linear layers side by side, whose weight gradients need no transposed copy."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -293,7 +293,7 @@ class _StackedLinear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return the gradients in all three, given ``(G, B, out)`` that of the outputs."""
+        """Return the gradients in all three inputs, given the ``(G, B, out)`` gradient in the outputs."""
         h, weight = ctx.saved_tensors
         wants_h, wants_weight, wants_bias = ctx.needs_input_grad
         of_h = torch.bmm(gradient, weight) if wants_h else None

@@ -1,4 +1,4 @@
-"""Optimisers that step a whole cohort: every row of a ``(G, d)`` matrix is one client's model.
+"""Optimisers that update a whole cohort: every row of a ``(G, d)`` matrix is one client's model.
 
 A row is stepped exactly as ``torch.optim`` would step that client alone (a test compares them), with
 state that starts fresh for every job. Rows may drop out at the end: a later call may pass fewer.
@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 Step = Callable[[Tensor, Tensor], None]
-"""``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may use ``gradient`` up."""
+"""``(x (G, d), gradient (G, d)) -> None``; changes ``x`` in place, and may overwrite ``gradient``."""
 
 BETAS = (0.9, 0.999)
 EPS = 1e-8
 
 
 def clipped_to(gradient: Tensor, largest: float) -> Tensor:
-    """Return ``(…, d)`` gradients, scaled down where their L2 norm is above ``largest``, exactly to it."""
+    """Scale down ``(…, d)`` gradients whose L2 norm exceeds ``largest``, so that it equals ``largest``."""
     norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
     return gradient * (largest / norm).clamp(max=1.0)
 
@@ -30,7 +30,7 @@ def _rate(lr: float | Tensor, rows: int) -> float | Tensor:
 
 
 def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
-    """Return a plain step, with L2 in the gradient."""
+    """Return a plain SGD step, with L2 regularisation in the gradient."""
 
     def step(x: Tensor, gradient: Tensor) -> None:
         if weight_decay:
@@ -45,7 +45,7 @@ def sgd(lr: float | Tensor, weight_decay: float = 0.0) -> Step:
 
 
 class Adam:
-    """Adam with L2 in the gradient, or AdamW with decay on the weights; a :data:`Step`.
+    """Adam with L2 in the gradient, or AdamW with weight decay; a :data:`Step`.
 
     Args:
         like: ``(G, d)`` or ``(d,)``, what is stepped.
@@ -63,7 +63,7 @@ class Adam:
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Step the first rows."""
+        """Update the first rows."""
         self.count += 1
         rows = len(x)
         rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]
@@ -81,10 +81,10 @@ class Adam:
             x.addcdiv_(mean, size, value=-rate / unbias)
 
     def state(self) -> tuple[Tensor, Tensor, int]:
-        """Return copies of what :meth:`restore` needs."""
+        """Return copies of the state that :meth:`restore` loads."""
         return self.mean.clone(), self.square.clone(), self.count
 
     def restore(self, state: tuple[Tensor, Tensor, int]) -> None:
-        """Go on from a saved state, which stays as it is."""
+        """Load a saved state, without changing it."""
         mean, square, self.count = state
         self.mean, self.square = mean.clone(), square.clone()

@@ -10,7 +10,7 @@ from asyncfl_lite.models.base import MODELS, InputSpec, ModelSpec
 
 
 class _Block(nn.Module):
-    """One pre-norm encoder layer; attention is spelt out so that a cohort can be vectorised over it."""
+    """One pre-norm encoder layer; attention is written out so that a cohort can be vectorised over it."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class _Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Return ``(n, length, width)`` for the same."""
+        """Return ``(n, length, width)`` activations for inputs of the same shape."""
         hidden = hidden + self._attend(self.attention_norm(hidden))
         return hidden + self.mlp(self.mlp_norm(hidden))
 
@@ -35,7 +35,7 @@ class _Block(nn.Module):
 
 
 class _TextTransformer(nn.Module):
-    """Encoder that reads its answer off a prediction token of its own, put before the text."""
+    """Encoder that classifies by a prediction token of its own, put before the text."""
 
     def __init__(self, length: int, num_classes: int, vocabulary: int, width: int, layers: int, heads: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _TextTransformer(nn.Module):
         self.head = nn.Linear(width, num_classes)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, num_classes)`` logits of token ids, two axes, or of embeddings, three."""
+        """Return the ``(n, num_classes)`` logits of token ids (two axes) or embeddings (three)."""
         embedded = inputs if inputs.dim() == 3 else self.embedding(inputs.long())
         first = self.prediction_token.expand(len(embedded), 1, -1)
         hidden = torch.cat([first, embedded], dim=1) + self.positions
@@ -61,7 +61,7 @@ class TextTransformer(ModelSpec):
     takes = "tokens"
 
     vocabulary: int = Field(1000, ge=2)
-    """Number of tokens, where no task gives it; ids are below it."""
+    """Number of tokens, if no task gives it; ids are below it."""
     width: int = Field(32, ge=1)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
@@ -73,12 +73,12 @@ class TextTransformer(ModelSpec):
         return self
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
+        """Build the module for texts of ``input_shape = (length,)`` tokens; no dropout."""
         (length,) = input_shape
         return _TextTransformer(length, num_classes, self.vocabulary, self.width, self.layers, self.heads)
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return the module for a task's vocabulary."""
+        """Build the module for a task's vocabulary."""
         return self.model_copy(update={"vocabulary": inputs.vocabulary or self.vocabulary}).build(
             inputs.shape, inputs.num_classes
         )

@@ -27,23 +27,23 @@ if TYPE_CHECKING:  # transformers takes seconds to import: only when a model is 
     from transformers import PreTrainedConfig, PreTrainedModel
 
 NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
-"""What configurations of `transformers` call it."""
+"""Names of the dropout options in configurations of `transformers`, all set to 0."""
 
 
 class _PredictionToken(nn.Module):
-    """One embedding, the same for every text."""
+    """One trained embedding, the same for every text."""
 
     def __init__(self, embedding: Tensor) -> None:
         super().__init__()
         self.embedding = nn.Parameter(embedding)
 
     def forward(self, count: int) -> Tensor:
-        """Return it ``count`` times, ``(count, 1, width)``."""
+        """Return the embedding ``count`` times, ``(count, 1, width)``."""
         return self.embedding.expand(count, 1, -1)
 
 
 class _PredictionTokenClassifier(nn.Module):
-    """An encoder, a prediction token before its input, and a head on that token's final hidden state.
+    """An encoder, a prediction token before its input, and a head on that token's last hidden state.
 
     Args:
         encoder: of `transformers`.
@@ -90,23 +90,23 @@ class _PredictionTokenClassifier(nn.Module):
         return self.head(hidden[:, 0])
 
     def _in_second_sentence(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` int64, 1 after the first separator and up to the second, BERT's segment B."""
+        """Return ``(n, L)`` int64: 1 after the first separator up to the second (BERT's segment B), else 0."""
         separators = (inputs == self.ids.separator).long()
         return ((separators.cumsum(-1) - separators) == 1).long() * (inputs != self.ids.padding)
 
 
 class TransformerSpec(ModelSpec):
-    """What BERT and T5 share; abstract."""
+    """Abstract base of BERT and T5."""
 
     takes = "tokens"
 
     checkpoint: str | None = None
     """Folder or name of a pretrained model, or ``minilm`` or ``smollm2``, which come in packages; None for random
-    weights of the sizes below. The task's tokenizer has to be the same one."""
+    weights of the sizes below. The task's tokenizer must be the same one."""
     download: bool = False
     """Whether a checkpoint may be fetched over the network."""
     vocabulary: int = Field(1000, ge=3)
-    """Number of tokens, where no task gives it."""
+    """Number of tokens, if no task gives it."""
     width: int = Field(64, ge=1)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
@@ -120,11 +120,11 @@ class TransformerSpec(ModelSpec):
         return self
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for texts of ``input_shape = (length,)`` tokens."""
+        """Build the module for texts of ``input_shape = (length,)`` tokens."""
         return self.build_for(InputSpec(input_shape, num_classes, vocabulary=self.vocabulary))
 
     def build_for(self, inputs: InputSpec) -> nn.Module:
-        """Return the module for a task's texts.
+        """Build the module for a task's texts.
 
         Raises:
             ConfigError: when the checkpoint takes shorter texts, or its tokens are not the task's.
@@ -160,11 +160,11 @@ class TransformerSpec(ModelSpec):
 
     @property
     def whole(self) -> TransformerSpec:
-        """The same network with all of it trained, which a chain of teachers does before clients get it."""
+        """Return the same network with all of it trained, for a chain of teachers before clients get it."""
         return self.model_copy(update={"trained_layers": None})
 
     def larger(self, scale: float) -> TransformerSpec:
-        """Return a relative with ``scale`` times as many layers, for teaching this one.
+        """Return a larger version with ``scale`` times as many layers, to teach this one.
 
         Raises:
             ConfigError: for a checkpoint.
@@ -175,7 +175,7 @@ class TransformerSpec(ModelSpec):
 
     @abstractmethod
     def encoder_class(self) -> Any:
-        """Return the class of `transformers` that makes the encoder."""
+        """Return the class of `transformers` for the encoder."""
 
     @abstractmethod
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
@@ -187,14 +187,14 @@ class Bert(TransformerSpec):
     """BERT that classifies by its first token: small and random, or a checkpoint such as `minilm`."""
 
     def encoder_class(self) -> Any:
-        """Return BertModel, or for a checkpoint whatever encoder it holds, such as RoBERTa's."""
+        """Return BertModel, or the class of the checkpoint's encoder, such as RoBERTa's."""
         with needs("text", "bert"):
             from transformers import AutoModel, BertModel
 
         return BertModel if self.checkpoint is None else AutoModel
 
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return a BERT of these sizes."""
+        """Return the configuration of a BERT of these sizes."""
         with needs("text", "bert"):
             from transformers import BertConfig
 
@@ -218,14 +218,14 @@ class T5(TransformerSpec):
     """T5's encoder that classifies by a prepended token: small and random, or a checkpoint (FedRevive)."""
 
     def encoder_class(self) -> Any:
-        """Return T5's encoder."""
+        """Return the class of T5's encoder."""
         with needs("text", "t5"):
             from transformers import T5EncoderModel
 
         return T5EncoderModel
 
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return a T5 of these sizes; positions are relative, so it takes any ``length``."""
+        """Return the configuration of a T5 of these sizes; positions are relative, so any ``length`` works."""
         with needs("text", "t5"):
             from transformers import T5Config
 

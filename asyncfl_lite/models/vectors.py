@@ -1,4 +1,4 @@
-"""A model is a vector: any module's state as flat tensors, and back.
+"""Models as vectors: any module's state as flat tensors, and back.
 
 Two vectors describe a module: ``parameters`` of shape ``(d,)`` and ``buffers`` of shape ``(b,)``,
 the floating-point buffers (BatchNorm's running statistics), each in the order of
@@ -27,7 +27,7 @@ from asyncfl_lite.models.frozen import frozen_parts
 
 
 class Slot(NamedTuple):
-    """Where one named tensor lies in its vector."""
+    """The position of one named tensor in its vector."""
 
     name: str
     shape: torch.Size
@@ -50,7 +50,7 @@ def _flatten(tensors: list[Tensor], like: Tensor) -> Tensor:
 
 
 class VectorModel:
-    """A module whose state is given from outside as flat vectors.
+    """A module whose state is passed in as flat vectors.
 
     The module that is passed in is copied; it is never changed by anything done here.
 
@@ -83,44 +83,44 @@ class VectorModel:
 
     @property
     def module(self) -> nn.Module:
-        """The module that calls go through, in whatever state; its values come from outside. For hooks only."""
+        """The module that calls go through, for hooks only; its own values are not used."""
         return self._module
 
     @cached_property
     def architecture(self) -> Hashable:
-        """Equal for models that compute the same of the same vectors, if no parameter is constant."""
+        """A key that is equal for models that compute the same from the same vectors (without constants)."""
         return repr(self._module), tuple(self.parameter_slots)
 
     @property
     def num_parameters(self) -> int:
-        """Length d of the parameter vector: how many numbers are trained."""
+        """Length d of the parameter vector: the number of trained parameters."""
         return self.parameter_slots[-1].stop if self.parameter_slots else 0
 
     @property
     def num_buffers(self) -> int:
-        """Length b of the vector of floating buffers, 0 for a model without BatchNorm that is trained."""
+        """Length b of the vector of floating-point buffers, 0 for a model without trained BatchNorm."""
         return self.buffer_slots[-1].stop if self.buffer_slots else 0
 
     def trained_modules(self) -> dict[str, nn.Module]:
-        """Return the modules that are in no frozen part, by name, in the module's order."""
+        """Return the modules outside frozen parts, by name, in the module's order."""
         frozen = {id(inner) for part in self._frozen for inner in part.modules()}
         return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
 
     def steady_on_one(self) -> None:
-        """From now on, let BatchNorm go by its running statistics where a minibatch is one sample: it has no spread."""
+        """From now on, use BatchNorm's running statistics for a minibatch of one sample, which has no spread."""
         layers = self.trained_modules().values()
         self._steady_on_one = [part for part in layers if isinstance(part, _BatchNorm) and part.track_running_stats]
 
     @property
     def variance_mask(self) -> Tensor:
-        """``(b,)`` bool: which entries are running variances, that must stay positive."""
+        """Bool mask ``(b,)`` of the buffers that are running variances, which must stay positive."""
         mask = torch.zeros(self.num_buffers, dtype=torch.bool)
         for slot in self.buffer_slots:
             mask[slot.start : slot.stop] = slot.name.endswith("running_var")
         return mask
 
     def flatten(self, module: nn.Module | None = None) -> tuple[Tensor, Tensor]:
-        """Return copies of a module's ``(d,)`` trained parameters and ``(b,)`` floating buffers.
+        """Return copies of a module's ``(d,)`` trained parameters and ``(b,)`` floating-point buffers.
 
         Args:
             module: a module of the same architecture; by default the one given at the start, with
@@ -136,7 +136,7 @@ class VectorModel:
         )
 
     def unflatten(self, x: Tensor, buffers: Tensor | None = None) -> dict[str, Tensor]:
-        """Name the parts of a vector; differentiable, and views of it.
+        """Split a vector into named parameters: differentiable views of it.
 
         Args:
             x: ``(d,)`` parameters.
@@ -150,20 +150,20 @@ class VectorModel:
         return state
 
     def load(self, module: nn.Module, x: Tensor, buffers: Tensor | None = None) -> None:
-        """Copy a vector into ``module``; later steps on the module leave the vector alone."""
+        """Copy a vector into ``module``; later steps on the module do not change the vector."""
         targets = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         with torch.no_grad():
             for name, value in self.unflatten(x, buffers).items():
                 targets[name].copy_(value)
 
     def loaded(self, x: Tensor, buffers: Tensor | None = None) -> nn.Module:
-        """Return a new module with these parameters and running statistics, in evaluation mode on the CPU."""
+        """Make a new module with these parameters and running statistics, in evaluation mode on the CPU."""
         module = copy.deepcopy(self._module)
         self.load(module, x, buffers)
         return module.cpu().eval()
 
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
-        """Return a batch in the memory format that the model is fast with: images channels last where it pools.
+        """Return a batch in the model's fastest memory format: channels last for images where it pools.
 
         Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose, and get
         them so only if ``always``.

@@ -28,12 +28,12 @@ class ResNet3d(ModelSpec):
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Literal["group", "batch"] = "group"
-    """GroupNorm with 2 groups, or torchvision's BatchNorm."""
+    """Normalisation: GroupNorm with 2 groups, or torchvision's BatchNorm."""
     trainable: Literal["all", "last"] = "all"
-    """``last``: clients train and send the last layer only; the rest stays as initialised."""
+    """Trained part; ``last``: clients train and send the last layer only, and the rest stays as initialised."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the network with torchvision's initial weights; frames are halved by every stage but the first."""
+        """Build the network with torchvision's initial weights; every stage but the first halves the frames."""
         parts: dict[str, nn.Module] = {"stem": self._stem(input_shape[0])}
         before = self.width
         for stage, count in enumerate(self.blocks):
@@ -66,20 +66,20 @@ class ResNet3d(ModelSpec):
 
     @property
     def whole(self) -> ResNet3d:
-        """The same network with all of it trained, which a chain of teachers does before clients get it."""
+        """Return the same network with all of it trained, for a chain of teachers before clients get it."""
         return self.model_copy(update={"trainable": "all"})
 
     def larger(self, scale: float) -> ResNet3d:
-        """Return a relative with ``scale`` times as many blocks, for teaching this one (KUIPER §3.1)."""
+        """Return a larger version with ``scale`` times as many blocks, to teach this one (KUIPER §3.1)."""
         blocks = layout(round(scale * sum(self.blocks)), len(self.blocks))
         return self.whole.model_copy(update={"blocks": blocks})
 
 
 class _First(nn.Conv3d):
-    """A convolution that takes clips of any precision, since many are kept in half."""
+    """A convolution that accepts clips of any precision, since many are stored in half precision."""
 
     def forward(self, clips: Tensor) -> Tensor:
-        """Return the convolution in the weights' precision."""
+        """Return the convolution, computed in the weights' precision."""
         return super().forward(clips.to(self.weight.dtype))
 
 
@@ -95,7 +95,7 @@ def _block(before: int, after: int, stride: int) -> nn.Module:
 
 
 def _put_group_norm(module: nn.Module) -> None:
-    """Replace every BatchNorm, which torchvision's blocks come with, in place."""
+    """Replace every BatchNorm layer of torchvision's blocks by GroupNorm, in place."""
     for name, part in module.named_children():
         if isinstance(part, nn.BatchNorm3d):
             setattr(module, name, nn.GroupNorm(2, part.num_features))

@@ -1,4 +1,4 @@
-"""Models for images, inputs ``(n, channels, height, width)``, that are a chain of layers; for others see ``resnet``."""
+"""Image models that are a chain of layers, for inputs ``(n, channels, height, width)``; for others see ``resnet``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Norm = Literal["none", "group", "batch"]
 
 
 def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
-    """Return a factory of layers, given their channels; GroupNorm has 2 groups."""
+    """Return a function that makes normalisation layers for given channels; GroupNorm has 2 groups."""
     if kind == "none":
         return lambda channels: nn.Identity()
     return partial(nn.GroupNorm, 2) if kind == "group" else nn.BatchNorm2d
 
 
 def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:
-    """Return layer sizes ``scale`` times as large, rounded to even ones so that GroupNorm can halve them."""
+    """Return layer sizes ``scale`` times as large, rounded to even numbers so that GroupNorm can halve them."""
     return tuple(max(2, 2 * round(size * scale / 2)) for size in sizes)
 
 
@@ -35,7 +35,7 @@ class MLP(ModelSpec):
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = (64,)
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return Linear and ReLU layers, 64-64-10 on ``digits``."""
+        """Build Linear and ReLU layers, 64-64-10 on ``digits``."""
         sizes = [math.prod(input_shape), *self.hidden]
         layers: list[nn.Module] = [nn.Flatten()]
         for before, after in zip(sizes, sizes[1:], strict=False):
@@ -43,7 +43,7 @@ class MLP(ModelSpec):
         return nn.Sequential(*layers, nn.Linear(sizes[-1], num_classes))
 
     def larger(self, scale: float) -> MLP:
-        """Return a relative whose hidden layers are ``scale`` times as wide, for teaching this one.
+        """Return a larger version with hidden layers ``scale`` times as wide, to teach this one.
 
         Raises:
             ConfigError: for a model without hidden layers.
@@ -63,7 +63,7 @@ class CNN(ModelSpec):
     norm: Norm = "none"
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for images of at least 2^len(channels) pixels a side."""
+        """Build the module for images of at least 2^len(channels) pixels a side."""
         sizes = [input_shape[0], *self.channels]
         layers: list[nn.Module] = []
         for before, after in zip(sizes, sizes[1:], strict=False):
@@ -77,7 +77,7 @@ class CNN(ModelSpec):
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(side * sizes[-1], num_classes))
 
     def larger(self, scale: float) -> CNN:
-        """Return a relative with ``scale`` times as many channels, for teaching this one."""
+        """Return a larger version with ``scale`` times as many channels, to teach this one."""
         return CNN(channels=_widened(self.channels, scale), norm=self.norm)
 
 
@@ -98,7 +98,7 @@ def _stacked(
     num_classes: int,
     norm: Norm = "none",
 ) -> nn.Module:
-    """Return convolutions, then linear layers with ReLU between them, as papers before ResNet drew a CNN.
+    """Return convolutions, then linear layers with ReLU between them: a CNN as before ResNet.
 
     Raises:
         ConfigError: for images too small for the convolutions.
@@ -130,13 +130,13 @@ class LeNet(ModelSpec):
     """Factor on the number of channels and units."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for images of at least 12 pixels a side."""
+        """Build the module for images of at least 12 pixels a side."""
         (first, second), hidden = _widened((6, 16), self.scale), _widened((120, 84), self.scale)
         convolutions = [_Convolution(first, 5, 2, True), _Convolution(second, 5, 0, True)]
         return _stacked("lenet", convolutions, hidden, input_shape, num_classes)
 
     def larger(self, scale: float) -> LeNet:
-        """Return a relative with ``scale`` times as many channels and units, for teaching this one."""
+        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
         return LeNet(scale=scale * self.scale)
 
 
@@ -147,19 +147,20 @@ class FLGoCNN(ModelSpec):
     takes = "images"
 
     layout: Literal["auto", "mnist", "cifar"] = "auto"
-    """FLGo has one for grey and one for colour images, 1,663,370 and 797,962 parameters; ``auto`` goes by that."""
+    """Layout: FLGo has one for grey and one for colour images, 1,663,370 and 797,962 parameters; ``auto`` chooses by
+    the images."""
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for images of at least 4 pixels a side, or 16 in CIFAR's layout."""
+        """Build the module for images of at least 4 pixels a side, or 16 in CIFAR's layout."""
         colour = input_shape[0] == 3 if self.layout == "auto" else self.layout == "cifar"
         channels, hidden, padding = ((64, 64), (384, 192), 0) if colour else ((32, 64), (512,), 2)
         convolutions = [_Convolution(size, 5, padding, True) for size in _widened(channels, self.scale)]
         return _stacked("flgo_cnn", convolutions, _widened(hidden, self.scale), input_shape, num_classes)
 
     def larger(self, scale: float) -> FLGoCNN:
-        """Return a relative with ``scale`` times as many channels and units, for teaching this one."""
+        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
         return FLGoCNN(layout=self.layout, scale=scale * self.scale)
 
 
@@ -176,15 +177,15 @@ class FEMNISTCNN(ModelSpec):
     scale: float = Field(1.0, gt=0)
     """Factor on the number of channels and units."""
     norm: Norm = "none"
-    """After each convolution; the paper speaks of BatchNorm statistics, its code has no normalisation."""
+    """Normalisation after each convolution; the paper speaks of BatchNorm statistics, its code has no normalisation."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
-        """Return the module for images of at least 12 pixels a side."""
+        """Build the module for images of at least 12 pixels a side."""
         sizes = _widened((64, 64, 64), self.scale)
         convolutions = [_Convolution(size, 3, 0, pool) for size, pool in zip(sizes, (False, True, True), strict=True)]
         hidden = _widened((200, 100), self.scale)
         return _stacked("femnist_cnn", convolutions, hidden, input_shape, num_classes, self.norm)
 
     def larger(self, scale: float) -> FEMNISTCNN:
-        """Return a relative with ``scale`` times as many channels and units, for teaching this one."""
+        """Return a larger version with ``scale`` times as many channels and units, to teach this one."""
         return FEMNISTCNN(scale=scale * self.scale, norm=self.norm)

@@ -1,4 +1,4 @@
-"""A model's weights as a file, and what of another's weights fits a model.
+"""Files of model weights, and checks that foreign weights fit a model.
 
 Files are safetensors, or what ``torch.save(module.state_dict(), path)`` wrote; reading either executes no code.
 """
@@ -19,17 +19,17 @@ from asyncfl_lite.base.errors import ConfigError, DataError, ResultError, reason
 from asyncfl_lite.base.files import write_atomically
 
 WEIGHTS = "weights.safetensors"
-"""What they are called in a result's folder."""
+"""File name of the weights in a result's folder."""
 OURS = {"made_by": "asyncfl_lite"}
-"""What such a file says of itself."""
+"""Metadata by which such a file is recognised as ours."""
 COUNTERS = "num_batches_tracked"
-"""How BatchNorm's counters are called, which older files lack and nothing here depends on."""
+"""Suffix of BatchNorm's counters, which older files lack and nothing here depends on."""
 SHOWN = 3
-"""Names that a message shows."""
+"""Number of names that a message shows."""
 
 
 def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
-    """Write a state dict, and return the digest of the file.
+    """Write a state dict, and return the file's digest.
 
     Raises:
         ResultError: when it cannot be written, or a file lies there that is none of a result's.
@@ -42,7 +42,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
 
 
 def check_ours(path: Path) -> None:
-    """Find out whether a result's weights may be written to ``path``: nothing else lies there.
+    """Refuse to write a result's weights to ``path`` if another file lies there.
 
     Raises:
         ResultError: when something does.
@@ -59,7 +59,7 @@ def check_ours(path: Path) -> None:
 
 
 def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
-    """Return the state dict that a file, or a result's folder, holds, on the CPU.
+    """Read a state dict from a file or from a result's folder, onto the CPU.
 
     Args:
         path: a file of safetensors or of torch's, or a folder with :data:`WEIGHTS`.
@@ -87,7 +87,7 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
 
 
 def as_state(content: object, where: str) -> dict[str, Tensor]:
-    """Return a state dict as one, a module's own if it is a module.
+    """Return a state dict: the given one, or a module's own.
 
     Raises:
         DataError: when it is something else.
@@ -101,7 +101,7 @@ def as_state(content: object, where: str) -> dict[str, Tensor]:
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: Sequence[str] = ()) -> None:
-    """Copy weights into a module of just that structure.
+    """Copy weights into a module of exactly that structure.
 
     Args:
         module: is changed in place.
@@ -135,7 +135,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    """Return what to write where the given names are the model's own behind one prefix, ``module.``; or nothing.
+    """Suggest the prefix to remove, such as ``module.``, if the names differ only by it; otherwise return nothing.
 
     DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
     """
@@ -148,7 +148,7 @@ def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
 
 
 def digest_of(state: Mapping[str, Tensor]) -> str:
-    """Return 16 hexadecimal digits that stand for names, shapes and numbers of weights."""
+    """Return 16 hexadecimal digits that identify names, shapes and numbers of weights."""
     digest = hashlib.sha256()
     for name, value in state.items():
         plain = value.detach().cpu().contiguous()
@@ -158,6 +158,6 @@ def digest_of(state: Mapping[str, Tensor]) -> str:
 
 
 def _some(names: Sequence[object]) -> str:
-    """Return the first of these names, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(str, names[:SHOWN])) + more

@@ -1,1 +1,1 @@
-"""Runs: from a configuration to a result, alone or several in lockstep, interrupted or in one go."""
+"""Runs: from a configuration to a result, alone or several in lockstep, with or without interruptions."""

@@ -1,4 +1,4 @@
-"""What a configuration decides before anything is trained: the data, which client has which of it, the clock."""
+"""The parts of a run that a configuration decides before training: data, partition, model, clock."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from asyncfl_lite.tasks.partitions.base import Partition
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
-"""A model whose forward pass takes more a sample keeps a core busy by itself: train one by one."""
+"""Models whose forward pass takes more operations per sample keep a core busy alone: train them one by one."""
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
-    """Return a configuration, which may be given as a plain dict of its settings.
+    """Return a configuration, given as one or as a plain dict of its settings.
 
     Raises:
         ConfigError: for anything else.
@@ -48,12 +48,12 @@ def as_config(given: Config | Mapping[str, Any]) -> Config:
 
 
 def load_task(source: TaskSource) -> Task:
-    """Load a task, once in each process unless its files change."""
+    """Load a task, once per process unless its files change."""
     return _loaded(source, fingerprint(source.files()))
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
-    """Return what a run of ``config`` learns, as its seed has it: one's own data, or the task that is named.
+    """Return the task of a run of ``config``, as its seed has it: the user's own data, or the named task.
 
     Raises:
         ConfigError: when the configuration is that of a run on one's own data, and none are given.
@@ -77,7 +77,7 @@ def _loaded(source: TaskSource, _: str | None) -> Task:
 
 
 def servers_own(config: Config, task: Task) -> np.ndarray:
-    """Return the ``(k,)`` places of the labelled samples that the server keeps, none of which a client gets."""
+    """Return the ``(k,)`` indices of the labelled samples that the server keeps; no client gets them."""
     if config.held_out == 0:
         return np.zeros(0, dtype=np.int64)
     places = task.own_places
@@ -86,7 +86,7 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
-    """Return client -> ``(n_i,)`` places of its samples in the task's training set.
+    """Return client -> ``(n_i,)`` indices of its samples in the task's training set.
 
     Raises:
         ConfigError: when samples cannot be dealt out so, or came with other clients.
@@ -111,7 +111,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
 
 class Fitted(NamedTuple):
-    """A run's model, tried on the task.
+    """A run's model, after it was tried on the task.
 
     Attributes:
         model: as vectors.
@@ -125,7 +125,7 @@ class Fitted(NamedTuple):
 
 
 def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: nn.Module) -> Fitted:
-    """Try a model, perhaps one of the user's own, on two samples of a task, and decide how clients train it.
+    """Try a model, perhaps the user's own, on two samples of a task, and decide how clients train it.
 
     A warning of one line says where a model is trained otherwise than others of its size.
 
@@ -148,7 +148,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
 
 
 def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
-    """See to it that minibatches of one sample, the last ones of some clients, can be trained on.
+    """Make minibatches of one sample, the last of some clients, trainable, or refuse the model.
 
     Raises:
         ConfigError: when the model cannot be.
@@ -168,7 +168,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 
 
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
-    """Whether to vectorise over clients: decided by the configuration and the model alone."""
+    """Return whether to vectorise over clients; this depends only on the configuration and the model."""
     reason = "with running statistics" if model.num_buffers else ""
     if not config.model_spec.vectorises:
         reason = "of this kind"
@@ -198,7 +198,7 @@ def make_simulation(
     kind: type[Simulation] = Simulation,
     together: bool = True,
 ) -> Simulation:
-    """Return the clock of a run in which ``algorithm`` receives what clients with these ``parts`` send."""
+    """Build the Simulation for this configuration and partition."""
     sizes = sizes_of(parts)
     trouble: dict[str, Any] = {}
     if not config.trouble.none:
@@ -221,7 +221,7 @@ def make_simulation(
 
 
 def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) -> Schedule:
-    """Return who trains when under ``config``, or a dict of its settings, without training anything.
+    """Return which client trains when under ``config``, or a dict of its settings, without training anything.
 
     ``task`` is one's own data, as for :func:`run`.
 

@@ -1,4 +1,4 @@
-"""A user's own functions that a run calls: they hear of its versions and evaluations, and may end it."""
+"""Callbacks: a user's own functions that a run calls at versions and evaluations, and that may end it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from asyncfl_lite.base.errors import ConfigError, ResultError, shown
 
 OnVersion = Callable[[Any], None]
 OnEvaluate = Callable[[Any, dict[str, float]], None]
-"""What callbacks are: see :func:`asyncfl_lite.runs.run.run`. The first argument is the
+"""Type of callbacks: see :func:`asyncfl_lite.runs.run.run`. The first argument is the
 :class:`asyncfl_lite.runs.run.Run`, which calls them and so is not imported here."""
 
 
 class StopRun(Exception):
-    """Raised by a callback to end its run after the version at hand; the result's ``stopped`` is its message.
+    """Exception by which a callback ends its run after the current version; its message is the result's ``stopped``.
 
     Callbacks are given to :func:`run`; its result is complete but for what would have come.
 
@@ -33,7 +33,7 @@ class StopRun(Exception):
 
 
 class Callbacks:
-    """The callbacks of one run.
+    """All callbacks of one run.
 
     Args:
         on_version: called with the run.
@@ -49,16 +49,16 @@ class Callbacks:
         self.on_version, self.on_evaluate = on_version, on_evaluate
 
     def made_version(self, run: Any) -> None:
-        """Tell of a new version."""
+        """Call the callbacks for a new version."""
         _call(run, self.on_version, run)
 
     def evaluated(self, run: Any, row: dict[str, float]) -> None:
-        """Tell of a new row of the curve."""
+        """Call the callbacks for a new row of the curve."""
         _call(run, self.on_evaluate, run, dict(row))
 
 
 def _check(name: str, callback: Any, *arguments: str) -> None:
-    """Refuse before anything is trained what cannot be called with these arguments."""
+    """Refuse, before anything is trained, an object that cannot be called with these arguments."""
     if callback is None:
         return
     wanted = f"must be a function of {' and '.join(arguments)}"
@@ -76,7 +76,7 @@ def _check(name: str, callback: Any, *arguments: str) -> None:
 
 
 def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> None:
-    """Call a callback. If it fails, save the run, which can be saved at this moment, and say so in a note."""
+    """Call a callback; if it fails, save the run, if it can be saved now, and say so in a note."""
     if callback is None:
         return
     try:
@@ -89,7 +89,7 @@ def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> No
 
 
 def _saved(run: Any) -> str:
-    """Save a run whose callback has failed, and return in one line where it is."""
+    """Save a run whose callback has failed, and return one line that says where."""
     failed = f"a callback failed at version {run.algorithm.version}"
     if run.checkpoint is None:
         return f"{failed}; nothing is kept, as the run has no checkpoint=FILE to save itself in"

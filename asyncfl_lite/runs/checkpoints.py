@@ -1,4 +1,4 @@
-"""The file that an interrupted run goes on from, on the same machine and build bit for bit.
+"""Checkpoints: files from which an interrupted run continues, bit for bit on the same machine and build.
 
 It holds what time has changed of a run (:meth:`asyncfl_lite.runs.run.Run.state`). Its first line says which run's it
 is: of which configuration, data and revision of the code. Reading it executes no code from the file. A file that is not
@@ -26,23 +26,23 @@ from asyncfl_lite.runs.results import meaning
 
 FORMAT = 9
 HEAD = b"asyncfl_lite checkpoint "
-"""How a checkpoint begins; whose it is follows on the same line, as JSON."""
+"""First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14
 DIGEST = hashlib.sha256().digest_size
-"""A file's last bytes: the digest of those before them, as torch reads damaged numbers without a word."""
+"""Length of the digest at a file's end: torch would read damaged numbers without an error."""
 
 Identity = Mapping[str, Any]
-"""Whose a checkpoint is: its format, the meaning of the code, the configuration's hash and the data's digests."""
+"""Identity of a checkpoint: its format, the code's revisions, the configuration's hash and the data's digests."""
 
 
 def previous(path: str | Path) -> Path:
-    """Return where the checkpoint goes that a newer one takes the place of: ``run.pt`` to ``run.previous.pt``."""
+    """Return the path of the previous checkpoint: ``run.previous.pt`` for ``run.pt``."""
     path = Path(path)
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
 def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identity:
-    """Return what must be equal for a run of ``config`` to go on from a checkpoint.
+    """Return the identity that a checkpoint must have for a run of ``config`` to continue from it.
 
     Args:
         config: of the run.
@@ -54,7 +54,7 @@ def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identi
 
 
 def check_place(path: str | Path, identity: Identity) -> None:
-    """Find out whether a run may be saved at ``path``, and beside it: nothing but its own checkpoint lies there.
+    """Refuse to save a run at ``path`` if anything but its own checkpoint lies there or beside it.
 
     Raises:
         ResultError: one line that names what lies there.
@@ -66,7 +66,7 @@ def check_place(path: str | Path, identity: Identity) -> None:
 
 
 def _identity_in(path: Path) -> Identity | None:
-    """Return whose checkpoint a file is; None if there is nothing.
+    """Return the identity of a checkpoint file; None if there is no file.
 
     Raises:
         ResultError: when it is no checkpoint.
@@ -86,7 +86,7 @@ def _identity_in(path: Path) -> Identity | None:
 
 
 def _read_identity(path: Path) -> Identity:
-    """Return what the first line says; ValueError where it is not a checkpoint's."""
+    """Parse the first line of a file; ValueError if it is not a checkpoint's."""
     if not path.is_file():  # a pipe would be waited for
         raise ValueError("no file")
     with path.open("rb") as file:
@@ -98,7 +98,7 @@ def _read_identity(path: Path) -> Identity:
 
 
 def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
-    """Return in words which settings of a recorded configuration differ; nothing if that is not known."""
+    """Describe which settings of a recorded configuration differ; empty if this is not known."""
     if not isinstance(found, Mapping):
         return ""
     names = [name for name in wanted if found.get(name) != wanted[name] and name not in NOT_IN_HASH]
@@ -112,7 +112,7 @@ def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
 
 
 def _what_differs(found: Identity, identity: Identity) -> str:
-    """Return in words why a checkpoint is not this run's; nothing if it is."""
+    """Describe why a checkpoint does not belong to this run; empty if it does."""
     other = found.get("config_hash") != identity["config_hash"]
     if other and (told := _settings_that_differ(found.get("config"), identity.get("config", {}))):
         return f"configuration ({told})"
@@ -126,7 +126,7 @@ def _what_differs(found: Identity, identity: Identity) -> str:
 
 
 def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, Any]) -> None:
-    """Write the state of a run so that ``path`` holds all of it, or what it held before.
+    """Save a run's state so that ``path`` always holds either all of it or the earlier content.
 
     What it held before is kept as the previous one.
 
@@ -148,7 +148,7 @@ def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, An
 
 
 class _Hashed:
-    """A file that notes the digest of what is written into it."""
+    """A file that computes the digest of everything written to it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.sha256 = file, hashlib.sha256()
@@ -167,7 +167,7 @@ class _Hashed:
 
 
 def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -> dict[str, Any] | None:
-    """Return the state that ``path`` holds, or that of the one before it; None if neither can be used.
+    """Load the state from ``path`` or from the previous checkpoint; None if neither is usable.
 
     A checkpoint of this run that is cut off or damaged is not used: a warning names it and why, and says from where
     the run goes on.
@@ -194,7 +194,7 @@ def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -
 
 
 def _read(path: Path, device: str) -> dict[str, Any]:
-    """Return the state in a checkpoint; no code in the file is executed.
+    """Read the state from a checkpoint; no code in the file is executed.
 
     Raises:
         ValueError: when it is not as it was written.
@@ -210,7 +210,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
 
 
 def remove_checkpoints(path: str | Path, identity: Identity) -> None:
-    """Remove a run's checkpoint, the one before it, and what was left of one where the process was killed."""
+    """Delete a run's checkpoint, the previous one, and the partial file of a killed process."""
     for candidate, found in _checkpoints_at(path):
         if found is None or not _what_differs(found, identity):
             candidate.unlink(missing_ok=True)
@@ -218,14 +218,14 @@ def remove_checkpoints(path: str | Path, identity: Identity) -> None:
 
 
 def remove_others(path: str | Path, identity: Identity) -> None:
-    """Remove the checkpoints of other runs; what is no checkpoint stays."""
+    """Delete the checkpoints of other runs; all other files stay."""
     for candidate, found in _checkpoints_at(path):
         if found is not None and _what_differs(found, identity):
             candidate.unlink(missing_ok=True)
 
 
 def _checkpoints_at(path: str | Path) -> Iterator[tuple[Path, Identity | None]]:
-    """Yield a checkpoint's path, and that of the one before it, with whose it is; None where there is nothing."""
+    """Yield (path, identity) for the current and previous checkpoint; identity is None if the file is missing."""
     for candidate in (Path(path), previous(path)):
         with suppress(ResultError):
             yield candidate, _identity_in(candidate)

@@ -1,4 +1,4 @@
-"""The one typed description of a run, with the papers' defaults, checked once.
+"""Config: the typed description of a run, with the papers' defaults, checked once.
 
 The same object is what a user writes, papermill injects, a result stores and its hash identifies.
 """
@@ -30,15 +30,15 @@ from asyncfl_lite.simulator.trouble import Trouble
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
 NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "channels_last"}
-"""Settings that say how a run is carried out, not what it is."""
+"""Settings that change how a run is carried out, but not its result."""
 IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
-"""Settings that came after results had been recorded: their default leaves the hash as it was."""
+"""Settings added after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
-"""Settings of tasks and delay laws that say where data lies, not what it is."""
+"""Settings of tasks and delay laws that say where data lie, not which data they are."""
 
 
 class Config(Fields):
-    """Everything that decides a run.
+    """All settings of a run, checked and completed with defaults.
 
     What is left out takes the paper's value, where a paper trains the method on the task or trains on the task at all
     (``runs/setups.py``); on other tasks it takes this package's own (``runs/defaults.py``). Where
@@ -67,7 +67,7 @@ class Config(Fields):
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Add the defaults that belong to the chosen task and method."""
+        """Add the defaults for the chosen task and method."""
         return fill_in(given)
 
     @field_validator("task", "model", "algorithm", "delay", "partition", "redispatch", "selection", "initial")
@@ -80,7 +80,7 @@ class Config(Fields):
     @field_validator("device")
     @classmethod
     def _device(cls, name: str) -> str:
-        """Refuse what torch does not know; whether this machine has it is seen when it runs."""
+        """Refuse device names that torch does not know; whether this machine has the device is checked when it runs."""
         try:
             torch.device("cpu" if name == AUTO else name)
         except RuntimeError:
@@ -90,7 +90,7 @@ class Config(Fields):
     @field_validator(*GROUPS, mode="before")
     @classmethod
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
-        """Give a group of settings the type that its name asks for."""
+        """Give a group of settings the type that belongs to its name."""
         group = str(info.field_name)
         name = group if group == "trouble" else info.data.get(GROUPS[group][0])
         if name is None:  # the name itself was refused, and is what gets reported
@@ -115,7 +115,7 @@ class Config(Fields):
 
     @model_validator(mode="after")
     def _possible(self) -> Config:
-        """Refuse what cannot work together."""
+        """Refuse combinations of settings that cannot work together."""
         method = ALGORITHMS.get(self.algorithm)
         if (self.local_epochs is None) == (self.local_steps is None):
             raise ValueError("local_epochs, local_steps: exactly one of them must be given")
@@ -146,25 +146,25 @@ class Config(Fields):
 
     @property
     def own_task(self) -> str | None:
-        """The name of one's own data, where this is the configuration of a run on such: they are to be given anew."""
+        """Name of the user's own data that the run needs (to be passed again), or None."""
         return self._own_task
 
     def on_own_task(self, name: str | None) -> Config:
-        """Return the same settings as those of a run on one's own data of this name; None for the named task's."""
+        """Return the same settings for a run on the user's own data of this name; None for the named task's."""
         copy = self.model_copy()
         copy._own_task = name
         return copy
 
     def __eq__(self, other: object) -> bool:
-        """Settings alone are compared."""
+        """Compare settings only."""
         return isinstance(other, Config) and self.__dict__ == other.__dict__
 
     def with_seed(self, seed: int) -> Config:
-        """Return the same run with another seed."""
+        """Return the same configuration with another seed."""
         return Config(**{**self.as_dict(), "seed": seed}).on_own_task(self.own_task)
 
     def explain(self) -> None:
-        """Print each value with where it comes from: given, a paper, a method, a task, a search, its own default.
+        """Print each value with its origin: given, a paper, a method, a task, a search, its own default.
 
         >>> from asyncfl_lite import Config
         >>> config = Config(task="overlaid_mnist", algorithm="fedbuff", rounds=50)
@@ -182,7 +182,7 @@ class Config(Fields):
         print("\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {origin}" for name, value, origin in rows))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain values that JSON and YAML can hold; α stands there once, as ``alpha``."""
+        """Return the settings as plain values for JSON and YAML; α appears once, as ``alpha``."""
         values = self.model_dump(mode="json")
         values["partition_settings"].pop("alpha", None)
         return values
@@ -215,7 +215,7 @@ class Config(Fields):
 
     @property
     def delay_law(self) -> DelayLaw:
-        """The delay law's settings, which draw durations."""
+        """The delay law's settings, from which durations are drawn."""
         return cast(DelayLaw, self.delay_settings)
 
     @property
@@ -224,7 +224,7 @@ class Config(Fields):
         return max(self.make_algorithm().held_out, self.initialiser.held_out)
 
     def make_algorithm(self) -> Algorithm:
-        """Return the method, not yet started."""
+        """Make the method, not yet started."""
         return make_algorithm(
             self.algorithm,
             buffer_size=self.buffer_size,
@@ -234,15 +234,15 @@ class Config(Fields):
         )
 
     def make_scheduling(self) -> Scheduling:
-        """Return the scheduling policy."""
+        """Make the scheduling policy."""
         return SCHEDULING.get(self.redispatch)(self.concurrency, self.buffer_size)
 
     def make_selection(self) -> Selection:
-        """Return the selection policy."""
+        """Make the selection policy."""
         return SELECTIONS.get(self.selection)(**self.selection_settings.model_dump())
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
-        """Return how clients train under ``algorithm``, which may add to their objective and reports."""
+        """Make the settings of local training under ``algorithm``, which may add to objective and reports."""
         return LocalTraining(
             optimiser=self.client_optimizer,
             lr=self.client_lr,

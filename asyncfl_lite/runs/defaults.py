@@ -1,4 +1,4 @@
-"""Every default of a configuration, each with where it comes from.
+"""All defaults of a configuration, each with its origin.
 
 A configuration takes the first value that it finds: what the user gave, then what a paper prints of its experiments
 (``setups.py``), or, on tasks that no paper has, ours: what a search chose (``defaults.yaml``), the method's for the
@@ -238,22 +238,23 @@ METHODS_ON_TASKS: dict[tuple[str, str], dict[str, Any]] = {
 
 
 ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
-"""Settings of which a stronger layer's one replaces a weaker layer's other."""
+"""Mutually exclusive settings: giving one drops the other's default."""
 
 
 def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``weaker`` without what a setting of ``stronger`` stands in for; see :data:`ONE_OF`."""
+    """Return ``weaker`` without the settings that one of ``stronger`` replaces; see :data:`ONE_OF`."""
     given = {name for name, value in stronger.items() if value is not None}
     replaced = {pair[1 - place] for pair in ONE_OF for place in (0, 1) if pair[place] in given}
     return {name: value for name, value in weaker.items() if name not in replaced}
 
 
 SEARCHED: dict[str, dict[str, Any]] = yaml.safe_load(resources.files(__package__).joinpath("defaults.yaml").read_text())
-"""Task -> ``study`` and, by method, what it chose; ``asyncfl-lite tune --defaults`` writes the file."""
+"""Task -> ``study`` and, by method, the values that the search chose; ``asyncfl-lite tune --defaults`` writes the file.
+"""
 
 
 class Layer(NamedTuple):
-    """Some defaults, and where they come from.
+    """A group of defaults with its origin.
 
     Attributes:
         origin: in words.
@@ -265,7 +266,7 @@ class Layer(NamedTuple):
 
 
 def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer]:
-    """Return where the defaults of one method on one task come from, the weakest first.
+    """Return the layers of defaults for one method on one task, weakest first.
 
     Args:
         task, algorithm: names.

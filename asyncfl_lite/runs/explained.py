@@ -1,4 +1,4 @@
-"""Where each value of a configuration comes from."""
+"""The origin of each value of a configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asyncfl_lite.runs.defaults import layers_of
 
 
 class Explained(NamedTuple):
-    """One value of a configuration.
+    """One value of a configuration, with its origin.
 
     Attributes:
         name: of the setting; one of a group is written ``settings.mixing``.
@@ -50,7 +50,7 @@ def _same(default: Any, value: Any) -> bool:
 
 
 def _without_layer(config: Any, name: str, value: Any, plain: dict[str, Any]) -> str:
-    """Return the origin of a value that no layer of defaults has.
+    """Return the origin of a value that is in no layer of defaults.
 
     Args:
         config: the configuration.

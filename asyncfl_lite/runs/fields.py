@@ -1,4 +1,4 @@
-"""Every setting of a run: its type, its bounds and what it is.
+"""Every setting of a run: its type, bounds and description.
 
 Nothing here needs torch, so that the command line's help is there at once. What a name may be, which settings a group
 has and what goes together, :class:`~asyncfl_lite.runs.config.Config` knows.
@@ -14,7 +14,7 @@ from asyncfl_lite.base.registry import Settings
 
 
 class Fields(Settings):
-    """The settings of a configuration. Those without a default take one that goes by the task and the method."""
+    """The settings of a configuration; those without a default take one by task and method."""
 
     task: str = Field(description="what is learned")
     task_settings: SerializeAsAny[Settings] = Field(description="the task's own settings")

@@ -1,4 +1,4 @@
-"""What a configuration takes for the settings that are left out, step by step.
+"""How a configuration fills in settings that are left out, step by step.
 
 Each step goes by what the user gave, and leaves that as it is. Types and bounds are checked afterwards, by
 :class:`~asyncfl_lite.runs.config.Config`.
@@ -18,7 +18,7 @@ from asyncfl_lite.tasks.partitions import PARTITIONS
 
 
 def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are given, and values for those that are not.
+    """Return the given settings, plus values for those that are left out.
 
     Raises:
         ConfigError: for a task, method, partition or setup that is not known.
@@ -36,7 +36,7 @@ def fill_in(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of the task and the method that are given, without what a given setting replaces."""
+    """Return the defaults for the given task and method, without those that a given setting replaces."""
     task, algorithm = (given.get(name, COMMON[name]) for name in ("task", "algorithm"))
     method = ALGORITHMS.get(algorithm)
     TASKS.get(task)
@@ -48,7 +48,7 @@ def _defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filled_group(group: str, filled: Mapping[str, Any], given: Mapping[str, Any], base: Mapping[str, Any]) -> Any:
-    """Return a group of settings: the given ones, added to the defaults where those are of what was chosen.
+    """Return user settings merged over the defaults, if the defaults belong to the chosen class.
 
     Settings that come with the name of a model or a law are complete; those that come alone are added to the defaults.
     """
@@ -63,14 +63,14 @@ def _filled_group(group: str, filled: Mapping[str, Any], given: Mapping[str, Any
 
 
 def _share_tokenizer(filled: dict[str, Any]) -> None:
-    """Give a task of texts the tokeniser of the model's checkpoint, if it names none of its own."""
+    """Give a text task the tokeniser of the model's checkpoint, unless the task names its own."""
     task, checkpoint = filled["task_settings"], _value_of(filled["model_settings"], "checkpoint")
     if checkpoint and isinstance(task, dict) and "tokenizer" in TASKS.get(filled["task"]).model_fields:
         filled["task_settings"] = {"tokenizer": checkpoint, **task}
 
 
 def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Choose the concurrency and the buffer, which go by one another and by the number of clients."""
+    """Choose concurrency and buffer size, which depend on each other and on the number of clients."""
     with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
         if "concurrency" not in given and int(filled["concurrency"]) > int(filled["clients"]) >= 1:
             filled["concurrency"] = int(filled["clients"])
@@ -87,7 +87,7 @@ def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def _fill_alpha(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Give partitions that have an α theirs; ``partition_settings`` is another way to write it."""
+    """Pass ``alpha`` to partitions that have an α; ``partition_settings`` is another way to write it."""
     has_alpha = "alpha" in PARTITIONS.get(filled["partition"]).model_fields
     if "alpha" in given:
         return
@@ -99,5 +99,5 @@ def _fill_alpha(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def _value_of(settings: Any, name: str) -> Any:
-    """Return one of a group's settings, which is a mapping or typed already; None if it has none."""
+    """Return one setting of a group, given as a mapping or typed; None if the group does not have it."""
     return settings.get(name) if isinstance(settings, dict) else getattr(settings, name, None)

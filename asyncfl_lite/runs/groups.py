@@ -1,4 +1,4 @@
-"""The groups of settings that a configuration has, each of what is chosen by name."""
+"""The groups of settings in a configuration; each belongs to a class that is chosen by name."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ GROUPS: dict[str, tuple[str, Registry]] = {
     "initial_settings": ("initial", INITIALISERS),
     "trouble": ("trouble", TROUBLE),
 }
-"""Which name each group of typed settings belongs to, and where the name is looked up; trouble needs none."""
+"""Group of settings -> the field that names its class, and the registry of names; trouble needs none."""
 
 
 def class_of_group(group: str, name: str) -> type[Settings]:
-    """Return the type of a group's settings for what is called ``name``."""
+    """Return the class of a group's settings for the chosen ``name``."""
     entry = GROUPS[group][1].get(name)
     return getattr(entry, "Settings", entry)  # some are settings themselves

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which a cluster sends before it kills: runs that have a place for it save themselves first.
+"""Ctrl-C and SIGTERM, which clusters send before they kill: runs with a checkpoint path save themselves first.
 
 Python handles a signal wherever it happens to be, in the middle of an aggregation too. A run can be saved where it
 waits for jobs to be trained, and most of its time goes by there. So an interrupt ends training at once, and anything
@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.server import Server
 
 
 class Savable(Protocol):
-    """What is asked of a run."""
+    """The part of a run that is needed to save it."""
 
     checkpoint: Path | None
 
@@ -33,15 +33,15 @@ class Savable(Protocol):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Runs were interrupted and have saved themselves; the message says where."""
+    """Raised when runs were interrupted and have saved themselves; the message says where."""
 
 
 class _Stop(KeyboardInterrupt):
-    """Raised where runs can be saved."""
+    """Raised at points where runs can be saved."""
 
 
 class Stops:
-    """Whether an interrupt was asked for, and whether it may strike now.
+    """Whether an interrupt was requested, and whether it is allowed now.
 
     Attributes:
         signal: the number of the signal that asked; None for none.
@@ -52,7 +52,7 @@ class Stops:
         self._allowed = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Stop where that is allowed; anywhere, when the same signal comes again."""
+        """Request a stop at the next allowed point; the same signal again stops anywhere."""
         if number == self.signal:
             raise KeyboardInterrupt
         if self.signal is None:  # who ends a kernel sends several kinds, one after another
@@ -60,13 +60,13 @@ class Stops:
             self.check()
 
     def check(self, at_the_end: bool = False) -> None:
-        """Stop if that was asked for and is allowed."""
+        """Stop if that was requested and is allowed."""
         if self.signal is not None and (self._allowed or at_the_end):
             raise _Stop
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Let interrupts strike inside, where runs wait and can be saved."""
+        """Allow interrupts inside the block, where runs wait and can be saved."""
         self._allowed = True
         try:
             self.check()
@@ -77,7 +77,7 @@ class Stops:
 
 @contextmanager
 def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
-    """Save runs that have a place to be saved in when an interrupt strikes inside; then interrupt.
+    """Save runs when an interrupt arrives inside the block, if they have a checkpoint path; then interrupt.
 
     Raises:
         Interrupted: on Ctrl-C. SIGTERM is sent anew, to what handled it before; by default it ends the process.
@@ -110,7 +110,7 @@ def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
 
 
 def _told(runs: Sequence[Savable]) -> str:
-    """Say where runs have been saved."""
+    """Return the message that says where runs have been saved."""
     if not runs:
         return "interrupted; everything was finished, and is kept"
     where = f"{runs[0].checkpoint}, from which the same run goes on"

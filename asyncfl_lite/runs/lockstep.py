@@ -1,4 +1,4 @@
-"""Several runs at once: each goes on until it needs something computed, and what is of a kind is computed together.
+"""Several runs in lockstep: each continues until it needs a computation, and computations of a kind are done together.
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
@@ -38,7 +38,7 @@ from asyncfl_lite.tasks import Task
 
 
 class _Course:
-    """One run on its way, in a greenlet of its own, which stands still wherever the run needs something computed.
+    """One run in its own greenlet, which pauses whenever the run needs a computation.
 
     So a method is written as if it were alone: it asks for a computation in the middle of a line, and goes on there.
 
@@ -60,11 +60,11 @@ class _Course:
 
     @property
     def ended(self) -> bool:
-        """Whether the run is at its end."""
+        """Whether the run has ended."""
         return self._greenlet.dead
 
     def advance(self, answer: Any = None) -> None:
-        """Begin, or go on with what was waited for, until it waits again or is at its end."""
+        """Start or continue the run until it pauses again or ends."""
         began = time.process_time()
         self.jobs = self.request = None
         self._greenlet.switch(answer)
@@ -94,7 +94,7 @@ class _Course:
             return self._greenlet.parent.switch()
 
     def result(self, seconds: float, ended: Callable[[Run, Result], None] | None) -> Result | None:
-        """Return the result of a run at its end, after so many seconds, given to ``ended``; None if that fails."""
+        """Pass the result of a finished run, with its seconds, to ``ended``, and return it; None if that fails."""
         try:
             result = self.run.result(seconds, self.server_seconds + self.run.training_seconds)
             if ended is not None:
@@ -170,7 +170,7 @@ def run_many(
 def finish_together(
     runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
 ) -> list[Result]:
-    """Run all ``runs``, which have not begun, to their ends in lockstep; see :func:`run_many`.
+    """Run all ``runs``, not yet started, to their ends in lockstep; see :func:`run_many`.
 
     Args:
         runs: each saves itself where it has a place for that, and when it or another one is interrupted or fails.
@@ -209,7 +209,7 @@ def finish_together(
 
 
 def _fail(courses: Sequence[_Course]) -> NoReturn:
-    """Save the runs beside one that has failed, and raise its error, with a note that says where they are."""
+    """Save the other runs when one has failed, and raise its error, with a note that says where they are."""
     _settle(courses)
     failed, why = next((course, course.error) for course in courses if course.error is not None)
     if len(courses) > 1:
@@ -234,7 +234,7 @@ def finish_in_turn(
     *,
     progress: Shown = False,
 ) -> list[Result]:
-    """Run what ``begin`` begins: in lockstep if its first trains in cohorts, as small models do, else one by one.
+    """Run what ``begin`` starts: in lockstep if the first trains in cohorts, as small models do, else one by one.
 
     Large models gain nothing by company, and several of them may not fit into memory at once.
 
@@ -255,7 +255,7 @@ def finish_in_turn(
 
 
 def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
-    """Return the courses that wait for what most of them wait for: the others may come to want it too meanwhile."""
+    """Return the largest group of runs waiting for the same kind of work, so that batches stay large."""
     kinds: dict[type, list[_Course]] = {}
     for course in courses:
         kinds.setdefault(type(course.request), []).append(course)  # of None for those that wait for clients
@@ -263,13 +263,13 @@ def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
 
 
 def _settle(courses: Sequence[_Course]) -> None:
-    """Let servers finish what they are at: a run can be saved only where it waits for clients."""
+    """Let servers finish their current work: a run can be saved only while it waits for clients."""
     while asking := [course for course in courses if course.request is not None]:
         _compute(asking)
 
 
 def _compute(asking: Sequence[_Course]) -> None:
-    """Compute what servers ask for, and let each go on."""
+    """Do the computations that servers ask for, and let each run continue."""
     began = time.process_time()
     results = fulfilled([course.request for course in asking if course.request is not None])
     spent = time.process_time() - began
@@ -279,7 +279,7 @@ def _compute(asking: Sequence[_Course]) -> None:
 
 
 def _train(waiting: Sequence[_Course], stops: Stops) -> None:
-    """Train what the runs wait for, and let each go on."""
+    """Train the jobs that runs wait for, and let each run continue."""
     began = time.process_time()
     with stops.allowed():
         outcomes = iter(train_together([(course.run.trainer, job) for course in waiting for job in course.jobs or ()]))

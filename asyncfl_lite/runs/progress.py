@@ -1,4 +1,4 @@
-"""How far runs are, as it is shown meanwhile: a bar where it can move, lines where it cannot."""
+"""Display of progress: a bar in a terminal or notebook, otherwise lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import ConfigError, shown
 
 
 class Run(Protocol):
-    """What a line of progress needs of :class:`asyncfl_lite.runs.run.Run`, which imports this file."""
+    """The part of :class:`asyncfl_lite.runs.run.Run` that progress needs; that module imports this one."""
 
     config: Any
     algorithm: Any
@@ -22,13 +22,14 @@ class Run(Protocol):
 
 
 Shown = bool | Literal["lines"]
-"""False shows nothing, True a bar of versions with the accuracy, "lines" a line to stderr for evaluations."""
+"""Kind of display: False for none, True for a bar of versions with the accuracy, "lines" for a line to stderr per
+evaluation."""
 
 SECONDS_BETWEEN_LINES = 5.0
 
 
 def check_shown(progress: Any) -> None:
-    """Refuse what no progress is shown by.
+    """Refuse values that are not a kind of display.
 
     Raises:
         ConfigError: in one line.
@@ -38,7 +39,7 @@ def check_shown(progress: Any) -> None:
 
 
 class Progress:
-    """Shows versions and the accuracy of the last one that was tested; a context, whose end closes the bar.
+    """Shows the number of versions and the latest test accuracy; a context manager that closes the bar.
 
     Args:
         shown: how.
@@ -88,7 +89,7 @@ class Progress:
         return f"{of_all}{version}, {times}: accuracy {row['accuracy']:.4f} ({spent})"
 
     def _left(self) -> str:
-        """Return in words how long it will take still, going by the versions that were made since the first."""
+        """Describe the remaining time, estimated from the versions made since the first."""
         began, done_then = self.first or (self.began, 0.0)
         done, now = self._done(), time.monotonic()
         if done <= done_then or done >= 1:
@@ -96,7 +97,7 @@ class Progress:
         return f", about {in_words((now - began) * (1 - done) / (done - done_then))} left"
 
     def _done(self) -> float:
-        """Return which fraction of all runs is done, as their versions or their clocks say, whichever is further."""
+        """Return the fraction done of all runs, by versions or by clock, whichever is further."""
         return sum(map(_done, self.runs)) / len(self.runs)
 
 
@@ -109,7 +110,7 @@ def _done(run: Run) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Return a time in its largest unit.
+    """Describe a duration in its largest unit.
 
     >>> in_words(8.2), in_words(250), in_words(9000)
     ('8 s', '4 min', '2.5 h')

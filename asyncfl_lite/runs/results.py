@@ -1,4 +1,4 @@
-"""What a run leaves behind: a summary and tidy tables, in memory and on disk.
+"""Results of runs: a summary and tidy tables, in memory and on disk.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 TABLES = ("curve", "updates", "in_flight", "clients", "classes")
 NEWER = ("classes",)
-"""Tables that results of earlier code lack."""
+"""Tables that results of earlier code do not have."""
 BEGINS = {
     "result.json": '{\n "format": ',
     "curve.csv": "version,time,",
@@ -54,11 +54,11 @@ BEGINS = {
     "clients.csv": "client,num_samples,",
     "classes.csv": "class,train_samples,",
 }
-"""How the files of a result begin, by which another's of the same name is known."""
+"""First bytes of a result's files, by which foreign files of the same name are recognised."""
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision", "av", "transformers", "tokenizers")
-"""Libraries, beside torch, that a run's numbers or data may come from; an installation may lack some of them."""
+"""Libraries, beside torch, that may influence a run's numbers or data; some may not be installed."""
 MEANING = 1
-"""Revision of what the package's numbers mean, whatever the method or the task.
+"""Revision of the package's numbers as a whole, whatever the method or the task.
 
 Raise it by one when the same configuration now gives other numbers on purpose and old ones must not stand beside new
 ones: the clock, local training, a metric or a summary's number was corrected. Where only one method, task, model, delay
@@ -67,17 +67,16 @@ this. Leave both for changes of speed, rounding or wording, and for new settings
 """
 
 NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
-"""How ``result.json`` writes numbers for which JSON has no sign."""
+"""Spelling in ``result.json`` of numbers that JSON cannot express."""
 
 Standing = Literal["complete", "stale", "changed", "missing"]
-"""Of what is recorded: a finished result of just this configuration; one whose meaning has changed since
-(:data:`MEANING`); one of another configuration or of other data, or that a callback stopped; none, or a damaged
-one."""
+"""State of a recorded result: complete for exactly this configuration; outdated, as its meaning has changed since
+(:data:`MEANING`); of another configuration or other data, or stopped by a callback; absent or damaged."""
 
 
 @dataclass
 class Result:
-    """A finished run.
+    """A finished run: its configuration, summary, tables and trained model.
 
     Attributes:
         config: what was run.
@@ -124,12 +123,12 @@ class Result:
 
     @property
     def time_unit(self) -> str:
-        """What a unit of virtual time means, as the delay law says."""
+        """Unit of virtual time, as the delay law states it."""
         return self.config.delay_law.unit
 
     @property
     def is_constant_answer(self) -> bool:
-        """Whether the final model answers one class for everything, see :func:`.is_constant_answer`."""
+        """Whether the final model predicts one class for every sample, see :func:`.is_constant_answer`."""
         return is_constant_answer(self.summary)
 
     @property
@@ -139,11 +138,11 @@ class Result:
 
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
-        """What has changed in meaning since it was run: kind -> revision then and now; empty if nothing has."""
+        """Revisions that changed since the run: kind -> revision then and now; empty if none did."""
         return revised(self.meaning or {}, meaning(self.config))
 
     def model(self) -> nn.Module:
-        """Return the trained module, a new one each time, in evaluation mode on the CPU.
+        """Return the trained module, a new copy each time, in evaluation mode on the CPU.
 
         Raises:
             ResultError: when the result was saved without weights.
@@ -163,7 +162,7 @@ class Result:
         return self.trained.make()
 
     def save(self, folder: str | Path, *, force: bool = False, weights: bool = True) -> Path:
-        """Write the result into ``folder`` and return that.
+        """Write the result into ``folder`` and return the folder.
 
         Args:
             folder: is made. What it holds of the same run is replaced.
@@ -199,7 +198,7 @@ class Result:
         return folder
 
     def plot(self) -> Figure:
-        """Draw accuracy over virtual time, and the staleness of what arrived."""
+        """Draw accuracy over virtual time, and the staleness of updates."""
         from asyncfl_lite.plots import plot_run  # here, as drawing takes longer to import than most runs need
 
         return plot_run(self.config.algorithm, self.config.task, self.curve, self.updates, self.time_unit)
@@ -215,7 +214,7 @@ class Result:
 
 
 def load_result(folder: str | Path) -> Result:
-    """Read what :meth:`Result.save` wrote.
+    """Read a result that :meth:`Result.save` wrote.
 
     Raises:
         ResultError: when a file is missing, cut off, changed, or of another format.
@@ -245,7 +244,7 @@ def load_result(folder: str | Path) -> Result:
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a run's record, and its tables' texts, which are as they were written."""
+    """Return a run's record and its tables as text, exactly as written."""
     record, texts = read_record(folder / "result.json"), {}
     if not all(isinstance(record.get(part), dict) for part in ("config", "summary", "timing", "files")):
         raise ResultError(f"{folder / 'result.json'}: must have config, summary, timing and files; run the cell again")
@@ -265,7 +264,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
-    """Return the content of a ``result.json``.
+    """Read the content of a ``result.json``.
 
     Raises:
         ResultError: when it is missing, cut off, or of another format.
@@ -288,14 +287,14 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a ``result.json`` with a digest of itself, which :func:`read_record` compares."""
+    """Write a ``result.json`` with a digest of itself, which :func:`read_record` checks."""
     record = _as_json_has_it(record)
     record = {**record, "digest": _digest_of_record(record)}
     write_atomically(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
 def _as_json_has_it(value: Any) -> Any:
-    """Return plain values with words in place of numbers that are not finite, for which JSON has no sign."""
+    """Replace numbers that are not finite by words, since JSON cannot express them."""
     if isinstance(value, Mapping):
         return {name: _as_json_has_it(held) for name, held in value.items()}
     if isinstance(value, list | tuple):
@@ -306,19 +305,19 @@ def _as_json_has_it(value: Any) -> Any:
 
 
 def _with_numbers(value: Any) -> Any:
-    """Return what :func:`_as_json_has_it` was given."""
+    """Undo :func:`_as_json_has_it`."""
     if isinstance(value, Mapping):
         return {name: _with_numbers(held) for name, held in value.items()}
     return NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _digest_of_record(record: Mapping[str, Any]) -> str:
-    """Return the digest of all but the digest, however it is laid out in the file."""
+    """Return the digest of a record without its digest, independent of the file's layout."""
     return _digest(json.dumps({name: value for name, value in record.items() if name != "digest"}, sort_keys=True))
 
 
 def check_writable(folder: str | Path) -> None:
-    """Find out before hours of work whether results can be written into ``folder``, which is made.
+    """Check, before hours of work, that results can be written into ``folder``; it is created.
 
     Raises:
         ResultError: naming what is in the way.
@@ -340,7 +339,7 @@ def check_free(
     *,
     force: bool = False,
 ) -> None:
-    """Find out whether a result may be written into ``folder`` without a loss of anything else.
+    """Check that a result can be written into ``folder`` without overwriting anything else.
 
     Args:
         folder: need not be there.
@@ -371,7 +370,7 @@ def check_free(
 
 
 def _other_run(record: Mapping[str, Any], config: Config, own_task: str | None, data: Mapping[str, str]) -> str:
-    """Return in words which other run a record is of; nothing if it is of this one."""
+    """Describe the other run that a record belongs to; empty if it belongs to this run."""
     try:
         recorded = Config.from_mapping(record["config"])
     except ConfigError:
@@ -392,12 +391,12 @@ def _other_meaning(record: Mapping[str, Any], now: Mapping[str, int]) -> str:
 
 
 def load_complete(folder: str | Path, config: Config, task: Task | None = None) -> Result | None:
-    """Return the finished result in ``folder`` of just this configuration, and one's own data, or None."""
+    """Load the finished result in ``folder`` if it has exactly this configuration and data; else return None."""
     return load_result(folder) if standing(folder, config, task) == "complete" else None
 
 
 def standing(folder: str | Path, config: Config, task: Task | None = None) -> Standing:
-    """Return how what is recorded in ``folder`` stands to ``config``, its data or one's own, and the code of today."""
+    """Return the state of the result recorded in ``folder``, given ``config``, the data, and today's code."""
     try:
         record, _ = _read(Path(folder))
     except ResultError:
@@ -409,18 +408,18 @@ def standing(folder: str | Path, config: Config, task: Task | None = None) -> St
 
 
 def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Return what differs between two results of :func:`meaning` for one configuration, as (then, now)."""
+    """Return the differences between two results of :func:`meaning` for one configuration, as (then, now)."""
     return {kind: (then.get(kind, 1), revision) for kind, revision in now.items() if then.get(kind, 1) != revision}
 
 
 def meaning(config: Config) -> dict[str, int]:
-    """Return the revisions that a run's numbers depend on: the package's, and that of every class it names."""
+    """Return the revisions on which a run's numbers depend: the package's, and those of every class it uses."""
     named = {kind: registry.get(getattr(config, kind)) for kind, registry in GROUPS.values()}
     return {"package": MEANING, **{kind: getattr(entry, "revision", 1) for kind, entry in named.items()}}
 
 
 def versions() -> dict[str, str]:
-    """Return name -> version of what numbers depend on: this package, Python, the processor's instructions, libraries.
+    """Return name -> version of everything that numbers depend on: package, Python, CPU instructions, libraries.
 
     Torch's is the full one, with its build; its operations round by the instructions that it finds. A library that is
     not installed is left out.
@@ -431,7 +430,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _libraries() -> dict[str, str]:
-    """Return the versions of those :data:`LIBRARIES` that are installed."""
+    """Return the versions of all installed :data:`LIBRARIES`."""
     found = {}
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):

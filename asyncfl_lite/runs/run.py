@@ -67,7 +67,7 @@ def run(
     on_version: OnVersion | None = None,
     on_evaluate: OnEvaluate | None = None,
 ) -> Result:
-    """Run ``config`` from beginning to end.
+    """Run ``config`` from beginning to end and return the result.
 
     The same configuration gives the same bits on the same machine with the same builds of its libraries. Elsewhere the
     schedule, who trains when and on which version, is the same (unless it depends on weights: where updates are refused
@@ -138,7 +138,7 @@ def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force
 def run_at(
     folder: str | Path, config: Config, task: Task | None = None, *, force: bool = False, **callbacks: Any
 ) -> Run:
-    """Return a run of ``config``, not begun, that saves itself in ``folder``; see :func:`run_in`."""
+    """Make a run of ``config``, not yet started, that saves itself in ``folder``; see :func:`run_in`."""
     data = data_of(config, task)
     check_free(folder, config, None if task is None else task.name, data, force=force)
     checkpoint = Path(folder) / "checkpoint.pt"
@@ -148,7 +148,7 @@ def run_at(
 
 
 class Run:
-    """The parts of one run, joined: task, model, method, trainer, simulation.
+    """One run with all its parts: task, model, method, trainer, simulation.
 
     Attributes:
         parts: client -> ``(n_i,)`` places of its samples in the task's training set.
@@ -257,14 +257,14 @@ class Run:
         return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
 
     def train(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Train jobs, and add up the processor time that it takes."""
+        """Train jobs, and add up the processor time used."""
         began = time.process_time()
         outcomes = self.trainer(jobs)
         self.training_seconds += time.process_time() - began
         return outcomes
 
     def begin(self) -> None:
-        """Take up where the checkpoint is, or record the initial model."""
+        """Continue from the checkpoint if there is one, else record the initial model."""
         if self.config.checkpoint_every is not None and self.checkpoint is None:
             raise ConfigError(
                 "checkpoint_every: needs a place to save to: --out FOLDER, in Python run(config, checkpoint='run.pt')"
@@ -273,7 +273,7 @@ class Run:
             self._record()
 
     def resume(self) -> bool:
-        """Take up the state that the run's checkpoint holds; return whether there is one that can be used."""
+        """Load the state from the run's checkpoint; return whether a usable one exists."""
         if self.checkpoint is None:
             return False
         saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
@@ -288,19 +288,19 @@ class Run:
         return saved is not None
 
     def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
-        """Write the run's result into the folder of its checkpoint, if it has one, and remove that then."""
+        """Write the result into the folder of the run's checkpoint, if it has one, and delete the checkpoint."""
         if self.checkpoint is not None:
             result.save(self.checkpoint.parent, force=force, weights=weights)
             self.remove_checkpoints()
             self.checkpoint = None  # nothing is left to be saved
 
     def remove_checkpoints(self) -> None:
-        """Remove what the run has saved, once its result is safe."""
+        """Delete the run's checkpoints, once its result is safe."""
         if self.checkpoint is not None:
             remove_checkpoints(self.checkpoint, self.identity)
 
     def state(self) -> dict[str, Any]:
-        """Return what time has changed, as tensors and plain values; the configuration decides the rest."""
+        """Return the run's changing state as tensors and plain values; the configuration decides the rest."""
         return {
             "algorithm": self.algorithm.state(),
             "simulation": self.simulation.state(),
@@ -309,7 +309,7 @@ class Run:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what :meth:`state` returned."""
+        """Load what :meth:`state` returned."""
         self.algorithm.restore(state["algorithm"])
         self.simulation.restore(state["simulation"])
         self.server_rng.bit_generator.state = state["server_rng"]
@@ -331,11 +331,11 @@ class Run:
             return self.result(time.perf_counter() - wall, time.process_time() - processor)
 
     def stop(self, why: StopRun) -> None:
-        """Note that a callback has stopped the run."""
+        """Record that a callback has stopped the run."""
         self.stopped = str(why) or "by a callback"
 
     def result(self, seconds: float, cpu_seconds: float) -> Result:
-        """Return the result of a run that is at its end, which took so long."""
+        """Make the result of a run that has ended, given the seconds it took."""
         if self.curve_rows[-1]["time"] != self.simulation.clock:
             with suppress(StopRun):  # it is at its end
                 self._record()
@@ -363,7 +363,7 @@ class Run:
         )
 
     def _summary(self, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame) -> dict[str, Any]:
-        """Return the run in a few numbers."""
+        """Summarise the run in a few numbers."""
         weights = self.algorithm.x.detach().cpu().contiguous()
         return {
             **curve_summary(curve),
@@ -384,7 +384,7 @@ class Run:
         }
 
     def _made_version(self, simulation: Simulation) -> None:
-        """Evaluate a new version, and save, where either is due."""
+        """Evaluate a new version, and save the run, if either is due."""
         version, every = simulation.algorithm.version, self.config.checkpoint_every
         if version % self.config.eval_every == 0:
             self._record()
@@ -393,13 +393,13 @@ class Run:
         self.callbacks.made_version(self)
 
     def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
-        """Save where so much time has passed since the last time that it is due."""
+        """Save the run if enough time has passed since the last save."""
         seconds = self.config.checkpoint_seconds
         if seconds is not None and time.monotonic() - self.saved_at >= seconds:
             self.save()
 
     def save(self) -> None:
-        """Save the run now, if it has a place to be saved in."""
+        """Save the run now, if it has a checkpoint path."""
         if self.checkpoint is not None:
             save_checkpoint(self.checkpoint, self.identity, self.state())
         self.saved_at = time.monotonic()

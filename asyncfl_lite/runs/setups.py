@@ -1,4 +1,4 @@
-"""What the papers print of their experiments, by paper, task and method: here and nowhere else.
+"""The papers' printed experimental settings, by paper, task and method; they are nowhere else.
 
 A grid's paper tier, ``Config(setup="fedrevive", …)`` and a plain ``Config`` for a paper's data set all take it from
 here. :func:`setup_of` says which paper a configuration follows where none is named. A test goes through every row of
@@ -40,7 +40,7 @@ class SetUp:
     proposed: tuple[str, ...] = ()
 
     def layers(self, task: str, algorithm: str) -> Iterator[dict[str, Any]]:
-        """Yield what it prints for a method on one of its tasks, the weakest first."""
+        """Yield the printed settings of a method on one of the paper's tasks, weakest first."""
         yield self.common
         yield self.tasks[task]
         yield self.methods.get(algorithm, {})
@@ -258,11 +258,11 @@ FEDADT = SetUp(
 )
 
 SETUPS: dict[str, SetUp] = {"fedecho": FEDECHO, "fedrevive": FEDREVIVE, "kuiper": KUIPER, "fedadt": FEDADT}
-"""The papers' experiments, in the order in which they are looked through."""
+"""The papers' experiments, in the order in which they are searched."""
 
 
 def setup_of(task: str, algorithm: str, wanted: str | None = None) -> SetUp | None:
-    """Return whose settings a method on a task takes where it is given none.
+    """Return the set-up that gives a method on a task its default settings.
 
     Args:
         task: the task.

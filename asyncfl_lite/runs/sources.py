@@ -1,4 +1,4 @@
-"""Digests of what a run reads that is not in its configuration: files that settings name, data sets, one's own data.
+"""Digests of the data that a run reads but its configuration does not contain: files, data sets, users' own data.
 
 A configuration names a trace or a data set; what is in the file decides the run too. So results and checkpoints keep
 these digests, and count as another run's where one differs. What is not there to be read, on a machine to which only
@@ -23,16 +23,16 @@ from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
 
 OWN = "own data"
-"""The kind of data that a task of the user's own is, beside the groups of settings."""
+"""Name, beside the groups of settings, for the data of a user's own task."""
 WEIGHTS = "own weights"
-"""The kind of data that a state dict is which a run starts from."""
+"""Name for the data of a state dict from which a run starts."""
 TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
 
 
 def data_of(
     config: Config, task: Task | None = None, weights: Mapping[str, torch.Tensor] | None = None
 ) -> dict[str, str]:
-    """Return kind -> 16 hexadecimal digits that stand for the data which a run of ``config`` reads from outside.
+    """Return kind -> 16 hexadecimal digits that identify the data that a run of ``config`` reads from outside.
 
     Args:
         config: its groups of settings are the kinds; one that reads no file that is there is left out.
@@ -51,7 +51,7 @@ def data_of(
 def started_from(
     config: Config, weights: str | Path | Mapping[str, torch.Tensor] | torch.nn.Module
 ) -> tuple[Config, dict[str, torch.Tensor] | None]:
-    """Return a configuration that starts from ``weights``, and these unless they are a file, which it names then.
+    """Return a configuration that starts from ``weights``, and the weights unless it names their file.
 
     Raises:
         ConfigError: when the configuration says otherwise what it starts from.
@@ -69,12 +69,12 @@ def started_from(
 
 
 def changed_data(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the kinds of data that are known of both and differ."""
+    """Return the kinds of data that both know and that differ."""
     return [kind for kind, digest in then.items() if now.get(kind, digest) != digest]
 
 
 def digest_of(task: Task) -> str:
-    """Return 16 hexadecimal digits that stand for a task's tensors and arrays: their shapes, types and numbers."""
+    """Return 16 hexadecimal digits that identify a task's tensors and arrays: shapes, types and numbers."""
     digest = hashlib.sha256(f"{type(task).__name__} {task.num_classes} {task.vocabulary}".encode())
     own = dict(zip(("inputs", "labels"), task.samples, strict=True))  # other worlds' may be drawn by now, or not
     for name in TENSORS:
@@ -85,7 +85,7 @@ def digest_of(task: Task) -> str:
 
 
 def _bytes(values: torch.Tensor | np.ndarray) -> np.ndarray | bytes:
-    """Return what a tensor or an array holds, of any type, in a form that can be hashed."""
+    """Return the content of a tensor or array of any type, in a form that can be hashed."""
     if isinstance(values, torch.Tensor):
         return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
     return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()

@@ -1,4 +1,4 @@
-"""A finished run in a few numbers, and how well its final model knows each class."""
+"""Summaries of a finished run, and the final model's accuracy on each class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predic
 
 
 def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the final value of each score of a curve, and the last five and the best accuracies."""
+    """Return the final value of each score of a curve, and the mean of the last five and the best accuracy."""
     scores = curve.columns[list(curve.columns).index("accuracy") :]
     return {
         **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},
@@ -30,7 +30,7 @@ def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
 
 
 def update_summary(updates: pd.DataFrame) -> dict[str, float]:
-    """Return how many updates arrived, and how stale they were."""
+    """Return the number of updates that arrived, and statistics of their staleness."""
     staleness = updates["staleness"]
     return {
         "client_updates": len(updates),
@@ -40,7 +40,7 @@ def update_summary(updates: pd.DataFrame) -> dict[str, float]:
 
 
 def trouble_summary(schedule: Schedule) -> dict[str, int]:
-    """Return how many jobs were dispatched and lost, and how many updates arrived late, cut short, twice or damaged."""
+    """Return the numbers of jobs dispatched and lost, and of updates late, cut short, duplicated or damaged."""
     updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
     struck = updates["trouble"].astype(str)
     again = updates["refused"] == DUPLICATE
@@ -57,7 +57,7 @@ def trouble_summary(schedule: Schedule) -> dict[str, int]:
 def classes_of(
     task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray], updates: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return how well a model knows each class, see :func:`class_table`; empty where samples have no class.
+    """Return the table of classes of a run, see :func:`class_table`; empty if samples have no class.
 
     Args:
         task: the task, whose test set is used.
@@ -87,7 +87,7 @@ def class_table(
     right: np.ndarray,
     predicted: np.ndarray,
 ) -> pd.DataFrame:
-    """Return how often clients trained on each class, and how well the model knows it; columns :data:`CLASSES`.
+    """Return how often clients trained on each class and how accurate the model is on it; columns :data:`CLASSES`.
 
     Args:
         labels: ``(n,)`` of all training samples.
@@ -107,7 +107,7 @@ def class_table(
 def score_clients(
     clients: pd.DataFrame, task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray]
 ) -> pd.DataFrame:
-    """Return the table of clients with how accurate a model is at each, of data that came with their clients.
+    """Add the model's accuracy on each client's test samples to the table of clients.
 
     Args:
         clients: the table, one row per client.
@@ -140,13 +140,13 @@ def _mean(values: np.ndarray) -> float:
 
 
 def client_summary(clients: pd.DataFrame) -> dict[str, float]:
-    """Return the accuracy at the client where it is lowest, if clients have test samples of their own."""
+    """Return the lowest accuracy of any client, if clients have test samples of their own."""
     tested = clients["accuracy"].dropna() if "accuracy" in clients else clients[:0]
     return {"worst_client_accuracy": float(tested.min())} if len(tested) else {}
 
 
 def class_summary(classes: pd.DataFrame) -> dict[str, float]:
-    """Return a table of classes in three numbers.
+    """Summarise a table of classes in three numbers.
 
     Returns:
         ``worst_class_accuracy``, the lowest of a class; ``least_seen_accuracy``, the mean over the fifth of the classes
@@ -165,7 +165,7 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
 
 
 def is_constant_answer(summary: Mapping[str, Any]) -> bool:
-    """Return whether a run's final model answers one class for every test sample, though others are asked for.
+    """Return whether a run's final model predicts one class for every test sample, though there are others.
 
     Its accuracy is that class's share of the test set, and says nothing of how it was trained. A worst class at 0 is
     not enough: a model of many classes may know all but one. Where ``largest_prediction_share`` was not recorded, as in

@@ -1,4 +1,4 @@
-"""Several results in one table."""
+"""Tables of several results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.results import Result
 
 ALWAYS = ("algorithm", "task", "seed")
-"""Settings that have a column though they be the same in all results."""
+"""Settings that get a column even if they are the same in all results."""
 
 
 def results_table(results: Iterable[Result]) -> pd.DataFrame:
-    """Return one row per result: what it was a run of, then the numbers of its summary.
+    """Return one row per result: its settings, then its summary.
 
     Args:
         results: of :func:`run`, :func:`run_many` or :func:`load_result`, in any number.
@@ -54,7 +54,7 @@ def results_table(results: Iterable[Result]) -> pd.DataFrame:
 
 
 def _flat(config: Config) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a configuration, those of groups by ``group.name``."""
+    """Yield the settings of a configuration; those in groups are called ``group.name``."""
     for name, value in config.as_dict().items():
         if isinstance(value, Mapping):
             yield from ((f"{name}.{inner}", held) for inner, held in value.items())

@@ -1,4 +1,4 @@
-"""What a finished run has trained: the module itself, in memory or in the result's folder."""
+"""The trained model of a finished run: the module itself, in memory or in the result's folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Trained:
 
     @property
     def weights(self) -> Mapping[str, Tensor]:
-        """The state dict, read when it is asked for.
+        """The state dict, read from disk on first use.
 
         Raises:
             DataError: when the file is gone, or is not as it was written.
@@ -47,7 +47,7 @@ class Trained:
         return read_weights(self.folder / WEIGHTS, self.digest)
 
     def make(self) -> nn.Module:
-        """Return the module, a new one each time, in evaluation mode on the CPU."""
+        """Return the module, a new copy each time, in evaluation mode on the CPU."""
         if self.module is not None:
             return copy.deepcopy(self.module)
         module = initial_model(self.spec, self.inputs, seed=0)
@@ -55,14 +55,14 @@ class Trained:
         return module.eval()
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the weights into a folder; return what a record needs to find them again."""
+        """Write the weights into a folder; return the record that is needed to find them again."""
         inputs = {"shape": list(self.inputs.shape), "num_classes": self.inputs.num_classes}
         digest = write_weights(folder / WEIGHTS, self.weights)
         return {"digest": digest, "inputs": {**inputs, "vocabulary": self.inputs.vocabulary}}
 
 
 def saved(spec: ModelSpec, folder: Path, record: Any) -> Trained | None:
-    """Return the model that was saved in a folder, by what :meth:`Trained.save` returned; None if none was.
+    """Return the model saved in a folder, given the record that :meth:`Trained.save` returned; None if there is none.
 
     Raises:
         ResultError: when the record is of another form.

@@ -1,1 +1,1 @@
-"""The virtual clock: jobs, updates, scheduling, delays, selections, and trouble; it knows nothing of models or data."""
+"""The virtual clock: jobs, updates, scheduling, delays, selection, and trouble, without models or data."""

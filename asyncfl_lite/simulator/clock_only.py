@@ -1,4 +1,4 @@
-"""A simulation without training: who trains when, on which version, and how stale it is on arrival.
+"""A simulation without training: which client trains when, on which version, and the staleness on arrival.
 
 Delays do not depend on weights, so the clock can run alone. There are no tensors in it: a server that counts
 updates stands for the method.
@@ -23,7 +23,7 @@ VERSION_MADE, BUFFERED = Receipt(True), Receipt(False)
 
 
 class VersionCounter:
-    """A server that makes a version of every ``buffer_size`` updates, and has no model."""
+    """A server without a model that makes a version after every ``buffer_size`` updates."""
 
     x = buffers = midway = None
 
@@ -33,22 +33,22 @@ class VersionCounter:
         self.filled = 0
 
     def control_sent(self) -> None:
-        """Clients add nothing to their gradients."""
+        """Return None: clients add nothing to their gradients."""
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return what no client asks for, as no control variate is sent."""
+        """Return ``control`` unchanged; never called, since no control variate is sent."""
         return control
 
     def midway_model(self, start_version: int) -> None:
-        """No client gets a model half-way."""
+        """Return None: no client gets a model half-way."""
 
     def receive(self, update: Update | None = None) -> Receipt:
-        """Take one more update, whatever it is."""
+        """Count one more update, whatever it contains."""
         self.filled += 1
         return VERSION_MADE if self.filled == self.buffer_size and self.flush() else BUFFERED
 
     def flush(self) -> bool:
-        """Make a version of what is buffered; return whether there was any."""
+        """Make a version of the buffered updates; return whether there were any."""
         if not self.filled:
             return False
         self.filled = 0
@@ -57,7 +57,7 @@ class VersionCounter:
 
 
 class ClockOnly(Simulation):
-    """A :class:`.Simulation` of a :class:`VersionCounter`: jobs report no loss or delta."""
+    """A :class:`.Simulation` of a :class:`VersionCounter`: jobs have no loss and no delta."""
 
     def __init__(self, counter: VersionCounter, *parts: Any, **options: Any) -> None:
         super().__init__(counter, *parts, **options)
@@ -71,7 +71,7 @@ class ClockOnly(Simulation):
         return receipt
 
     def run_alone(self, outcomes: Sequence[Outcome] | None = None) -> None:
-        """Run to the end.
+        """Run to the end, without a trainer.
 
         Args:
             outcomes: client -> what its jobs report, such as how many samples it has.
@@ -85,7 +85,7 @@ class ClockOnly(Simulation):
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep Python from looking for cycles inside: a clock makes none, and has millions of objects to look through."""
+    """Switch Python's cycle collector off inside the block: a clock makes no cycles but millions of objects."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A client's work from dispatch to arrival, as the clock, the trainer and the tables see it."""
+"""Jobs: a client's work from dispatch to arrival, as the clock, the trainer and the tables see it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Midway:
 
 
 LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
-"""Why a job never arrives: its client dropped out, it left before it was done, or it took too long."""
+"""Why a job never arrives: its client dropped out, left before it was done, or took too long."""
 CALLED_OFF, STILL_TRAINING = "called off", "in flight"
-"""Why else one has not arrived: its round ended without it; the run did."""
+"""Other reasons why a job has not arrived: its round, or the run, ended first."""
 DUPLICATE = "duplicate of a job that had arrived"
 """Why the server refuses the second copy of an update."""
 
 
 @dataclass(slots=True)
 class Fate:
-    """What trouble does to a job (:mod:`asyncfl_lite.simulator.trouble`).
+    """What goes wrong with a job (:mod:`asyncfl_lite.simulator.trouble`).
 
     Attributes:
         lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
@@ -54,7 +54,7 @@ class Fate:
 
     @property
     def struck(self) -> str:
-        """What struck a job that arrives, by the names of the settings of :class:`.Trouble`."""
+        """Kinds of trouble that affected an arriving job, by the setting names of :class:`.Trouble`."""
         kinds = {
             "crash": self.crashed,
             "partial": self.share < 1,
@@ -66,7 +66,7 @@ class Fate:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One client's work between dispatch and arrival.
+    """One client's work from dispatch to arrival.
 
     Attributes:
         finish_time: virtual time of arrival; infinite for a job that is lost.
@@ -103,12 +103,12 @@ class Job:
 
     @property
     def lost(self) -> str:
-        """Why it never arrives; empty if it does."""
+        """Reason why the job never arrives; empty if it does."""
         return "" if self.fate is None else self.fate.lost
 
     @property
     def sent(self) -> Tensor:
-        """The ``(d,)`` parameters that its client was sent.
+        """The ``(d,)`` parameters that the client was sent.
 
         Raises:
             SimulationError: on a clock that trains nothing.
@@ -119,7 +119,7 @@ class Job:
 
     @property
     def done(self) -> Outcome:
-        """Its outcome.
+        """The outcome of a trained job.
 
         Raises:
             SimulationError: as long as it is not trained.
@@ -129,7 +129,7 @@ class Job:
         return self.outcome
 
     def update(self, staleness: int) -> Update:
-        """Return what the server receives when the trained job arrives so many versions late."""
+        """Return the update that the server receives if the trained job arrives with this staleness."""
         outcome = self.done
         return Update(
             self.client,
@@ -144,13 +144,13 @@ class Job:
         )
 
     def state(self) -> dict[str, Any]:
-        """Return its attributes and those of its parts by name, tensors not copied."""
+        """Return the job's fields, and those of its parts, by name; tensors are not copied."""
         values = _fields(self)
         return {**values, **{part: values[part] and _fields(values[part]) for part in PARTS}}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Job:
-        """Return the job whose :meth:`state` is given."""
+        """Make a job from its :meth:`state`."""
         return cls(**{**state, **{part: state[part] and made(**state[part]) for part, made in PARTS.items()}})
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class Job:
 
 
 PARTS = {"outcome": Outcome, "midway": Midway, "fate": Fate}
-"""Attributes of a job that have attributes themselves."""
+"""Job fields that are dataclasses, with their classes."""
 
 
 def _fields(record: Job | Outcome | Midway | Fate) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class Arrival(NamedTuple):
 
     @classmethod
     def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:
-        """Return the row of a trained job that has arrived."""
+        """Make the row of a trained job that has arrived."""
         outcome = job.done
         return cls(
             job.client,

@@ -1,4 +1,4 @@
-"""When a slot that a reporting client frees gets work again: what configurations call ``redispatch``.
+"""Scheduling policies: when a free slot gets new work, the option ``redispatch`` of a configuration.
 
 A :class:`Scheduling` policy hears of every arrival and asks the simulation to dispatch; which client comes next is
 for a :class:`.Selection` to say. Policies are small, hold no model and draw no numbers.
@@ -17,7 +17,7 @@ SCHEDULING: Registry[Scheduling] = Registry("redispatch")
 
 
 class Dispatcher(Protocol):
-    """What a policy needs of a simulation.
+    """The part of a simulation that a scheduling policy uses.
 
     Attributes:
         selection: says which clients are dispatched.
@@ -32,7 +32,7 @@ class Dispatcher(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """How many clients train now."""
+        """Number of clients that are training now."""
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""
@@ -41,14 +41,14 @@ class Dispatcher(Protocol):
         """Send the current model to ``count`` idle clients."""
 
     def flush(self) -> None:
-        """Have the server aggregate what its buffer holds, though it is not full."""
+        """Make the server aggregate a buffer that is not full."""
 
     def call_off(self) -> None:
-        """Call every job in flight off."""
+        """Cancel every job in flight."""
 
 
 class Scheduling(ABC):
-    """When clients are dispatched.
+    """A policy that decides when clients are dispatched.
 
     Args:
         concurrency: how many clients train at the same time, M_c.
@@ -61,7 +61,7 @@ class Scheduling(ABC):
 
     @property
     def most_in_flight(self) -> int:
-        """The bound that a run checks itself against."""
+        """Largest number of clients in flight; a run checks itself against it."""
         return self.concurrency
 
     def start(self, simulation: Dispatcher) -> None:
@@ -69,47 +69,47 @@ class Scheduling(ABC):
         simulation.dispatch_idle(self.concurrency)
 
     def before_receive(self, simulation: Dispatcher, client: int) -> None:  # noqa: B027
-        """Act before the server works on the arrival of ``client``."""
+        """React to an arrival of ``client`` before the server processes it."""
 
     @abstractmethod
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """Act after it; ``changed`` says whether the arrival made a new version."""
+        """React to an arrival after the server processed it; ``changed`` says whether it made a new version."""
 
     def after_lost(self, simulation: Dispatcher, client: int) -> None:
-        """Act when the server gives up on the job of ``client``, as after a report that was refused."""
+        """React when the server gives up on a job of ``client``, or refuses its update."""
         self.after_receive(simulation, client, changed=False)
 
     def may_fill(self, client: int) -> bool:
-        """Whether ``client``, which has just come back and is idle, may take a slot that could not be filled before."""
+        """Return whether ``client``, just back and idle, may take a slot that was left empty before."""
         return True
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`restore` needs, as plain numbers and lists."""
+        """Return the state that :meth:`restore` loads, as plain numbers and lists."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
-        """Take up a saved state."""
+        """Load a saved state."""
 
 
 @SCHEDULING.register("before_agg")
 class DispatchBeforeAggregation(Scheduling):
-    """Every report starts one job at once, on the model before this report counts (FedEcho Alg. 1)."""
+    """Every report starts a job at once, on the model before this report counts (FedEcho Alg. 1)."""
 
     def before_receive(self, simulation: Dispatcher, client: int) -> None:
-        """Send the current, not yet aggregated model to an idle client."""
+        """Send the current model, before aggregation, to an idle client."""
         simulation.dispatch_idle(1, reporter=client)
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the slot is already filled."""
 
     def after_lost(self, simulation: Dispatcher, client: int) -> None:
-        """Send the current model to an idle client in its place."""
+        """Send the current model to an idle client in place of the lost one."""
         simulation.dispatch_idle(1, reporter=client)
 
 
 @SCHEDULING.register("after_agg")
 class DispatchAfterAggregation(Scheduling):
-    """Every report starts one job, on the model in which the report counts already (FedAsync)."""
+    """Every report starts a job on the model that already includes this report (FedAsync)."""
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Send the current model to an idle client."""
@@ -119,7 +119,7 @@ class DispatchAfterAggregation(Scheduling):
 def Continuous(  # noqa: N802 - reads as the policy's name
     concurrency: int, buffer_size: int = 1, *, redispatch: str = "before_agg"
 ) -> Scheduling:
-    """Return the policy that keeps ``concurrency`` clients busy all the time.
+    """Make the policy that keeps ``concurrency`` clients busy at all times.
 
     Args:
         concurrency: how many clients train at the same time.
@@ -132,14 +132,14 @@ def Continuous(  # noqa: N802 - reads as the policy's name
 
 @SCHEDULING.register("rounds")
 class Rounds(Scheduling):
-    """Synchronous: a round's clients start together and the server waits for the last (FedAvg).
+    """Synchronous rounds: a round's clients start together and the server waits for the last (FedAvg).
 
     A selection that over-commits invites more than M_c: the first M_c reports make the round, and the jobs
     of the others are called off. A lost job counts as a report; a round in which nobody is in flight any more ends.
     """
 
     overcommit = 1.0
-    """How many times M_c clients a round invites; taken from the selection at the start."""
+    """Number of invited clients as a multiple of M_c; taken from the selection policy at the start."""
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
         super().__init__(concurrency, buffer_size)
@@ -147,7 +147,7 @@ class Rounds(Scheduling):
 
     @property
     def most_in_flight(self) -> int:
-        """All that a round invites."""
+        """Number of clients that a round invites."""
         return math.ceil(self.overcommit * self.concurrency - 1e-9)
 
     def start(self, simulation: Dispatcher) -> None:
@@ -166,7 +166,7 @@ class Rounds(Scheduling):
         self._invite(simulation)
 
     def may_fill(self, client: int) -> bool:
-        """Take nobody twice in a round."""
+        """Return whether the client has not yet taken part in this round."""
         return client not in self.reported
 
     def _invite(self, simulation: Dispatcher) -> None:
@@ -174,17 +174,17 @@ class Rounds(Scheduling):
         simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
 
     def state(self) -> dict[str, Any]:
-        """Return how far the round is."""
+        """Return the progress of the round."""
         return {"reported": list(self.reported), "overcommit": self.overcommit}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up how far the round is."""
+        """Load the progress of the round."""
         self.reported, self.overcommit = list(state["reported"]), state["overcommit"]
 
 
 @SCHEDULING.register("burst")
 class Burst(Scheduling):
-    """Reporters wait until M have reported, then all M get the new model together (KUIPER Alg. 1).
+    """Clients that report wait until M have reported, then all M get the new model together (KUIPER Alg. 1).
 
     A client whose job is lost waits with them. A burst to which no client in flight can report any more closes, unless
     it wants more reports than there are clients at a time.
@@ -207,15 +207,15 @@ class Burst(Scheduling):
         self.waiting = []
 
     def may_fill(self, client: int) -> bool:
-        """Leave those who wait for the burst to close."""
+        """Return whether the client is not waiting for the burst to close."""
         return client not in self.waiting
 
     def state(self) -> dict[str, Any]:
-        """Return which clients wait."""
+        """Return the clients that are waiting."""
         return {"waiting": list(self.waiting)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up which clients wait."""
+        """Load the clients that are waiting."""
         self.waiting = list(state["waiting"])
 
 
@@ -225,20 +225,20 @@ class Refill(Scheduling):
 
     @property
     def batch(self) -> int:
-        """How many clients join at once."""
+        """Number of clients that join at once."""
         return max(1, self.concurrency // 2)
 
     @property
     def most_in_flight(self) -> int:
-        """One below the threshold, and a whole batch on top."""
+        """Largest number in flight: one below the threshold, plus a whole batch."""
         return self.concurrency - 1 + self.batch
 
     def start(self, simulation: Dispatcher) -> None:
-        """Fill up from nothing."""
+        """Dispatch the first clients at time 0."""
         self._fill(simulation)
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """Fill up if the report left too few active."""
+        """Dispatch a batch if the report left too few clients active."""
         self._fill(simulation)
 
     def _fill(self, simulation: Dispatcher) -> None:

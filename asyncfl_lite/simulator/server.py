@@ -1,4 +1,4 @@
-"""What the clock needs of a server, which any method of :mod:`asyncfl_lite.algorithms` has."""
+"""The interface between clock and server; every method of :mod:`asyncfl_lite.algorithms` has it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from asyncfl_lite.simulator.update import Receipt, Update
 
 
 class ServerError(SimulationError):
-    """A method that does not make versions as the clock expects of it; the message says which line to look for."""
+    """A method that does not make versions as the clock expects; the message names the line to check."""
 
 
 class Server(Protocol):
-    """A started method. What sends no control variate needs no ``correction_for``, without midway no ``midway_model``.
+    """A started method; ``correction_for`` is optional without control variates, ``midway_model`` without midway.
 
     Attributes:
         x: ``(d,)`` the current global model.
@@ -33,30 +33,30 @@ class Server(Protocol):
 
     @property
     def buffers(self) -> Tensor | None:
-        """Its running statistics."""
+        """The running statistics of the current global model."""
 
     @property
     def midway(self) -> float | None:
-        """When a client merges the newest model."""
+        """How far through a job its client merges the newest model, or None."""
 
     def receive(self, update: Update) -> Receipt:
-        """Take one client's update in, or refuse it."""
+        """Accept one client's update, or refuse it."""
 
     def flush(self) -> bool:
-        """Aggregate what is buffered though the buffer is not full; return whether that made a version."""
+        """Aggregate a buffer that is not full; return whether that made a version."""
 
     def control_sent(self) -> Tensor | None:
-        """Return the ``(d,)`` control variate that travels with the model to a client dispatched now, or None."""
+        """Return the ``(d,)`` control variate that is sent with the model to a client now, or None."""
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
-        """Return the ``(d,)`` vector that ``client``, having been sent ``control``, adds to its gradients."""
+        """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent."""
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return what a client that started from ``start_version`` merges half-way, now."""
+        """Return the model that a client merges half-way through its job, given its ``start_version``."""
 
 
 def untrue_answer(server: Server, answer: object, before: int) -> str | None:
-    """Return what is wrong with a server's answer to an update; None if it says whether it made a version.
+    """Return what is wrong with a server's return value; None if it says correctly whether it made a version.
 
     Args:
         server: after the update.

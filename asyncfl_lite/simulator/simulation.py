@@ -30,7 +30,7 @@ from asyncfl_lite.simulator.update import Outcome, Receipt
 
 
 class Delays(Protocol):
-    """What the simulator needs of a delay law that was prepared for the clients."""
+    """The part of a prepared delay law that the simulator uses."""
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
         """Return the duration of the client's next job."""
@@ -42,11 +42,11 @@ VersionObserver = Callable[["Simulation"], None]
 
 
 MOST_ACCEPTED = 100
-"""Updates that a server may accept without making a version, whatever its buffer."""
+"""Number of updates that a server may accept without making a version, whatever its buffer size."""
 
 
 class HeldVersions:
-    """Which versions clients in flight hold, and how many clients each.
+    """Counts, for each version, the clients in flight that hold it.
 
     Attributes:
         most: most distinct versions that were held at one time.
@@ -57,7 +57,7 @@ class HeldVersions:
         self.most = max(most, len(self.counts))
 
     def add(self, version: int) -> None:
-        """Count one more client that holds ``version``."""
+        """Count one more client with ``version``."""
         counts = self.counts
         if version in counts:
             counts[version] += 1
@@ -67,7 +67,7 @@ class HeldVersions:
             self.most = len(counts)
 
     def remove(self, version: int) -> None:
-        """Count one client fewer."""
+        """Count one client fewer with ``version``."""
         if self.counts[version] == 1:
             del self.counts[version]
         else:
@@ -75,7 +75,7 @@ class HeldVersions:
 
 
 class Simulation:
-    """One run's clock, dispatches and arrivals.
+    """The clock of one run, with its dispatches and arrivals.
 
     Args:
         algorithm: a started method.
@@ -176,7 +176,7 @@ class Simulation:
 
     @property
     def in_flight(self) -> int:
-        """How many clients train now, as far as the server knows."""
+        """Number of clients that are training now, as far as the server knows."""
         return len(self.heap)
 
     @property
@@ -186,13 +186,13 @@ class Simulation:
 
     @property
     def most_versions_in_flight(self) -> int:
-        """Most distinct versions that clients held at one time."""
+        """Largest number of distinct versions that clients held at one time."""
         return self.held.most
 
     # The course of a run ------------------------------------------------------------------------------------
 
     def steps(self) -> Generator[list[Job], Sequence[Outcome], None]:
-        """Run to the end; yields the jobs to train and is sent their outcomes.
+        """Run to the end; yields jobs to train and receives their outcomes.
 
         Everything that it knows lives in the object, so a new generator goes on where another one
         stopped, and :meth:`state` can be saved while this one waits for outcomes.
@@ -216,7 +216,7 @@ class Simulation:
             self.clock = max(self.clock, self.horizon)
 
     def run(self, train: Train) -> None:
-        """Run to the end with ``train`` turning jobs into outcomes."""
+        """Run to the end; ``train`` turns jobs into outcomes."""
         steps = self.steps()
         try:
             jobs = next(steps)
@@ -226,7 +226,7 @@ class Simulation:
             return
 
     def _next_arrival(self) -> Job | None:
-        """Let happen what comes before the next arrival; return its job, still in flight, or None at the end."""
+        """Process all events before the next arrival; return its job, still in flight, or None at the end."""
         if self.algorithm.version >= self.rounds or not self.heap:
             return None
         due, _, job = self.heap[0]
@@ -237,14 +237,14 @@ class Simulation:
         return job
 
     def _pass_midway(self, until: float) -> None:
-        """Give jobs that are half-way by ``until`` the model of that time; then they can be trained."""
+        """Give jobs that are half-way by ``until`` the model of that time, so that they can be trained."""
         while self.midway and self.midway[0][0] <= until:
             _, _, job = heappop(self.midway)
             job.midway = self.algorithm.midway_model(job.start_version)
             self.untrained.append(job)
 
     def _next_jobs(self) -> list[Job]:
-        """Return what has to be trained now, the job that is due among it, each with its client's correction."""
+        """Return the jobs to train now, including the next to arrive, each with its client's correction."""
         jobs = self.untrained if self.together else [self.heap[0][2]]
         for job in jobs:
             if job.control is not None:
@@ -254,7 +254,7 @@ class Simulation:
     # Arrivals -----------------------------------------------------------------------------------------------
 
     def _receive(self, job: Job) -> None:
-        """Let the server work on a job that has arrived."""
+        """Let the server process a job that has arrived."""
         client, version = job.client, job.start_version
         if not job.finish_time >= job.dispatched_at or client in self.idle:
             raise self._impossible(job)
@@ -286,7 +286,7 @@ class Simulation:
         self._note(arrival)
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
-        """Hand a trained job to the server; return what it answers."""
+        """Pass a trained job to the server; return the server's receipt."""
         update = job.update(staleness)
         receipt = self.algorithm.receive(update)
         if not receipt.refused:
@@ -294,13 +294,13 @@ class Simulation:
         return receipt
 
     def flush(self) -> None:
-        """Have the server aggregate what its buffer holds, though it is not full."""
+        """Make the server aggregate a buffer that is not full."""
         if self.algorithm.flush():
             self.accepted_in_a_row = 0
             self.clock += self.server_time
 
     def _note(self, arrival: Arrival | None = None) -> None:
-        """Note an arrival, if there is one to note, and tell observers of it and of a version that has been made."""
+        """Record an arrival, if there is one, and tell observers of it and of a new version."""
         if arrival is not None and self.keep_arrivals:
             self.arrivals.append(arrival)
         if self.algorithm.version != self.observed_version:
@@ -322,7 +322,7 @@ class Simulation:
         return SimulationError(f"client {job.client} reported without one dispatch before it")
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """End a run in which too many updates were refused in a row, that of ``job`` the last of them."""
+        """End a run in which too many updates in a row were refused, including that of ``job``."""
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
@@ -330,11 +330,11 @@ class Simulation:
 
     @property
     def most_accepted(self) -> int:
-        """How many updates the server may accept without making a version: enough for any buffer to fill 20 times."""
+        """Number of updates that the server may accept without a version: enough to fill any buffer 20 times."""
         return max(MOST_ACCEPTED, 20 * max(self.scheduling.most_in_flight, self.scheduling.buffer_size))
 
     def _no_version(self) -> ServerError:
-        """Return the error of a method that makes no version, which says whether it replaces the model otherwise."""
+        """Make the error for a method that makes no version; it says whether the model changes otherwise."""
         server = self.algorithm
         replaced = any(job.start is not server.x for job in self.jobs if job.start_version == server.version)
         found = "it sets self.x itself, which clients never get" * replaced or "it never calls self.new_version(x)"
@@ -387,7 +387,7 @@ class Simulation:
             self.dispatch(client)
 
     def _send(self, job: Job) -> None:
-        """Put a job on its way."""
+        """Start a job."""
         heappush(self.heap, (job.finish_time, job.sequence_no, job))
         if job.finish_time > self.horizon:  # it never arrives: do not train it
             return
@@ -398,13 +398,13 @@ class Simulation:
             heappush(self.midway, (half_way, job.sequence_no, job))
 
     def call_off(self) -> None:
-        """Call every job in flight off: its client is idle again, and what it did is lost."""
+        """Cancel every job in flight: its client is idle again, and its work is lost."""
         for _, _, job in sorted(self.heap):
             self._end(job, CALLED_OFF)
         self.heap, self.untrained, self.midway = [], [], []
 
     def _end(self, job: Job, why: str) -> None:
-        """Note a job that ends now without having arrived; its client is idle again."""
+        """Record a job that ends now without arriving; its client is idle again."""
         self.ended.append((job.client, job.dispatched_at, job.start_version, self.clock, why))
         self.idle.add(job.client)
         self.held.remove(job.start_version)
@@ -412,10 +412,10 @@ class Simulation:
     # Saving -------------------------------------------------------------------------------------------------
 
     PLAIN = ("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row", "unfilled")
-    """Attributes that are saved as they are."""
+    """Attributes that are saved unchanged."""
 
     def state(self) -> dict[str, Any]:
-        """Return clock, jobs, history and random streams as tensors and plain values; the server's state is its own."""
+        """Return clock, jobs, history and random streams as tensors and plain values, without the server's state."""
         jobs = [(due, job.state()) for due, _, job in sorted(self.heap)]
         for _, job in jobs:
             del job["start"], job["start_buffers"]  # saved once for each version
@@ -437,7 +437,7 @@ class Simulation:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what :meth:`state` returned; the server has been restored already."""
+        """Load what :meth:`state` returned; the server must have been restored before."""
         for name in self.PLAIN:
             setattr(self, name, state[name])
         self.jobs_of = array("q", state["jobs_of"])

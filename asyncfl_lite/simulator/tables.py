@@ -1,4 +1,4 @@
-"""What a simulation did, as tidy tables."""
+"""Tidy tables of what happened in a simulation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from asyncfl_lite.simulator.simulation import Simulation
 
 IN_FLIGHT = ["client", "dispatched_at", "start_version", "called_off_at", "why"]
 CLIENTS = ["client", "num_samples", "category"]
-"""Columns of the tables of jobs that did not arrive, and of clients."""
+"""Columns of two tables: jobs that did not arrive, and clients."""
 
 
 class Schedule(NamedTuple):
-    """Who trained when.
+    """When each client trained, and on which version.
 
     Attributes:
         updates, in_flight, clients: the tables of :class:`~asyncfl_lite.runs.results.Result` of these names.
@@ -31,7 +31,7 @@ class Schedule(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits that stand for who was dispatched and arrived when, and from which version.
+        """64 hexadecimal digits that identify who was dispatched and arrived when, from which version.
 
         Times count to nine digits, so that it is the same on machines that round otherwise, where accuracies are not.
         """

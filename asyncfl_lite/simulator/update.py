@@ -1,4 +1,4 @@
-"""What clients report: the outcome of a job's training, and the update that a server receives.
+"""Client reports: the outcome of a job's training, and the update that a server receives.
 
 What a client reports beside the change of its model is a field of :class:`Report` and of nothing else: the trainer sets
 it, the update carries it to the method.
@@ -15,12 +15,12 @@ from torch import Tensor
 from asyncfl_lite.base.errors import ConfigError
 
 ON_REQUEST = ("received_accuracy", "trained_accuracy", "features", "label_counts", "mean_gradient")
-"""What a method may ask clients for beyond the usual: attributes of :class:`Report` that are empty otherwise."""
+"""Optional reports that a method may request from clients: attributes of :class:`Report` that are otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a client reports of its training beside the change of its model.
+    """A client's report on its training, beside the change of its model.
 
     Attributes:
         num_samples: how many samples n_i the client has.
@@ -51,12 +51,12 @@ class Report:
 
 
 REPORT_FIELDS = tuple(field.name for field in fields(Report))
-"""The names of a report's attributes, which an outcome and its update have in common."""
+"""Names of a report's attributes, which an outcome and its update share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Report):
-    """What a job's training gave.
+    """The result of a job's training.
 
     Attributes:
         delta: ``(d,)`` trained parameters less those it started from; None on a clock that trains nothing.
@@ -67,7 +67,7 @@ class Outcome(Report):
 
 @dataclass(frozen=True, slots=True)
 class Update(Report):
-    """What a server receives from a client.
+    """An update that a server receives from a client.
 
     Attributes:
         client: the client that reports.
@@ -109,7 +109,7 @@ class Update(Report):
 
 
 class Receipt(NamedTuple):
-    """What a server answers to an update; it counts as true where the update made a version.
+    """A server's reply to an update; it is true if the update made a version.
 
     Attributes:
         made_version: whether the update made a new version.
@@ -124,7 +124,7 @@ class Receipt(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """An update that was not used.
+    """An update that the server refused, and why.
 
     Attributes:
         client: the client that sent it.

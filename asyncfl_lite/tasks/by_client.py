@@ -1,4 +1,4 @@
-"""Data that come with their clients: pooled, with the client of each sample."""
+"""Data that come client by client: pooled into one data set, with the client of each sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_lite.tasks.own import check_dense
 
 
 class Pooled(NamedTuple):
-    """All clients' data in one.
+    """All clients' data in one data set.
 
     Attributes:
         names: the clients', in order.
@@ -29,7 +29,7 @@ class Pooled(NamedTuple):
 
 
 def pooled(clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test: Sequence[Any] | None) -> Pooled:
-    """Return the data of all clients as one data set.
+    """Pool the data of all clients into one data set.
 
     Args:
         clients: ``(inputs, labels)`` or ``(inputs, labels, test_inputs, test_labels)`` of each, perhaps by name.
@@ -59,7 +59,7 @@ def pooled(clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test:
 
 
 def _parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return a client's parts as tensors and arrays, as many labels as inputs."""
+    """Split a client's data into tensors and arrays, with as many labels as inputs."""
     allowed = "(inputs, labels)" + " or (inputs, labels, test_inputs, test_labels)" * (4 in lengths)
     if not isinstance(parts, tuple | list) or len(parts) not in lengths:
         found = f"{len(parts)} parts" if isinstance(parts, tuple | list) else shown(type(parts).__name__)
@@ -80,7 +80,7 @@ def _parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _joined(sources: list[tuple[str, int, tuple[Any, ...]]]) -> tuple[Any, Any, np.ndarray]:
-    """Return inputs and labels of all sources, and the owner of each sample."""
+    """Concatenate the inputs and labels of all sources, and return the owner of each sample."""
     first_name, _, (first, _) = sources[0]
     for whose, _, (inputs, _) in sources:
         if tuple(inputs.shape[1:]) != tuple(first.shape[1:]):

@@ -1,4 +1,4 @@
-"""Data sets as they come: pairs, rows with names (Hugging Face's), tables (pandas'), read into tensors."""
+"""Readers of common data sets: pairs, rows with named columns (Hugging Face's), tables (pandas'), into tensors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from torch import Tensor
 from asyncfl_lite.base.errors import DataError, reason, shown
 
 USUAL_LABELS = ("label", "labels", "target", "class")
-"""Names of a column of labels that need not be given."""
+"""Common names of label columns, which the user need not give."""
 
 Named = str | Sequence[str] | None
-"""One column, whose cells hold a whole input each; several columns of one number each; or None, to be found out."""
+"""Column names: one column whose cells hold a whole input each; several columns of one number each; or None, to find
+out."""
 
 
 def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Tensor, Tensor | np.ndarray]:
-    """Return the inputs ``(n, …)`` and labels ``(n,)`` of a data set; labels are words where it has words.
+    """Read a data set's inputs ``(n, …)`` and labels ``(n,)``; labels are words if the data set has words.
 
     Args:
         data: map-style with items ``(input, label)`` or with rows that are mappings, or a pandas table.
@@ -50,7 +51,7 @@ def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Te
 
 
 def class_names_of(data: Any, labels: str | None = None) -> tuple[str, ...]:
-    """Return the names of classes that a data set's features hold (Hugging Face's ``ClassLabel``), or none."""
+    """Return the class names in a data set's features (Hugging Face's ``ClassLabel``), or none."""
     features = getattr(data, "features", None)
     if not isinstance(features, Mapping):
         return ()
@@ -59,7 +60,7 @@ def class_names_of(data: Any, labels: str | None = None) -> tuple[str, ...]:
 
 
 def _names(data: Any) -> list[str] | None:
-    """Return the names of a data set's columns; None where it has none."""
+    """Return the names of a data set's columns; None if it has none."""
     names = data.columns if hasattr(data, "iloc") else getattr(data, "column_names", None)
     if isinstance(data, Mapping) or names is None:
         return None
@@ -90,7 +91,7 @@ def _columns_of_inputs(names: list[str] | None, given: Named, labels: str, is_ta
 
 
 def _rows(data: Any, wanted: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield a data set's rows; Hugging Face's are read a batch at a time if they are iterated over."""
+    """Yield a data set's rows; Hugging Face's are read in batches if they support iteration."""
     try:
         rows = iter(data) if hasattr(data, "column_names") else (data[place] for place in range(len(data)))
         for row in rows:
@@ -102,12 +103,12 @@ def _rows(data: Any, wanted: list[str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_image(data: Any, name: str) -> bool:
-    """Whether a column of Hugging Face's holds images, whatever it makes of them."""
+    """Return True if the column's Hugging Face feature type is `Image`."""
     return type((getattr(data, "features", None) or {}).get(name)).__name__ == "Image"
 
 
 def _words_of(data: Any, name: str, values: list[Any]) -> Tensor | np.ndarray:
-    """Return labels, as words where the data set's features give their names."""
+    """Return labels as words if the data set's features name them, else unchanged."""
     names = getattr((getattr(data, "features", None) or {}).get(name), "names", None)
     if names is None and any(isinstance(value, str) for value in values):
         return np.array(values, dtype=str)
@@ -122,7 +123,7 @@ def _words_of(data: Any, name: str, values: list[Any]) -> Tensor | np.ndarray:
 
 
 def _numbers(name: str, values: list[Any]) -> Tensor:
-    """Return a column of one number per row."""
+    """Read a column of one number per row."""
     try:
         column = torch.as_tensor(np.asarray([np.asarray(value) for value in values]))
     except (TypeError, ValueError, RuntimeError) as error:
@@ -133,7 +134,7 @@ def _numbers(name: str, values: list[Any]) -> Tensor:
 
 
 def _of_table(table: Any, inputs: str | list[str], labels: str) -> tuple[Tensor, Tensor | np.ndarray]:
-    """Return the numbers of a pandas table as float32, one row each, and its labels."""
+    """Return the numbers of a pandas table as float32, one row per sample, and its labels."""
     answers = table[labels]
     if answers.isna().any():
         raise DataError(f"labels: column {labels!r} lacks {int(answers.isna().sum())} of {len(answers)}")
@@ -170,7 +171,7 @@ def _pairs(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
 
 
 def _stacked(name: str, values: list[Any], are_images: bool) -> Tensor:
-    """Return a column whose cells hold a whole input each."""
+    """Stack a column whose cells hold a whole input each."""
     if isinstance(values[0], str):
         raise DataError(
             f"inputs: column {name!r} holds words, got {shown(values[0])}; turn them into token ids first, such as "
@@ -190,7 +191,7 @@ def _stacked(name: str, values: list[Any], are_images: bool) -> Tensor:
 
 
 def _stack(values: list[Any], are_images: bool) -> Tensor:
-    """Return values as one tensor; what is an image for sure becomes ``(C, height, width)`` from 0 to 1."""
+    """Stack values into one tensor; values that are certainly images become ``(C, height, width)`` from 0 to 1."""
     if hasattr(values[0], "getbands"):  # Pillow's
         modes = {value.mode for value in values}
         kept = modes.pop() if modes in ({"L"}, {"RGB"}, {"RGBA"}) else "RGB"  # palettes and mixtures become colours

@@ -1,4 +1,4 @@
-"""Your own data as a task: what it must look like, and an error of one line where it does not."""
+"""Users' own data as a task: the required format, and one-line errors for everything else."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 Pair = tuple[Tensor | np.ndarray, Tensor | np.ndarray]
 OWN = "own"
-"""What the server's unlabelled inputs are called that come with one's own data."""
+"""Name of the server's unlabelled inputs that come with users' own data."""
 USUAL_SETS = ("cross", "natural", "synthetic")
-"""What methods call by default the unlabelled inputs of tasks that have several kinds of them."""
+"""Names of unlabelled sets that methods use by default on tasks with several kinds."""
 COLOURS = (1, 3, 4)
-"""How many channels images have."""
+"""Possible numbers of channels of images."""
 MOST_NAMED = 5
-"""Classes that a warning lists."""
+"""Largest number of classes that a warning lists."""
 NOT_SUPPORTED = "regression and several labels a sample are not supported"
-"""What messages say of labels that are no classes."""
+"""Message for labels that are not classes."""
 
 
 class Checked(NamedTuple):
-    """One's own data as it can be trained on.
+    """Users' own data, checked and ready for training.
 
     Attributes:
         train, test: inputs ``(n, …)``, float32 or int64, and labels ``(n,)`` int64.
@@ -50,7 +50,7 @@ def checked(
     class_names: Sequence[str] = (),
     vocabulary: int | None = None,
 ) -> Checked:
-    """Return one's own data as tensors that can be trained on.
+    """Convert users' own data to tensors that can be trained on, or raise in one line what is wrong.
 
     Raises:
         DataError: in one line that names what does not fit, and where it can, what to write.
@@ -74,7 +74,7 @@ def checked(
 
 
 def _say_what_nothing_trains(labels: Tensor, test_labels: Tensor, names: tuple[str, ...]) -> None:
-    """Warn of classes that are tested and never trained, on which no model can be right but by chance."""
+    """Warn of classes in the test set without training samples, which a model can only guess."""
     only_tested = sorted(set(test_labels.tolist()) - set(labels.tolist()))
     if only_tested:
         listed = ", ".join(names[label] if names else str(label) for label in only_tested[:MOST_NAMED])
@@ -88,7 +88,7 @@ def _say_what_nothing_trains(labels: Tensor, test_labels: Tensor, names: tuple[s
 
 
 def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tuple[str, ...]]:
-    """Return training and test labels with words replaced by their numbers, and the classes' names."""
+    """Return training and test labels as numbers in place of words, and the class names."""
     words = [value if isinstance(value, Tensor) else np.asarray(value) for value in labels]
     if any(isinstance(value, Tensor) or value.dtype.kind not in "UO" or value.ndim != 1 for value in words):
         return labels, names
@@ -102,7 +102,7 @@ def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tup
 
 
 def _count_classes(labels: Tensor, given: int | None, names: tuple[str, ...]) -> int:
-    """Return how many classes there are: as given, as many as names, or as many as labels, which leave none out."""
+    """Return the number of classes: as given, or by the names, or by the labels, which must not skip any."""
     lowest, highest = int(labels.min()), int(labels.max())
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
         raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
@@ -124,7 +124,7 @@ def _count_classes(labels: Tensor, given: int | None, names: tuple[str, ...]) ->
 
 
 def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int:
-    """Return how many tokens there are: as given, or one more than the highest that occurs."""
+    """Return the number of tokens: as given, or one more than the largest id."""
     highest = max(int(inputs.max()), int(test_inputs.max())) if inputs.numel() else 0
     if given is not None and given <= highest:
         raise DataError(f"vocabulary: must be at least {highest + 1}, as token {highest} occurs, got {given}")
@@ -132,7 +132,7 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
 
 
 def numbered_owners(owners: Any, count: int) -> np.ndarray | None:
-    """Return the ``(n,)`` owners of samples as numbers; words are numbered in their order. None if there are none.
+    """Return the ``(n,)`` owners of samples as numbers, also for words; None if there are none.
 
     Raises:
         DataError: when they are not one for each of ``count`` samples, or some sample lacks its owner.
@@ -202,7 +202,7 @@ def _tensor(name: str, values: Any) -> Tensor:
 
 
 def _inputs(name: str, values: Any) -> Tensor:
-    """Return inputs, real ones as float32 and token ids as int64."""
+    """Convert inputs: real ones to float32 and token ids to int64."""
     tensor = _tensor(name, values)
     if tensor.dim() < 2:
         raise DataError(f"{name}: must have one sample per row, (n, …), got shape {tuple(tensor.shape)}")
@@ -232,7 +232,7 @@ def _labels(name: str, values: Any) -> Tensor:
 
 
 def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> UnlabelledSet:
-    """Return a set that gives random ones of ``unlabelled``, each at most once.
+    """Return a set that draws from ``unlabelled``, each input at most once.
 
     Raises:
         DataError: when they are not of the shape of ``like``, the training inputs.

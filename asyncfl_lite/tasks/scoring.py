@@ -1,4 +1,4 @@
-"""What a run needs of a task's labels, losses and scores, tried before anything is trained.
+"""Checks of a task's labels, losses and scores, made before anything is trained.
 
 The package trains classifiers: every label is a class. A subclass of :class:`~asyncfl_lite.tasks.task.Task` may bring
 another loss and other scores. If one of them fails, that must not be found out after hours of training.
@@ -22,7 +22,7 @@ SAMPLES = 2
 
 
 def check_classes(task: Task) -> None:
-    """Refuse labels that are no classes.
+    """Refuse labels that are not classes.
 
     Raises:
         DataError: in one line, for real numbers, several labels a sample, and classes beyond ``num_classes``.
@@ -40,7 +40,7 @@ def check_classes(task: Task) -> None:
 
 
 def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
-    """Try the losses and the scores of a task whose class is a user's own; the package's tests try all others.
+    """Try the losses and scores of a user's own task class; the package's tests try all others.
 
     Two training samples give losses, and the whole test set is scored once.
 
@@ -64,13 +64,13 @@ def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
 
 
 class _Trial:
-    """Calls of a task's methods, each of which must return what a run needs."""
+    """Calls a task's methods and checks what they return."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.kind = task, type(task).__name__
 
     def per_sample(self, method: str, outputs: Tensor, labels: Tensor) -> None:
-        """Refuse anything but a real number for each sample, with a gradient where the outputs have one."""
+        """Refuse anything but one real number per sample, with a gradient if the outputs have one."""
         values = self._call(method, outputs, labels)
         wanted = f"({len(labels)},) real numbers, one for each sample"
         if not isinstance(values, Tensor) or values.shape != (len(labels),) or not values.is_floating_point():
@@ -87,14 +87,14 @@ class _Trial:
             ) from error
 
     def scores(self, predict: Callable[[Tensor], Tensor]) -> None:
-        """Refuse scores on the test set that lack the accuracy or the loss."""
+        """Refuse test scores without accuracy or loss."""
         found = self._call("evaluate", predict)
         numbers = found if isinstance(found, Mapping) else {}
         if not all(isinstance(numbers.get(name), int | float) for name in ("accuracy", "loss")):
             raise self._refused("evaluate", "a dict with the numbers 'accuracy' and 'loss'", found)
 
     def scores_of_classes(self, outputs: Tensor, predict: Callable[[Tensor], Tensor]) -> None:
-        """Refuse counts that are not of every class, where a task counts by class."""
+        """Refuse counts that do not cover every class, if a task counts by class."""
         found = self._call("evaluate_classes", predict)
         if found is None:
             return

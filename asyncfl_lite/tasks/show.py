@@ -1,4 +1,4 @@
-"""What a task is, in words and in pictures: its fields, examples with their labels, and the clients' shares."""
+"""A description of a task in words and pictures: its fields, examples with labels, and the clients' shares."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import balanced
 
 Parts = Sequence[np.ndarray]
-"""Client -> ``(n_i,)`` places of its samples in the task's training set."""
+"""Client -> ``(n_i,)`` indices of its samples in the task's training set."""
 
 COLUMNS = 5
-"""Images per row."""
+"""Images per row of the figure."""
 
 
 class Shown(Protocol):
-    """What is shown of a task: attributes of :class:`~asyncfl_lite.tasks.task.Task`."""
+    """The attributes of :class:`~asyncfl_lite.tasks.task.Task` that are shown."""
 
     name: str
     inputs: Tensor
@@ -50,13 +50,13 @@ class Shown(Protocol):
 
 
 def title(task: Shown) -> str:
-    """Return a task's name in print, with what it stands in for."""
+    """Return a task's name in print, with the data set that it stands in for."""
     name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
     return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
 
 
 def describe(task: Shown, parts: Parts | None = None) -> str:
-    """Return what a task is, one line per fact: sizes, shapes, classes, metric, source, licence.
+    """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence.
 
     Args:
         task: the task.
@@ -86,7 +86,7 @@ def describe(task: Shown, parts: Parts | None = None) -> str:
 
 
 def _labels_in_words(task: Shown) -> str:
-    """Return how many classes there are, and the first of their names."""
+    """Describe the number of classes and the first of their names."""
     if task.labels.dim() > 1:
         return f"{task.num_classes:,} classes at each position"
     names = ", ".join(list(task.class_names[:10]) + ["…"] * (len(task.class_names) > 10))
@@ -94,14 +94,14 @@ def _labels_in_words(task: Shown) -> str:
 
 
 def _spread(sizes: np.ndarray, of: str) -> str:
-    """Return how many owners or clients there are and how many samples they hold."""
+    """Describe the number of owners or clients and how many samples they hold."""
     low, high = int(sizes.min()), int(sizes.max())
     each = f"{low:,} samples each" if low == high else f"{low:,} to {high:,} samples, median {int(np.median(sizes)):,}"
     return f"{len(sizes):,} {of} with {each}"
 
 
 def _clients_in_words(task: Shown, parts: Parts) -> str:
-    """Return how many clients there are, how many samples and how many classes they hold."""
+    """Describe the number of clients, and how many samples and classes they hold."""
     sizes, counts = np.array([len(part) for part in parts]), label_histogram(task, parts)
     told = _spread(sizes, "clients")
     if counts is None:
@@ -112,7 +112,7 @@ def _clients_in_words(task: Shown, parts: Parts) -> str:
 
 
 def label_histogram(task: Shown, parts: Parts) -> np.ndarray | None:
-    """Return ``(N, C)`` samples of each class at each client; of each kind where a sample has many labels.
+    """Count the samples of each class at each client, ``(N, C)``; of each kind if a sample has many labels.
 
     None where samples have neither one label nor a kind.
     """
@@ -147,7 +147,7 @@ def show(task: Shown, parts: Parts | None = None) -> Figure:
 
 
 def _draw_examples(task: Shown, figure: Figure | SubFigure) -> None:
-    """Draw some training samples, in the way that fits their shape."""
+    """Draw some training samples, in a way that fits their shape."""
     if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
         _draw_texts(task, _examples(task, 8), figure.subplots())
     elif task.inputs.dim() == 5:
@@ -159,7 +159,7 @@ def _draw_examples(task: Shown, figure: Figure | SubFigure) -> None:
 
 
 def _examples(task: Shown, count: int) -> list[int]:
-    """Return the places of samples of as many classes as can be, class by class."""
+    """Return the indices of samples of as many classes as possible, class by class."""
     own, labels = task.own_places, task.samples[1].cpu().numpy()
     count = min(count, len(own))
     if labels.ndim > 1:
@@ -169,7 +169,7 @@ def _examples(task: Shown, count: int) -> list[int]:
 
 
 def _named(task: Shown, place: int) -> str:
-    """Return what a sample's label is called."""
+    """Return the name of a sample's label."""
     if task.labels.dim() > 1:
         return ""
     label = int(task.labels[place])
@@ -177,7 +177,7 @@ def _named(task: Shown, place: int) -> str:
 
 
 def _seen(inputs: Tensor) -> np.ndarray:
-    """Return ``(n, …, C)`` values between 0 and 1 of ``(n, C, …)``, each colour stretched over its own range."""
+    """Scale ``(n, C, …)`` to ``(n, …, C)`` values between 0 and 1, each colour over its own range."""
     values = inputs.detach().float().cpu().transpose(0, 1).flatten(1)
     low, high = values.amin(1, keepdim=True), values.amax(1, keepdim=True)
     stretched = ((values - low) / (high - low).clamp(min=1e-12)).unflatten(1, (len(inputs), *inputs.shape[2:]))
@@ -227,7 +227,7 @@ def _draw_rows(task: Shown, places: list[int], axes: Axes) -> None:
 
 
 def _draw_histogram(task: Shown, parts: Parts, axes: Axes) -> None:
-    """Draw how many samples of each class each client holds, or how many in all where samples have several labels."""
+    """Draw the number of samples per client and class, or in total if samples have several labels."""
     counts = label_histogram(task, parts)
     if counts is None:
         axes.bar(range(len(parts)), [len(part) for part in parts], color=NEUTRAL)

@@ -1,4 +1,4 @@
-"""Which samples of a data set a task takes, what an unlabelled set is, and whether labels can be classes."""
+"""Subsets of a data set, the type of unlabelled sets, and a check of class labels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor
 from asyncfl_lite.base.errors import DataError
 
 UnlabelledSet = Callable[[int, np.random.Generator], Tensor]
-"""``(count, rng) -> (count, …)`` inputs like the task's own."""
+"""A function ``(count, rng) -> (count, …)`` that draws inputs like the task's own."""
 
 
 def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np.ndarray:
-    """Return the sorted places of ``count`` samples with as many of each class as can be, always the same ones.
+    """Return the sorted indices of ``count`` samples, balanced over classes, always the same ones.
 
     Samples of a smaller count are among those of a larger one. Where a class runs out the others fill up.
 
@@ -40,7 +40,7 @@ def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np
 
 
 def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
-    """Refuse labels that are not one for each sample, from 0 to ``classes`` - 1.
+    """Refuse labels that are not one per sample, from 0 to ``classes`` - 1.
 
     Raises:
         DataError: naming the file and what is allowed.

@@ -1,4 +1,4 @@
-"""What a task is: data as tensors, transformed once; a loss; a metric; the server's own sets."""
+"""Tasks: data as tensors, transformed once; a loss; a metric; unlabelled sets for the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """A task in which each sample has one class. Subclasses say how other kinds are scored.
+    """A task in which each sample has one class; subclasses score other kinds of labels.
 
     Regression and several labels a sample are not supported. The losses and the scores of a subclass of a user's own
     are tried when a run starts.
@@ -81,7 +81,7 @@ class Task:
         cls.__repr__ = cls.__dict__.get("__repr__", Task.__repr__)  # else `dataclass` makes one of all tensors
 
     def __repr__(self) -> str:
-        """Name the task, and its numbers of samples and classes, not the numbers in its tensors."""
+        """Show the name and the numbers of samples and classes, not the tensors."""
         samples = f"{len(self.own_places)} training and {len(self.test_labels)} test samples"
         kind = f"{self.input_shape} {str(self.inputs.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({self.name!r}, {samples} of {kind}, {self.num_classes} classes)"
@@ -163,7 +163,7 @@ class Task:
         name: str = "custom",
         **more: Any,
     ) -> Task:
-        """Make a task of data sets: torchvision's and others of pairs, Hugging Face's, pandas' tables.
+        """Make a task of a data set: torchvision's and others of pairs, Hugging Face's, pandas' tables.
 
         Pillow's images, and Hugging Face's columns of images, become ``(C, height, width)`` from 0 to 1. Names of
         classes are taken over where a data set has them.
@@ -200,7 +200,7 @@ class Task:
         name: str = "custom",
         **more: Any,
     ) -> Task:
-        """Make a task of the data of each client, which stay its own: client i of a run holds what comes as the i-th.
+        """Make a task of data that come client by client: client i of a run holds the i-th data set.
 
         Configurations take ``partition="given"`` and as many ``clients``. A delay law that goes by client, such as
         ``per_client`` or ``trace``, gives client i its i-th duration. ``result.clients`` says how accurate the final
@@ -235,7 +235,7 @@ class Task:
         return replace(task, clients=names, test_owners=test_owners)
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
-        """Return in words what the task is: data, sizes, metric, terms; with clients' ``parts`` also those."""
+        """Describe the task in words: data, sizes, metric, licence; with clients' ``parts`` also the clients."""
         from asyncfl_lite.tasks.show import describe
 
         return describe(self, parts)
@@ -247,11 +247,11 @@ class Task:
         return show(self, parts)
 
     def of_run(self, seed: int) -> Task:
-        """Return the task as the run with this seed has it: the same for all, unless the seed draws the data."""
+        """Return the task for the run with this seed: the same for all, unless the seed draws the data."""
         return self
 
     def judged_on(self, part: Literal["test", "validation"]) -> Task:
-        """Return the task whose scores are those on ``part``: itself, or one that tests on its validation samples.
+        """Return the task scored on ``part``: itself, or a copy that tests on its validation samples.
 
         Raises:
             ConfigError: if the task keeps no validation samples.
@@ -267,12 +267,12 @@ class Task:
 
     @property
     def own_places(self) -> np.ndarray:
-        """``(k,)`` int64 places of the training samples that are dealt out; all, unless :attr:`places` says which."""
+        """Indices ``(k,)`` int64 of the training samples that are dealt out; all, unless :attr:`places` lists them."""
         return np.arange(len(self.labels)) if self.places is None else self.places
 
     @property
     def samples(self) -> tuple[Tensor, Tensor]:
-        """Inputs and labels of :attr:`own_places`."""
+        """Inputs and labels of the samples in :attr:`own_places`."""
         if self.places is None:
             return self.inputs, self.labels
         own = torch.from_numpy(self.places).to(self.labels.device)
@@ -285,7 +285,7 @@ class Task:
 
     @property
     def input_spec(self) -> InputSpec:
-        """Shape, range and classes, for methods that make inputs up."""
+        """Shape, range and classes, for methods that synthesise inputs."""
         if not self.inputs.is_floating_point():
             vocabulary = self.vocabulary or int(self.samples[0].max()) + 1
             return InputSpec(self.input_shape, self.num_classes, vocabulary=vocabulary)
@@ -293,11 +293,11 @@ class Task:
         return InputSpec(self.input_shape, self.num_classes, low, high)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Return the ``(n,)`` cross-entropies, in nats."""
+        """Return the ``(n,)`` cross entropies, in nats."""
         return functional.cross_entropy(outputs, labels, reduction="none")
 
     def hits(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Return ``(n,)`` floats, 1 where the most likely class is the label."""
+        """Return ``(n,)`` floats: 1 where the most likely class is the label, else 0."""
         return (outputs.argmax(-1) == labels).to(outputs.dtype)
 
     def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
@@ -308,15 +308,15 @@ class Task:
         return outputs
 
     def prediction_counts(self, inputs: Tensor) -> Tensor:
-        """Return ``(n,)`` int64, how many rows of :meth:`predictions` each input has."""
+        """Return ``(n,)`` int64: the number of rows of :meth:`predictions` for each input."""
         return inputs.new_ones(len(inputs), dtype=torch.int64)
 
     def answers(self, labels: Tensor) -> Tensor:
-        """Return the ``(m,)`` right answers that belong to :meth:`predictions`."""
+        """Return the ``(m,)`` correct labels for :meth:`predictions`."""
         return labels
 
     def class_logits(self, outputs: Tensor) -> Tensor:
-        """Return ``(n, C)`` one row of logits per sample, for methods that sort samples by class."""
+        """Return ``(n, C)`` logits, one row per sample, for methods that sort samples by class."""
         return outputs
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
@@ -335,7 +335,7 @@ class Task:
     def evaluate_classes(
         self, predict: Callable[[Tensor], Tensor], batch_size: int = 500
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return ``(C,)`` test samples and right answers of each class; None where a sample has more than one label."""
+        """Return ``(C,)`` test samples and correct predictions per class; None if samples have several labels."""
         if self.test_labels.ndim != 1:
             return None
         hits = torch.cat([self.hits(outputs, labels) for outputs, labels in self._tested(predict, batch_size)])
@@ -344,12 +344,12 @@ class Task:
         return np.bincount(labels, minlength=self.num_classes), right
 
     def _tested(self, predict: Callable[[Tensor], Tensor], batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield outputs and labels of the test set, a batch at a time."""
+        """Yield outputs and labels of the test set, batch by batch."""
         for inputs, labels in zip(self.test_inputs.split(batch_size), self.test_labels.split(batch_size), strict=True):
             yield predict(inputs), labels
 
     def unlabelled_set(self, name: str, count: int, rng: np.random.Generator) -> Tensor:
-        """Return ``(count, …)`` inputs of the server's unlabelled set ``name``.
+        """Draw ``(count, …)`` inputs from the server's unlabelled set ``name``.
 
         Beside the task's own sets there is ``noise`` wherever inputs are real numbers: what is left of distillation
         when its samples show nothing.
@@ -369,7 +369,7 @@ class Task:
         raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets of its own, got {name!r}{others}")
 
     def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
-        """Return ``(count, …)`` inputs of independent normal numbers with the training inputs' mean and spread."""
+        """Return ``(count, …)`` normal noise with the training inputs' mean and spread."""
         own, _ = self.samples
         spread, mean = torch.std_mean(own)
         drawn = torch.from_numpy(rng.standard_normal((count, *self.input_shape), dtype=np.float32))
@@ -385,14 +385,14 @@ class Task:
 
 
 class TaskSource(Settings):
-    """A task's settings, from which it is loaded."""
+    """Settings of a task, from which it is loaded."""
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the task's numbers change in meaning, so that older results count as outdated."""
 
     @abstractmethod
     def load(self) -> Task:
-        """Read the data and return the task, on the CPU.
+        """Load the task, on the CPU.
 
         Raises:
             DataError: when the data are not available.

@@ -1,4 +1,4 @@
-"""Tasks whose data are drawn by the run's seed: an interval over seeds is then an interval over worlds.
+"""Tasks whose data are drawn by the run's seed, so that an interval over seeds is an interval over worlds.
 
 Runs of several seeds in lockstep share cohorts only where their samples lie in the same tensors. So all worlds have
 their places in one tensor, and a run is told which of them are its own. A world is drawn when a run first asks for it.
@@ -16,7 +16,7 @@ from asyncfl_lite.tasks.task import Task
 
 
 class Worlds:
-    """As many versions of a task as there are worlds, whose training samples lie in tensors that all of them share.
+    """Several versions ("worlds") of a task, whose training samples share the same tensors.
 
     Args:
         draw: from the number of a world to its task; sizes, shapes and classes of all are the same.
@@ -33,14 +33,14 @@ class Worlds:
         self.known = {0: self._placed(0, first)}
 
     def of_run(self, seed: int) -> TaskInWorld:
-        """Return the task as the run with this seed has it."""
+        """Return the task for the run with this seed."""
         world = seed % self.count
         if world not in self.known:
             self.known[world] = self._placed(world, self.draw(world))
         return self.known[world]
 
     def _placed(self, world: int, task: Task) -> TaskInWorld:
-        """Return a world's task with its training samples in their places among all worlds'."""
+        """Return a world's task, with its training samples at their indices among all worlds' samples."""
         places = np.arange(world * self.size, (world + 1) * self.size)
         own = slice(world * self.size, (world + 1) * self.size)
         self.inputs[own], self.labels[own] = task.inputs, task.labels
@@ -52,7 +52,7 @@ class Worlds:
 
 @dataclass(frozen=True)
 class TaskInWorld(Task):
-    """A task as one world has it: its test set and unlabelled sets are its own, ``places`` says which samples are.
+    """A task in one world: its own test and unlabelled sets, and ``places``, the indices of its training samples.
 
     Attributes:
         worlds: all of them; None where the data are on another device, to which one world's alone were taken.
@@ -65,7 +65,7 @@ class TaskInWorld(Task):
         return self if self.worlds is None else self.worlds.of_run(seed)
 
     def to(self, device: str | torch.device) -> Task:
-        """Return the task with its tensors on ``device``; beyond the processor, the world's own samples alone."""
+        """Return the task with its tensors on ``device``; on a GPU, only this world's samples."""
         if torch.device(device) == self.inputs.device:
             return self
         inputs, labels = self.samples

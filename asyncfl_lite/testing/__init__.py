@@ -1,4 +1,4 @@
-"""Whether a new method keeps the rules that every method must keep, and what a new model can do.
+"""Checks that a new method keeps the rules of every method, and that a new model works.
 
 After the model of scikit-learn's ``check_estimator``. A method's author calls it in a test::
 
@@ -29,7 +29,7 @@ __all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 
 
 class AlgorithmCheckError(AssertionError):
-    """A method that breaks rules; the message has a line for each.
+    """A method that breaks rules; the message has one line for each.
 
     Attributes:
         failures: name of the check -> what was expected, why, and what was found.
@@ -87,12 +87,12 @@ def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
 
 
 def name_of(check: Check) -> str:
-    """Return a check's name: its function's, without ``check_``."""
+    """Return a check's name: its function's name without ``check_``."""
     return check.__name__.removeprefix("check_")
 
 
 def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None:
-    """Return what a check found wrong, in one line; None if nothing, or what ends every run and has been ``said``."""
+    """Return one line about what a check found wrong; None for nothing, or if it ends every run and was ``said``."""
     try:
         with untouched_generators():
             check(make)
@@ -107,7 +107,7 @@ def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None
 
 
 def _place(error: Exception, make: Candidate) -> str:
-    """Return the kind of an exception, and where in the method's own code it arose, if it did."""
+    """Return the kind of an exception, and its line in the method's own code, if it arose there."""
     kind = type(error).__name__
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in make.source_files]
     if not own:

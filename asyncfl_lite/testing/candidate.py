@@ -1,4 +1,4 @@
-"""A method under check, and the small things that checks do with it."""
+"""The method under check, and small helpers of the checks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ SMALL_RUN: dict[str, Any] = {
     "eval_every": 1000,
     "seed": 1,
 }
-"""Settings of the run that methods are checked in; its buffer, concurrency and length depend on the method."""
+"""Settings of the run in which methods are checked; its buffer, concurrency and length depend on the method."""
 
 LIGHTER_SETTINGS = {"distill_samples": 100}
-"""Settings that a class is checked with in place of its defaults, so that its server does not work for long."""
+"""Settings that replace a class's defaults in checks, so that its server does not take long."""
 
 
 class RuleBroken(AssertionError):
-    """What a check found: what was expected, why it matters, and what is."""
+    """A broken rule: what was expected, why it matters, and what was found."""
 
 
 def expect(kept: bool, sentence: str) -> None:
@@ -57,7 +57,7 @@ def expect(kept: bool, sentence: str) -> None:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The method under check; called, it makes a fresh instance with the settings to check it with.
+    """The method under check; a call makes a fresh instance with the settings to check.
 
     Attributes:
         cls: the method's class.
@@ -73,12 +73,12 @@ class Candidate:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, **changes: Any) -> Algorithm:
-        """Return a fresh instance, not yet started."""
+        """Make a fresh instance, not yet started."""
         given = {"buffer_size": self.buffer_size, "server_lr": self.server_lr, "bn_mode": self.bn_mode}
         return self.cls(**{**given, **self.settings, **changes})
 
     def run(self, **changes: Any) -> Run:
-        """Return a small run whose method is started: three versions, or six where each update makes one.
+        """Make a small run whose method is started: three versions, or six if each update makes one.
 
         Args:
             changes: settings of :class:`Config` in place of the usual ones.
@@ -101,12 +101,12 @@ class Candidate:
 
     @property
     def at_least_two(self) -> int:
-        """A buffer that takes more than one update, or 1 for a method without buffer."""
+        """Buffer size of at least two, or 1 for a method without buffer."""
         return max(2, self.buffer_size) if self.cls.buffered else 1
 
     @property
     def source_files(self) -> set[str]:
-        """The files that hold the method's own code, the base class's not counted."""
+        """Paths of the files with the method's own code, without the base class's."""
         classes = [part for part in self.cls.__mro__ if issubclass(part, Algorithm) and part is not Algorithm]
         members = [getattr(member, "fget", member) for part in classes for member in vars(part).values()]
         return {member.__code__.co_filename for member in members if hasattr(member, "__code__")}
@@ -117,7 +117,7 @@ Check = Callable[[Candidate], None]
 
 @contextmanager
 def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
-    """Register a method under a name for as long as the context lasts, so that configurations find it."""
+    """Register a method under a name inside the block, so that configurations find it."""
     cls = algorithm if isinstance(algorithm, type) else type(algorithm)
     if not issubclass(cls, Algorithm):
         raise ConfigError(f"algorithm: must be a subclass of Algorithm or an instance of one, got {algorithm!r}")
@@ -138,7 +138,7 @@ def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
 
 @contextmanager
 def untouched_generators() -> Iterator[None]:
-    """Put the global random generators back afterwards."""
+    """Restore the global random generators afterwards."""
     before = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng(devices=[]):
@@ -149,7 +149,7 @@ def untouched_generators() -> Iterator[None]:
 
 
 class _EverySet(dict[str, UnlabelledSet]):
-    """Unlabelled sets under every name."""
+    """A mapping that has an unlabelled set under every name."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -160,7 +160,7 @@ class _EverySet(dict[str, UnlabelledSet]):
 
 @lru_cache(maxsize=2)
 def small_task(num_samples: int) -> Task:
-    """Return images of noise around one image per class, values in [0, 1], with unlabelled sets of every name."""
+    """Make a task of images, one image per class plus noise, values in [0, 1], with unlabelled sets of every name."""
     rng = np.random.default_rng(0)
     classes = np.arange(num_samples) % NUM_CLASSES
     images = (rng.random((NUM_CLASSES, *INPUT_SHAPE))[classes] + rng.random((num_samples, *INPUT_SHAPE))) / 2
@@ -170,7 +170,7 @@ def small_task(num_samples: int) -> Task:
 
 
 Watch = Callable[[Update, Callable[[Update], Receipt]], Receipt]
-"""``(update, receive) -> receive's answer``: stands between the clock and the method."""
+"""A function ``(update, receive) -> receive's return value`` that is called between clock and method."""
 
 
 def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -> Algorithm:
@@ -193,7 +193,7 @@ def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -
 
 
 def reports(make: Candidate, count: int) -> list[Update]:
-    """Return the first updates of ``count`` different clients, trained from version 0; no method took them in."""
+    """Return the first updates of ``count`` different clients, trained from version 0 and not yet received."""
     many = max(count, make.buffer_size)
     run = make.run(delay="constant", clients=many, concurrency=many, rounds=None, horizon=1.5)
     updates: list[Update] = []
@@ -209,7 +209,7 @@ def reports(make: Candidate, count: int) -> list[Update]:
 def restart(
     run: Run, *, method: Algorithm | None = None, dtype: torch.dtype = torch.float32, **options: Any
 ) -> Algorithm:
-    """Start a method anew at the first model of ``run``, the server's random stream at its beginning.
+    """Start a method anew at the first model of ``run``, with the server's random stream at its beginning.
 
     Args:
         run: whose model and context it gets.
@@ -239,7 +239,7 @@ def in_dtype(given: Any, dtype: torch.dtype) -> Any:
 
 
 def feed(method: Algorithm, updates: Sequence[Update]) -> Algorithm:
-    """Give the method all updates, one after another; return it."""
+    """Give the method all updates, one after another; return the method."""
     for update in updates:
         method.receive(update)
     return method

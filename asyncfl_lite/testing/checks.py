@@ -1,4 +1,4 @@
-"""The list of rules that every method keeps.
+"""The list of all checks of methods.
 
 To add a rule, write a function ``check_<name>(make)`` whose docstring is the rule, and put it into the list. It
 is given a :class:`~asyncfl_lite.testing.candidate.Candidate`: ``make()`` is a fresh instance, ``make.run()`` a small
@@ -32,4 +32,4 @@ CHECKS: list[Check] = [
     repeat_checks.check_same_seed,
     repeat_checks.check_randomness,
 ]
-"""Every check, in the order in which they are made."""
+"""All checks, in the order in which they are made."""

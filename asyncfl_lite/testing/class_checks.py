@@ -1,4 +1,4 @@
-"""The rules that can be seen on a method's class: what it declares, and which settings it refuses."""
+"""Checks of a method's class: its declarations, and the settings that it refuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_SUMMARY = 105
 
 
 def check_declarations(make: Candidate) -> None:
-    """A class says what it is: title, paper, family, a docstring line, its policy, its settings, its state."""
+    """A class declares title, paper, family, a docstring, its policy, its settings, its state."""
     cls, what = make.cls, make.cls.__name__
     expect(not inspect.isabstract(cls), f"{what} must define on_receive, or it cannot be made; it is abstract")
     for name in ("title", "paper"):
@@ -38,7 +38,7 @@ def check_declarations(make: Candidate) -> None:
 
 
 def _expect_sound_state(method: Algorithm) -> None:
-    """Expect of a started method that what it names is there."""
+    """Expect a started method to have every attribute that it names as state."""
     names = set(method.state_names)
     left_out = sorted(set(Algorithm.state_names) - names)
     expect(not left_out, f"state_names must hold the base class's, or they are not saved; {left_out} are left out")
@@ -55,7 +55,7 @@ def _expect_known(field: str, value: str, allowed: tuple[str, ...], why: str) ->
 
 
 def check_errors(make: Candidate) -> None:
-    """A misspelt setting and a buffer of none are one-line errors that name what is meant."""
+    """A misspelt setting and a buffer size of 0 are one-line errors that name what is meant."""
     switches = list(make.cls.Settings.model_fields)
     wrong = f"{switches[0]}_" if switches else "no_such_setting"
     words = f"did you mean {switches[0]!r}?" if switches else repr(wrong)

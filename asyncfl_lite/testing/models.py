@@ -1,4 +1,4 @@
-"""What a model can do in a run, tried before there is one."""
+"""Checks of a model before there is a run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
 
 
 def _no_embeddings(model: VectorModel, spec: InputSpec) -> str:
-    """Return why a model does not take embeddings in place of tokens; empty where it does."""
+    """Return why a model does not accept embeddings in place of tokens; empty if it does."""
     x, _ = model.flatten()
     try:
         check_takes_embeddings(model, spec, x, table_of(model, spec, x))

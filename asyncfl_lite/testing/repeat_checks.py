@@ -1,4 +1,4 @@
-"""The rules by which a run can be repeated and resumed: saving, seeds, random numbers."""
+"""Checks that a run can be repeated and resumed: saving, seeds, random numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from asyncfl_lite.testing.values import copied, difference
 
 
 def check_saved_state(make: Candidate) -> None:
-    """Nothing that ``state()`` handed out is changed later on."""
+    """Nothing that ``state()`` returned is changed later on."""
     run, states = make.run(), []
 
     def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
@@ -68,7 +68,7 @@ def check_save_and_restore(make: Candidate) -> None:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return what is to be the same at the end of a run."""
+    """Return the values that must be equal at the end of two runs."""
     return {
         "state": run.algorithm.state(),
         "rng": run.server_rng.bit_generator.state,
@@ -77,7 +77,7 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _forgotten(make: Candidate, end: Algorithm) -> str:
-    """Return a hint at attributes that changed in a run and are not saved."""
+    """Return a hint that names attributes that changed in a run and are not saved."""
     begun, saved = vars(make.run().algorithm), {*end.state_names, "rejections", "_context"}
     names = [name for name in sorted(vars(end)) if name not in saved]
     changed = [name for name in names if name not in begun or difference(begun[name], vars(end)[name], "")]

@@ -1,4 +1,4 @@
-"""The rules that a small run shows: versions, nothing changed in place, standing still, which client trains when."""
+"""Checks in a small run: versions, changes in place, convergence, the schedule."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_versions(make: Candidate) -> None:
 
 
 def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
-    """Expect a vector to be one that clients can start from."""
+    """Expect a vector from which clients can start."""
     for what in ("shape", "dtype", "device", "requires_grad"):
         is_now, was = getattr(now, what), getattr(first, what)
         expect(is_now == was, f"{name} must keep its {what}, since clients start from it; it was {was} and is {is_now}")
@@ -53,7 +53,7 @@ def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
 
 
 def check_late_updates(make: Candidate) -> None:
-    """An update may be any number of versions late: the model stays finite.
+    """An update of any staleness keeps the model finite.
 
     Rounds have no late updates. Elsewhere the run has many in flight, so that some updates are fifteen versions late
     and more; in that of other checks they are two.
@@ -97,7 +97,7 @@ def check_in_place(make: Candidate) -> None:
 
 
 def check_standing_still(make: Candidate) -> None:
-    """Updates of zero, fresh or stale, leave the model where it is; so do clients that are at their optimum.
+    """Updates of zero, fresh or stale, leave the model unchanged; so do clients at their optimum.
 
     A method that moves all the same declares ``moves_by_itself``; of it only a
     finite model is asked.
@@ -115,7 +115,7 @@ def check_standing_still(make: Candidate) -> None:
 
 
 def _pull(job: Job, centre: Tensor, lr: float, steps: int) -> Tensor:
-    """Return the delta of gradient steps on ½‖x - centre‖² from the job's start, its correction added."""
+    """Return the delta of gradient steps on ½‖x - centre‖² from the job's start, with its correction added."""
     x = job.sent
     for _ in range(steps):
         x = x - lr * (x - centre if job.correction is None else x - centre + job.correction)
@@ -139,7 +139,7 @@ def _expect_at_rest(run: Run, train: Train, why: str) -> None:
 
 
 def check_schedule(make: Candidate) -> None:
-    """Which client trains when is planned by the clock alone: the method does not change it."""
+    """The clock alone decides which client trains when: the method does not change it."""
     run = make.run()
     simulate(run)
     server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
@@ -165,7 +165,7 @@ def _first_row_apart(expected: pd.DataFrame, found: pd.DataFrame) -> str:
 
 
 def check_running_statistics(make: Candidate) -> None:
-    """Running statistics of BatchNorm stay finite, variances positive; ``bn_mode="freeze"`` leaves them alone."""
+    """Running statistics of BatchNorm stay finite, variances positive; ``bn_mode="freeze"`` keeps them."""
     for mode in (make.bn_mode, "freeze"):
         run = make.run(**BATCH_NORM, bn_mode=mode)
         method, first = run.algorithm, run.algorithm.buffers.clone()

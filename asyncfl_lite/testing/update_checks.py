@@ -1,4 +1,4 @@
-"""The rules that a few updates show, given to a method by hand: buffers, refusals, flushing, starting."""
+"""Checks on a few updates, passed to a method by hand: buffers, refusals, flushing, starting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_buffer_size(make: Candidate) -> None:
 
 
 def check_same_client(make: Candidate) -> None:
-    """A buffer counts entries, not clients: a fast one may report several times before it fills, or fill it alone."""
+    """A buffer counts updates, not clients: a fast client may report several times, or fill it alone."""
     size = make.at_least_two
     updates = [dataclasses.replace(update, client=0) for update in reports(make, max(size, 3))]
     method = feed(make.run(buffer_size=size).algorithm, updates)
@@ -62,7 +62,7 @@ def check_order(make: Candidate) -> None:
 
 
 def check_refusals(make: Candidate) -> None:
-    """An update that is not finite, of another shape or from the future is noted, and nothing else changes."""
+    """An update that is not finite, of another shape or from the future is recorded and changes nothing else."""
     updates = reports(make, 2 * make.at_least_two)
     disturbed = make.run().algorithm
     for good in updates:
@@ -106,7 +106,7 @@ def _expect_refused(method: Algorithm, kind: str, bad: Update) -> None:
 
 
 def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
-    """Return a method's state and its random stream's, but not what it refused."""
+    """Return the state of a method and its random stream, without its refusals."""
     state = {name: value for name, value in method.state().items() if name != "rejections"}
     return {**state, "rng": method.context.rng.bit_generator.state}
 
@@ -136,7 +136,7 @@ def _expect_idle_flush(method: Algorithm) -> None:
 
 
 def check_starts(make: Candidate) -> None:
-    """Without ``start`` in an update, the method finds what it started from in its own record of versions."""
+    """Without ``start`` in an update, the method finds the starting model in its own record of versions."""
     updates = reports(make, 2 * make.at_least_two)
     bare = [dataclasses.replace(update, start=None) for update in updates]
     informed = feed(make.run().algorithm, updates)
@@ -149,7 +149,7 @@ def check_starts(make: Candidate) -> None:
 
 
 def check_starting_again(make: Candidate) -> None:
-    """An instance that is started again begins anew, with nothing left of what came before."""
+    """A method that is started again keeps nothing from before."""
     updates = reports(make, 2 * make.at_least_two)
     method = make.run().algorithm
     first = copied(feed(restart(make.run(), method=method), updates).state())

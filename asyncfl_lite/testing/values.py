@@ -1,4 +1,4 @@
-"""Nested values, such as a method's state: copies of them, and where two of them differ."""
+"""Nested values, such as a method's state: copies, and the first difference between two of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_lite.simulator.update import Update
 
 
 def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
-    """Return what a mapping, a sequence or an update consists of, by place; None for anything else."""
+    """Return the parts of a mapping, a sequence or an update, by key; None for anything else."""
     if isinstance(value, Update):
         return [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
     if isinstance(value, dict):
@@ -35,7 +35,7 @@ def copied(value: Any) -> Any:
 
 
 def tensors(value: Any, where: str) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors in ``value``, each with its place."""
+    """Yield the tensors in ``value``, each with its path."""
     if isinstance(value, Tensor):
         yield where, value
     for place, part in _parts(value, where) or []:
@@ -43,7 +43,7 @@ def tensors(value: Any, where: str) -> Iterator[tuple[str, Tensor]]:
 
 
 def difference(one: Any, other: Any, where: str) -> str | None:
-    """Return where two values differ first, in words; None where they are equal to the last bit.
+    """Describe the first difference between two values; None if they are equal to the last bit.
 
     NaN equals NaN, a list a tuple.
     """
@@ -75,15 +75,15 @@ def _shown(value: Any) -> str:
 
 
 class Kept:
-    """Tensors beside copies of them, to see later whether anything was written into them."""
+    """Tensors with copies, to detect later whether anything was written into them."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[str, Tensor, Tensor]] = []
 
     def add(self, value: Any, where: str) -> None:
-        """Note all tensors in ``value``."""
+        """Remember all tensors in ``value``."""
         self._pairs += [(place, tensor, copied(tensor)) for place, tensor in tensors(value, where)]
 
     def changed(self) -> str | None:
-        """Return which tensor is not what it was, in words; None if all are."""
+        """Describe which tensor has changed; None if none has."""
         return next((place for place, tensor, before in self._pairs if not _equal(tensor, before)), None)

@@ -1,4 +1,4 @@
-"""The papers' claims as predicates over recorded results, one file for each paper."""
+"""The papers' claims as predicates over recorded results, one file per paper."""
 
 from asyncfl_reproduction.claims.base import (
     KINDS,

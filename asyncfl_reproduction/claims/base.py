@@ -1,4 +1,4 @@
-"""The papers' claims as predicates over recorded results, and how they are checked.
+"""Claims of the papers as predicates over recorded results, and the code that checks them.
 
 The rule is that of :mod:`.statistics`, the names of verdicts are in :mod:`.verdicts`. What the paper's own printed
 numbers say of a claim stands beside it.
@@ -21,10 +21,10 @@ from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, LEVEL, NOT_RU
 TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
     *("trained", "clock", "arithmetic", "by construction", "not checkable here"),
 )
-"""Kinds of claims: about trained models, about delays and staleness, about printed numbers, those that hold by how they
-are set up, and the rest. Only claims of the first kind are counted as evidence: they could have failed by training."""
+"""Kinds of claims: about trained models; about delays and staleness; about printed numbers; true by construction; and
+the rest. Only claims of the first kind count as evidence: training could have refuted them."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
-"""Columns of the table of claims; the last only where the column "printed" was checked."""
+"""Columns of the table of claims; the last only if the column "printed" was checked."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def not_run(why: str) -> Callable[[Measured], Finding]:
 
 @dataclass(frozen=True)
 class _Watched(Measured):
-    """What was recorded, and of which cells accuracies, losses or times to a target were asked for."""
+    """Recorded results that note which cells' accuracies, losses or times to a target were read."""
 
     asked: set[str] = field(default_factory=set)
 
@@ -79,7 +79,7 @@ class _Watched(Measured):
 
 
 class Checked(NamedTuple):
-    """A claim with what was found in one column.
+    """A claim with its finding in one column.
 
     Attributes:
         claim: which.
@@ -97,7 +97,7 @@ class Checked(NamedTuple):
 
 
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
-    """Check a claim in one column; it decides nothing if it rests on a cell that did not train or has borrowed rates.
+    """Check a claim in one column; it decides nothing if it rests on an untrained cell or on borrowed rates.
 
     It rests on the cells whose accuracies or times it asks for, one such cell being enough: ``borrowed`` if its rates
     were searched elsewhere, else ``did not train`` if it answers one class for all (:meth:`Measured.is_constant`).
@@ -127,7 +127,7 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
-    """Check claims on the column "tuned", and those that rest on a cell with a twin on "printed" as well.
+    """Check claims in the column "tuned", and, if they rest on a cell with a twin, in "printed" too.
 
     Args:
         measured: what was recorded.
@@ -146,7 +146,7 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
 
 
 def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
-    """Return what the claim is on ``searched`` where that has all the cells that it rests on, else ``found``."""
+    """Return the claim's check on ``searched`` if that has all its cells, else ``found``."""
     if searched is None or found.claim.kind != TRAINED:
         return found
     here, there = (one.column(found.column).summaries for one in (measured, searched))
@@ -184,7 +184,7 @@ def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
 
 
 def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per comparison that trained claims rest on: claim, column, and the fields of :class:`Contrast`."""
+    """Return one row per comparison behind trained claims: claim, column, and the fields of :class:`Contrast`."""
     rows = [
         {"claim": claim.id, "column": column, **found._asdict()}
         for claim, column, finding, *_ in checked
@@ -195,7 +195,7 @@ def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
 
 
 def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per trained claim and column that was tested: claim, column, verdict, p, q, survives.
+    """Return one row per tested trained claim and column: claim, column, verdict, p, q, survives.
 
     ``p`` is scaled such that 5 % is the bar at every look; ``q`` is adjusted by Benjamini and Hochberg over the trained
     claims of its column, and ``survives`` says whether it is at most 5 %.

@@ -54,47 +54,47 @@ MRPC_MAJORITIES = {
     "MRPC, GLUE's validation pairs": 279 / 408,
     "MRPC, pairs drawn from Microsoft's": 276 / 408,
 }
-"""Share of the larger class among the pairs tested on."""
+"""Share of the larger class among the test pairs."""
 TABLE1 = {
     measure.LARGE: {"short": (1, 2), "medium": (3, 5), "long": (50, 80)},
     measure.MILD: {"short": (1, 2), "medium": (3, 5), "long": (10, 20)},
 }
-"""Law -> category of clients -> shortest and longest runtime."""
+"""Law -> category of clients -> shortest and longest duration."""
 MOST_LONG = 5
-"""Clients of the category ``long``: 10% of 50."""
+"""Largest number of clients in the category ``long``: 10% of 50."""
 ONE_ORDER = 10
-"""How many times as large something may be that is of the same order of magnitude, or of a lower one."""
+"""Largest ratio that counts as the same order of magnitude, or a lower one."""
 MOST_MODELS = 8
-"""Global models of former versions that the paper's server had to hold at most."""
+"""Largest number of former global models that the paper's server holds."""
 Pairs = Iterable[tuple[str, str]]
-"""Cells: one that shall be better, and one that shall be worse."""
+"""Pairs of cells: the one that should be better, and the one that should be worse."""
 
 
 def _above(pairs: Pairs) -> Callable[[Measured], Finding]:
-    """Return the check that in each pair the first is above the second."""
+    """Make the check that in each pair the first cell is above the second."""
     pairs = tuple(pairs)
     return lambda m: all_of(m.above(better, worse) for better, worse in pairs)
 
 
 def _at_least(pairs: Pairs) -> Callable[[Measured], Finding]:
-    """Return the check that in each pair the first is not more than a point below the second."""
+    """Make the check that in each pair the first cell is at most one point below the second."""
     pairs = tuple(pairs)
     return lambda m: all_of(m.at_least(better, worse) for better, worse in pairs)
 
 
 def _in_columns(columns: Iterable[str], better: Iterable[str], worse: Iterable[str]) -> Pairs:
-    """Return all pairs of one of ``better`` and one of ``worse`` within each column."""
+    """Return all pairs of one cell of ``better`` and one of ``worse`` within each column."""
     chosen = product(columns, product(better, worse))
     return [(f"{column}/{left}", f"{column}/{right}") for column, (left, right) in chosen]
 
 
 def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs:
-    """Return each method's cells in a better and a worse column."""
+    """Return each method's pair of cells in a better and a worse column."""
     return [(f"{better}/{method}", f"{worse}/{method}") for (better, worse), method in product(columns, methods)]
 
 
 def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
-    """Return the check that the best set is above the best baseline, in columns in which all of them were run."""
+    """Make the check that the best set is above the best baseline, in columns where all of them were run."""
 
     def column_holds(m: Measured, column: str) -> Finding:
         sets, baselines = ([f"{column}/{method}" for method in methods] for methods in (SETS, BASELINES))
@@ -107,7 +107,7 @@ def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measure
 
 
 def _varies_less_than_ca2fl(m: Measured) -> Finding:
-    """Compare, seed by seed, the difference of the two columns in which a method's means are highest and lowest."""
+    """Compare, seed by seed, the differences between the columns with a method's highest and lowest mean."""
 
     def less_than_ca2fl(method: str) -> Finding:
         ranges = []
@@ -147,7 +147,7 @@ def samples(m: Measured) -> tuple[str, ...]:
 
 
 def _spread_falls(m: Measured) -> Finding:
-    """Compare two spreads over the same seeds by Pitman's and Morgan's test, at the look's level."""
+    """Compare two spreads over the same seeds by the Pitman-Morgan test, at the look's level."""
     fewest, most = (m.by_seed(cell) for cell in (samples(m)[0], samples(m)[-1]))
     if fewest is None or most is None:
         return Finding(NOT_RUN, "not run")
@@ -170,7 +170,7 @@ def _dynamic_beyond_one_deviation(m: Measured) -> Finding:
 
 
 def _mixing_weights_in_order(m: Measured) -> Finding:
-    """CE only is strictly lowest; of the others each is at least as good as those before it."""
+    """Check that CE only is strictly lowest, and each other weight at least as good as those before it."""
     hard, *others = WEIGHTS
     strictly = [m.above(other, hard) for other in others]
     return all_of([*strictly, *(m.at_least(right, left) for left, right in combinations(others, 2))])
@@ -183,7 +183,7 @@ def _order_at_large_delay() -> Pairs:
 
 
 def _runtimes_as_printed(m: Measured) -> Finding:
-    """Compare what the delay laws draw with Table 1's ranges."""
+    """Compare the durations from the delay laws with Table 1's ranges."""
     details = []
     for law, drawn in measure.runtimes().items():
         for category, (low, high) in drawn.ranges.items():
@@ -197,7 +197,7 @@ def _runtimes_as_printed(m: Measured) -> Finding:
 
 
 def _staler_at_large_delay(m: Measured) -> Finding:
-    """Compare the long clients' mean staleness between the laws; every seed has to say the same."""
+    """Compare the long clients' mean staleness between the laws; every seed must agree."""
     large, mild = (measure.staleness_of_long_clients(law) for law in measure.LAWS)
     shown = (f"{values.mean():.0f} ± {deviation(values):.0f}" for values in (large, mild))
     text = "mean staleness of long clients " + " against ".join(shown)
@@ -213,14 +213,14 @@ def _few_models_held(m: Measured) -> Finding:
 
 
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
-    """Compare the numbers in stored logits with those in a model, at the paper's scale."""
+    """Compare the number of stored logits with the number of model parameters, at the paper's scale."""
     shares = {task: measure.STORED[task].logits_over_model for task in tasks}
     text = "stored logits over one model: " + ", ".join(f"{task} {share:.2g}" for task, share in shares.items())
     return Finding(HOLDS if max(shares.values()) <= ONE_ORDER else FAILS, text)
 
 
 def _one_pair_of_rates(m: Measured) -> Finding:
-    """Look the printed learning rates up."""
+    """Look up the printed learning rates."""
     table = hyperparameters("FedEcho")
     rates = table[table["name"].isin(["local_lr", "global_lr"])]
     kinds = rates.groupby(["dataset", "method", "name"])["value"].nunique()

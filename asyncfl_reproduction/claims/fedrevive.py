@@ -25,7 +25,7 @@ ASYNCHRONOUS = ("fedbuff", "afl_dw", "dd_fedrevive", "fedrevive")
 WINDOW = 5
 SHARE = 0.85
 SMALL_STALENESS = 0.05
-"""By how much of itself staleness may grow and the addition still be called small."""
+"""Largest relative growth of staleness that counts as small."""
 
 
 def cell(data: str, method: str, group: str = "table1") -> str:
@@ -46,7 +46,7 @@ def target(m: Measured, buff: str) -> float | None:
 
 
 def sooner(m: Measured, faster: str, slower: str, buff: str, factor: float = 1.0) -> Finding:
-    """Whether one cell takes at least ``factor`` times as long to FedBuff's target as another."""
+    """Check that one cell takes at least ``factor`` times as long to FedBuff's target as another."""
     goals = targets(m, buff)
     windows = tuple(1 if name.endswith("/fedavg") else WINDOW for name in (faster, slower))
     return m.sooner(faster, slower, pd.Series(dtype=float) if goals is None else goals, windows, factor)
@@ -61,7 +61,7 @@ def _revive_sooner_than_buff(m: Measured) -> Finding:
 
 
 def _fedavg_slowest(m: Measured) -> Finding:
-    """FedAvg takes at least four times FedBuff's time, and longer than each of the others."""
+    """Check that FedAvg takes at least four times FedBuff's time, and longer than each of the others."""
     factors = {"fedbuff": 4.0, "afl_dw": 1.0, "dd_fedrevive": 1.0, "fedrevive": 1.0}
     return all_of(
         sooner(m, cell(d, x), cell(d, "fedavg"), cell(d, "fedbuff"), by) for d in DATA for x, by in factors.items()
@@ -76,7 +76,7 @@ def _dd_fastest(m: Measured) -> Finding:
 
 
 def roughness(curve: pd.DataFrame) -> float:
-    """Return how far, on average, an evaluation is from the mean of its two neighbours, a fraction.
+    """Return the mean distance of an evaluation from the mean of its two neighbours, as a fraction.
 
     Over a run's second half, in which accuracy rises little; NaN for fewer than three evaluations.
     """
@@ -126,7 +126,7 @@ def _milder_heterogeneity(m: Measured) -> Finding:
 
 
 def _small_additional_staleness(m: Measured) -> Finding:
-    """Whether dispatching before the server works makes updates at most 5% staler, at an accuracy within a point."""
+    """Check that dispatching before aggregation adds at most 5% staleness, at an accuracy within a point."""
     first, after = cell("cifar10", "dispatch-first", "control"), cell("cifar10", "fedrevive")
     ages = [m.by_seed(name, "mean_staleness") for name in (first, after)]
     label = f"{against(first, after)}, staleness"
@@ -173,7 +173,7 @@ def _schedules_in_bounds(m: Measured) -> Finding:
 
 
 def _table3() -> pd.DataFrame:
-    """Return Table 3 with one row per component: ``iteration`` and ``total``, in its GFLOP."""
+    """Return Table 3, one row per component: ``iteration`` and ``total``, in its GFLOP."""
     table = published("FedRevive", "Table 3")
     kind = np.where(table["metric"].str.contains("over all"), "total", "iteration")
     wide = table.assign(kind=kind).pivot_table(index="component", columns="kind", values="value")
@@ -200,7 +200,7 @@ def _server_works_more(m: Measured) -> Finding:
 
 
 def _counts_mac(m: Measured) -> Finding:
-    """Whether a training step, three forwards, is the printed number in multiply-accumulates, half of FLOP."""
+    """Check that a training step, three forwards, is the printed number in multiply-accumulates, half of FLOP."""
     forward, printed = measure.resnet18_gflop(), _table3()["iteration"]["client local training"]
     text = f"ResNet-18: forward {forward:.2f} GFLOP, step {1.5 * forward:.2f} GMAC, printed {printed:g}"
     return Finding(HOLDS if abs(1.5 * forward - printed) < 0.05 * printed else FAILS, text)
@@ -225,7 +225,7 @@ def _proxy_beats_uniform(m: Measured) -> Finding:
 
 
 def _part_above(better: str, worse: str) -> Finding:
-    """Compare the mean one-step changes of accuracy of two parts of an update."""
+    """Compare the mean one-step changes of accuracy by two parts of an update."""
     left, right = (measure.short_run_parts()[part].to_numpy() for part in (better, worse))
     return compare(left, right, f"{against(better, worse)}, points × 100", unit="points a step", scale=1e4)
 

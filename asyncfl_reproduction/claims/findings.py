@@ -1,4 +1,4 @@
-"""A finding: a verdict with the numbers behind it, from one comparison by seed or joined from several.
+"""Findings: a verdict with the numbers behind it, from one comparison by seed or from several joined.
 
 Accuracies are fractions; texts print percent.
 """
@@ -27,11 +27,11 @@ from asyncfl_reproduction.verdicts import (
 )
 
 REFUTING = {REVERSED: REVERSED, PARTLY: LEVEL, SMALLER: SMALLER}
-"""Verdict of a claim -> that of the parts that refute it."""
+"""Verdict of a claim -> the verdict of the parts that refute it."""
 MOST_LISTED = 6
-"""Parts of a claim that a finding lists one by one."""
+"""Largest number of parts of a claim that a finding lists one by one."""
 Seeds = pd.Series | np.ndarray
-"""Numbers of a cell's runs: a series by seed, or ``(seeds,)`` numbers of seeds 0, 1, …"""
+"""Numbers of a cell's runs: a series by seed, or ``(seeds,)`` numbers for seeds 0, 1, …"""
 
 
 class Finding(NamedTuple):
@@ -53,17 +53,17 @@ class Finding(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Finding, ...]:
-        """Its parts that join nothing, or itself."""
+        """The finding's elementary parts, or itself if it has none."""
         return self.parts or (self,)
 
     @property
     def contrasts(self) -> list[Contrast]:
-        """The comparisons that it rests on."""
+        """The comparisons on which the finding rests."""
         return [leaf.contrast for leaf in self.leaves if leaf.contrast is not None]
 
     @property
     def weight(self) -> float:
-        """The p that its verdict rests on, such that 5 % is the bar, whatever the look; NaN where nothing was tested.
+        """The finding's p value, scaled such that 5 % is the threshold at every look; NaN if nothing was tested.
 
         A claim that some of its parts refute has the smallest p of these, by Holm; any other has the largest of all
         parts. A part that is level, or of which is claimed that nothing differs, has the p of equivalence.
@@ -77,7 +77,7 @@ class Finding(NamedTuple):
 
 
 def by_seed(values: Seeds) -> pd.Series:
-    """Return numbers by seed; those of an array belong to seeds 0, 1, …"""
+    """Return numbers by seed; an array's numbers belong to seeds 0, 1, …"""
     return values if isinstance(values, pd.Series) else pd.Series(np.asarray(values, float))
 
 
@@ -91,7 +91,7 @@ def compare(
     scale: float = 100.0,
     marks: tuple[str, str] = ("", ""),
 ) -> Finding:
-    """Whether ``left`` lies above ``right`` by more than ``margin``, over the seeds that both have.
+    """Check whether ``left`` lies above ``right`` by more than ``margin``, over their common seeds.
 
     Args:
         left: numbers by seed; None where nothing was run.
@@ -124,7 +124,7 @@ def as_equality(finding: Finding) -> Finding:
 
 
 def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
-    """Join findings of which every one must hold.
+    """Join findings that must all hold.
 
     Args:
         findings: themselves joined from others or not; refutations are corrected over all parts, see
@@ -145,7 +145,7 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
 
 
 def _in_words(leaves: Sequence[Finding], ran: Sequence[Finding], verdict: str) -> str:
-    """Say how many parts came out how, and list them, or the first few that decide."""
+    """Describe how many parts have each verdict, and list all parts or the first few that decide."""
     if len(leaves) == 1:
         return ran[0].detail
     counts = ", ".join(f"{count} {name}" for name in VERDICTS if (count := sum(x.verdict == name for x in ran)))
@@ -163,7 +163,7 @@ def mean_text(values: Seeds, digits: int = 1) -> str:
 
 
 def time_text(times: Seeds) -> str:
-    """Return ``31.2 ± 4.0``, or how many seeds did not reach the target."""
+    """Return times as ``31.2 ± 4.0``, or the number of seeds that did not reach the target."""
     never = int(np.isinf(times).sum())
     if never:
         return "not reached" + (f" with {never} of {len(times)} seeds" if never < len(times) else "")
@@ -171,7 +171,7 @@ def time_text(times: Seeds) -> str:
 
 
 def interval_text(found: Contrast, scale: float = 100.0) -> str:
-    """Return ``+17.1 [13.4, 20.8], 10 seeds`` of a difference, ``× 2.1 [1.4, 3.2], 10 seeds`` of times."""
+    """Return a difference as ``+17.1 [13.4, 20.8], 10 seeds``, or a time ratio as ``× 2.1 [1.4, 3.2], 10 seeds``."""
     ratio = found.unit == "log ratio"
     mean, low, high = (math.exp(x) if ratio else scale * x for x in (found.mean, found.low, found.high))
     known = not (math.isinf(found.low) and math.isinf(found.high))

@@ -1,4 +1,4 @@
-"""The papers' central results as twelve comparisons, three a paper, that were fixed before they were run.
+"""Headlines: the papers' central results as twelve comparisons, three per paper, fixed before they were run.
 
 Each is one difference or ratio, so that it has an interval; together they are corrected by Holm, which counts all
 twelve whether run or not. Where a method is compared with the best of several, that one is chosen by its mean among the
@@ -52,7 +52,7 @@ def _above_best(m: Measured, ours: str, others: list[str]) -> Finding:
 
 
 def _sooner_than_best(m: Measured, column: str) -> Finding:
-    """Compare FedADT's time to target with that of the other method that is soonest in the mean of log times."""
+    """Compare FedADT's time to target with that of the fastest other method, by mean log time."""
     target, mean = fedadt.targets(m, column), {}
     for method in fedadt.BASELINES:
         times = m.times_to(f"{column}/{method}", target)
@@ -93,7 +93,7 @@ HEADLINES = [
     Headline("FA-3", "X-3", "FedADT's distillation adds to what the server's labels alone are worth", "not printed",
              lambda m: m.above(f"{COLUMN}/fedadt", fedadt.LABELS_ONLY)),
 ]  # fmt: skip
-"""Chosen from the claims and from the numbers that the papers print first; their number is not to change."""
+"""The headlines, chosen from the claims and the numbers that the papers print first; their number must not change."""
 
 
 def check_headlines(measured: Measured, searched: Measured | None = None) -> pd.DataFrame:
@@ -129,7 +129,7 @@ SHOWN = ("unit", "mean", "low", "high", "level", "seeds", "p", "wilcoxon")
 
 
 def _over_all(p: pd.Series) -> np.ndarray:
-    """Adjust by Holm as if all twelve had been run."""
+    """Adjust p values by Holm as if all twelve had been run."""
     rest = len(HEADLINES) - len(p)
     adjusted = holm([*p.fillna(1.0), *[1.0] * rest])[: len(p)]
     return np.where(p.isna(), np.nan, adjusted)

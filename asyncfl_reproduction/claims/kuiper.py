@@ -23,7 +23,7 @@ from asyncfl_reproduction.statistics import contrast
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, WHERE_RUN
 
 SHARE_OF_FINAL = 0.87
-"""Of the lowest accuracy of the runs whose times to target are compared."""
+"""The target as a share of the lowest final accuracy of the compared runs."""
 BIASES = ("0", "0.5", "0.8", "1")
 BASELINES = ("oort", "fedbuff", "fedasync")
 METHODS = ("kuiper", *BASELINES)
@@ -34,7 +34,7 @@ LARGE_COUNTS = ("10", "100", "500", "1000")
 IMAGES = {"mnist": ("10", "50", "100", "200", "500", "1000"), "fmnist": LARGE_COUNTS, "cifar10": LARGE_COUNTS}
 TEXTS = {"shakespeare": LARGE_COUNTS}
 TOPICS = {"topics": ("50",)}
-"""Text whose topic is asked for, so that accuracy says what is learned."""
+"""Text task with topics as classes, so that accuracy shows what is learned."""
 BURSTS = ("2", "4", "6", "8", "10")
 FRAMES = {"hmdb51": ("1", "2", "4", "6", "8", "16", "32"), "ucf101": ("4", "8", "16", "32", "64")}
 CENTRAL = {"hmdb51": "8", "ucf101": "32"}
@@ -44,7 +44,7 @@ NEAR_CHANCE = 0.05
 SMALL_LOSS = 0.05
 """Loss of accuracy that counts as small."""
 SMALL_SHARE = 0.05
-"""Of a time per version, within which another is at least as long."""
+"""Relative tolerance within which a time per version counts as at least as long."""
 
 
 def cell(*parts: str) -> str:
@@ -53,22 +53,22 @@ def cell(*parts: str) -> str:
 
 
 def own_or(m: Measured, own: str, shared: str) -> str:
-    """Return a figure's own cell if the tier has it, else the cell of another figure that it shares."""
+    """Return a figure's own cell if the tier has it, else the cell that it shares with another figure."""
     return own if m.plans(own) else shared
 
 
 def with_frames(m: Measured, data: str, frames: str) -> str:
-    """Return the cell of central training with so many frames per clip, which may be Fig. 16's."""
+    """Return the cell of central training with this many frames per clip, which may be Fig. 16's."""
     own = cell("fig11", data, f"frames{frames}")
     return own_or(m, own, cell("fig16", data, "central")) if frames == CENTRAL[data] else own
 
 
 Named = tuple[str, pd.Series | None]
-"""A number's name, and its values by seed; None where it was not run."""
+"""A named number with its values by seed; None if it was not run."""
 
 
 def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0) -> Finding:
-    """Whether one named number is larger by more than ``margin``; see :func:`compare`."""
+    """Check whether one named number is larger by more than ``margin``; see :func:`compare`."""
     label = f"{against(left[0], right[0])}, number"
     found = compare(left[1], right[1], label, margin, unit=unit, scale=100.0 if unit == "points" else 1.0)
     if unit == "time" and found.contrast is not None and not (np.ptp(left[1]) or np.ptp(right[1])):
@@ -77,20 +77,20 @@ def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0)
 
 
 def steps(m: Measured, cells: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
-    """Return the neighbours among the cells that were run, and a finding for each cell that was not."""
+    """Return pairs of neighbouring cells that were run, and a finding for each cell that was not."""
     ran = [name for name in cells if m.by_seed(name) is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name in cells if name not in ran]
     return list(zip(ran, ran[1:], strict=False)), missing
 
 
 def rising(m: Measured, cells: Sequence[str]) -> Finding:
-    """Whether each cell that was run lies above the one before it."""
+    """Check that each cell lies above the one before it, among those that were run."""
     pairs, missing = steps(m, cells)
     return all_of([*(m.above(after, before) for before, after in pairs), *missing])
 
 
 def growing(named: Iterable[Named], unit: str = "points") -> Finding:
-    """Whether each named number that is known is larger than the one before it."""
+    """Check that each named number is larger than the one before it, among those that are known."""
     named = list(named)
     known = [one for one in named if one[1] is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name, values in named if values is None]
@@ -98,7 +98,7 @@ def growing(named: Iterable[Named], unit: str = "points") -> Finding:
 
 
 def below(m: Measured, name: str, limit: float) -> Finding:
-    """Whether a cell's accuracy lies below ``limit``, a fraction."""
+    """Check that a cell's accuracy lies below ``limit``, a fraction."""
     values = m.by_seed(name)
     if values is None:
         return Finding(NOT_RUN, "not run")
@@ -109,7 +109,7 @@ def below(m: Measured, name: str, limit: float) -> Finding:
 
 
 def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
-    """Whether each cell reaches a target that all of them reach sooner than the next, where all were run."""
+    """Check that each cell reaches a common target sooner than the next, where all were run."""
     ends = [m.by_seed(name) for name in cells]
     if any(values is None for values in ends):
         return Finding(NOT_RUN, "not run")
@@ -118,7 +118,7 @@ def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
 
 
 def unimodal(m: Measured, cells: Sequence[str]) -> Finding:
-    """Whether the best of at least 3 cells lies above both ends and accuracy never falls towards it by a point."""
+    """Check that the best of at least 3 cells is above both ends, and accuracy never falls by a point towards it."""
     pairs, missing = steps(m, cells)
     if len(pairs) < 2:
         return Finding(NOT_RUN, "fewer than 3 points were run")
@@ -131,7 +131,7 @@ def unimodal(m: Measured, cells: Sequence[str]) -> Finding:
 
 
 def unmoved(m: Measured, name: str) -> Finding:
-    """Whether a cell's accuracy is at the end what it was before training, in every run."""
+    """Check that a cell's final accuracy equals that before training, in every run."""
     first, last = (m.of_curves(name, lambda curve, at=at: curve["accuracy"].iloc[at]) for at in (0, -1))
     if first is None or last is None:
         return Finding(NOT_RUN, "not run")
@@ -140,7 +140,7 @@ def unmoved(m: Measured, name: str) -> Finding:
 
 
 def time_of_round(m: Measured, name: str) -> pd.Series | None:
-    """Return a cell's virtual time per version by seed."""
+    """Return a cell's virtual time per version, by seed."""
     time, versions = m.by_seed(name, "virtual_time"), m.by_seed(name, "versions")
     return None if time is None else time / versions
 
@@ -152,27 +152,27 @@ def bursts_of(method: str) -> list[str]:
 
 
 def of_burst(size: str, method: str) -> str:
-    """Return Fig. 6's cell; a burst of 4 is Fig. 3(b)'s."""
+    """Return Fig. 6's cell for a burst size; a burst of 4 is Fig. 3(b)'s."""
     return cell("fig3b", "bias0.8", method) if size == "4" else cell("fig6", f"k{size}", method)
 
 
 def alone(clients: str, bias: str) -> tuple[str, str]:
-    """Return KUIPER's cell and that of clients trained alone."""
+    """Return KUIPER's cell and the cell of clients trained alone."""
     return cell(FEDERATION[clients], f"bias{bias}", "kuiper"), cell("fig2", f"clients{clients}-bias{bias}", "alone")
 
 
 def above_alone(m: Measured) -> Finding:
-    """Whether KUIPER is above clients trained alone, in both set-ups at every bias."""
+    """Check that KUIPER is above clients trained alone, in both set-ups at every bias."""
     return all_of(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)
 
 
 def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
-    """Return KUIPER's gap to clients trained alone by bias, named."""
+    """Return KUIPER's gap to clients trained alone, by bias, named."""
     return [(f"gap of {clients} clients at bias {bias}", m.gap(*alone(clients, bias))) for bias in BIASES]
 
 
 def largest_gap_with_few(m: Measured) -> Finding:
-    """Whether the largest of those gaps is larger with 4 clients than with 12."""
+    """Check that the largest of these gaps is larger with 4 clients than with 12."""
     largest = []
     for clients in FEDERATION:
         known = [one for one in gaps_to_alone(m, clients) if one[1] is not None]
@@ -181,7 +181,7 @@ def largest_gap_with_few(m: Measured) -> Finding:
 
 
 def gains_as_printed(m: Measured) -> Finding:
-    """Whether KUIPER is above Oort and FedBuff at bias 1 by more than the captions say."""
+    """Check that KUIPER is above Oort and FedBuff at bias 1 by more than the captions say."""
     findings = []
     for panel in PANELS:
         for _, row in published("KUIPER", f"Fig. 3({panel[-1]}) caption").iterrows():
@@ -191,12 +191,12 @@ def gains_as_printed(m: Measured) -> Finding:
 
 
 def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str] = BASELINES) -> Finding:
-    """Whether KUIPER is above each baseline in each of these folders of cells."""
+    """Check that KUIPER is above each baseline in each of these folders of cells."""
     return all_of(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
 
 
 def gap_at_bias_1(m: Measured) -> Finding:
-    """Whether KUIPER's gap to each baseline is larger at bias 1 than at bias 0."""
+    """Check that KUIPER's gap to each baseline is larger at bias 1 than at bias 0."""
     pairs = [
         [(f"{panel} gap to {other} at bias {bias}", m.gap(*(cell(panel, f"bias{bias}", x) for x in ("kuiper", other))))
          for bias in ("1", "0")]
@@ -206,7 +206,7 @@ def gap_at_bias_1(m: Measured) -> Finding:
 
 
 def best_on_other_tasks(m: Measured) -> Finding:
-    """Accuracies should be highest, perplexities lowest."""
+    """Check that KUIPER has the highest accuracies, or the lowest perplexities."""
     texts, others = (
         [f"fig5/{task}-clients{count}" for task, counts in tasks.items() for count in counts]
         for tasks in (TEXTS, IMAGES | TOPICS)
@@ -216,7 +216,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
 
 
 def round_times_in_order(m: Measured) -> Finding:
-    """Whether a version takes longer with Oort than FedBuff, there at least as long as with KUIPER, and with bursts."""
+    """Check times per version: Oort above FedBuff, FedBuff at least KUIPER, and growing with the burst size."""
 
     def time(name: str) -> Named:
         return f"time of {name.removeprefix('kuiper/')}", time_of_round(m, name)
@@ -231,14 +231,14 @@ def round_times_in_order(m: Measured) -> Finding:
 
 
 def all_above_dropped(m: Measured) -> Finding:
-    """Whether dropping the slowest costs accuracy at every bias, and more at a larger one."""
+    """Check that dropping the slowest costs accuracy at every bias, and more at a larger one."""
     pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
     gaps = growing((f"loss by dropping at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items())
     return all_of([*(m.above(*pair) for pair in pairs.values()), gaps])
 
 
 def between_synchronous_and_others(m: Measured) -> Finding:
-    """Whether KUIPER with stragglers lies below rounds without any and above other methods."""
+    """Check that KUIPER with stragglers is below rounds without any and above other methods."""
     at = [f"fig7/bias{bias}" for bias in BIASES]
     ideal = [m.at_least(cell(one, "sync-no-delay"), cell(one, "kuiper")) for one in at]
     others = [m.at_least(cell(one, "kuiper"), cell(one, other)) for one in at for other in BASELINES]
@@ -246,19 +246,19 @@ def between_synchronous_and_others(m: Measured) -> Finding:
 
 
 def loses_least_by_bias(m: Measured) -> Finding:
-    """Whether with stragglers each other method loses more than KUIPER from bias 0 to 1."""
+    """Check that with stragglers each other method loses more than KUIPER from bias 0 to 1."""
     lost = {x: (f"{x}'s loss from bias 0 to 1", m.gap(*(cell("fig7", f"bias{b}", x) for b in "01"))) for x in METHODS}
     return all_of(larger(lost[other], lost["kuiper"]) for other in BASELINES)
 
 
 def order_of_times_flips(m: Measured) -> Finding:
-    """Whether KUIPER is soonest, then FedBuff at bias 0 and Oort at 0.8."""
+    """Check that KUIPER is fastest, followed by FedBuff at bias 0 and Oort at 0.8."""
     orders = (("0", ("kuiper", "fedbuff", "oort")), ("0.8", ("kuiper", "oort", "fedbuff")))
     return all_of(sooner_in_order(m, [cell("fig8", f"bias{b}", method) for method in order]) for b, order in orders)
 
 
 def parts_help(m: Measured) -> Finding:
-    """Whether each part helps at bias 0.8, and the error reward makes no difference at bias 0.
+    """Check that each part helps at bias 0.8, and the error reward makes no difference at bias 0.
 
     The full method's reward is by the received model's accuracy; ``kuiper/accuracy`` has the other readings.
     """
@@ -269,7 +269,7 @@ def parts_help(m: Measured) -> Finding:
 
 
 def staleness_exponent_costs(m: Measured) -> Finding:
-    """Whether an exponent of 1 costs more than the printed points against 0.7."""
+    """Check that an exponent of 1 costs more than the printed points against 0.7."""
     findings = []
     for _, row in published("KUIPER", "Fig. 9(b) text").iterrows():
         milder, harder = (cell("fig9b", f"bias{row['noniid_bias']}", f"alpha{alpha}") for alpha in ("0.7", "1"))
@@ -278,7 +278,7 @@ def staleness_exponent_costs(m: Measured) -> Finding:
 
 
 def mixing_unimodal(m: Measured) -> Finding:
-    """Whether accuracy rises and falls with the mixing weight, and a weight of 0 changes nothing."""
+    """Check that accuracy rises and falls with the mixing weight, and a weight of 0 changes nothing."""
     curves, still = [], []
     for bias in BIASES[:3]:
         betas = [cell("fig9c", f"bias{bias}", f"beta{beta}") for beta in ("0", "0.3", "0.5", "0.9")]
@@ -291,7 +291,7 @@ def mixing_unimodal(m: Measured) -> Finding:
 
 
 def loss_grows_with_clients(m: Measured) -> Finding:
-    """Whether the loss from bias 0 to 1 is larger with more clients, on each task."""
+    """Check that the loss from bias 0 to 1 is larger with more clients, on each task."""
 
     def lost(task: str, clients: str) -> Named:
         pair = (cell("fig10", f"{task}-clients{clients}", f"bias{bias}") for bias in ("0", "1"))
@@ -301,30 +301,30 @@ def loss_grows_with_clients(m: Measured) -> Finding:
 
 
 def rises_with_frames(m: Measured) -> Finding:
-    """Whether central training gains from more frames, on each data set."""
+    """Check that central training gains from more frames, on each data set."""
     return all_of(rising(m, [with_frames(m, data, count) for count in FRAMES[data]]) for data in FRAMES)
 
 
 def central_less_than_two_above(m: Measured) -> Finding:
-    """Whether central training is above KUIPER on 12 devices at bias 0, by less than 2 points."""
+    """Check that central training is above KUIPER on 12 devices at bias 0, by less than 2 points."""
     central, ours = cell("fig16", "hmdb51", "central"), cell("fig3b", "bias0", "kuiper")
     return all_of([m.above(central, ours), m.above(ours, central, margin=-0.02)])
 
 
 def slow_board_hurts(m: Measured) -> Finding:
-    """Whether a slow board lowers accuracy and delays the target."""
+    """Check that a slow board lowers accuracy and delays the target."""
     pairs = [[cell("fig12", boards, method) for boards in ("homogeneous", "slow")] for method in METHODS[:3]]
     return all_of([*(m.above(*pair) for pair in pairs), *(sooner_in_order(m, pair) for pair in pairs)])
 
 
 def slow_board_flips(m: Measured) -> Finding:
-    """Whether Oort is sooner than FedBuff with equal boards and later with a slow one."""
+    """Check that Oort is faster than FedBuff with equal boards, and slower with a slow one."""
     orders = (("homogeneous", ("oort", "fedbuff")), ("slow", ("fedbuff", "oort")))
     return all_of(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in orders)
 
 
 def dropping_costs_at_high_bias(m: Measured) -> Finding:
-    """Whether dropping the slowest costs little at bias 0 and 0.5, and more at 0.8."""
+    """Check that dropping the slowest costs little at bias 0 and 0.5, and more at 0.8."""
     pairs = {bias: [cell("fig13", f"bias{bias}", delay) for delay in ("5x", "dropped")] for bias in BIASES[:3]}
     cost = {bias: (f"cost at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items()}
     little = (m.above(dropped, whole, margin=-SMALL_LOSS) for whole, dropped in (pairs["0"], pairs["0.5"]))
@@ -337,7 +337,7 @@ def distilled(m: Measured, method: str) -> str:
 
 
 def start_helps(m: Measured) -> Finding:
-    """Whether the distilled start lifts every method, FedAsync most."""
+    """Check that the distilled start lifts every method, FedAsync most."""
     pairs = {x: (distilled(m, x), cell("fig14b", "scratch", x)) for x in METHODS}
     gains = {x: (f"gain of {x}", m.gap(*pair)) for x, pair in pairs.items()}
     most = (larger(gains["fedasync"], gains[other]) for other in METHODS if other != "fedasync")
@@ -345,19 +345,19 @@ def start_helps(m: Measured) -> Finding:
 
 
 def soonest_with_smaller_burst(m: Measured) -> Finding:
-    """Whether KUIPER with bursts of 4 is sooner at the target than Oort with 6 and FedBuff with 7."""
+    """Check that KUIPER with bursts of 4 reaches the target before Oort with 6 and FedBuff with 7."""
     others = (of_burst("6", "oort"), of_burst("7", "fedbuff"))
     return all_of(sooner_in_order(m, [of_burst("4", "kuiper"), other]) for other in others)
 
 
 def rises_with_slices(m: Measured) -> Finding:
-    """Whether accuracy rises with clients that hold a fiftieth of the data each."""
+    """Check that accuracy rises with the number of clients, each with a fiftieth of the data."""
     fewer = [cell("fig4c", f"clients{clients}", "kuiper") for clients in (12, 20, 30, 40)]
     return rising(m, [*fewer, cell("fig4", "bias0-clients50", "kuiper")])
 
 
 def above_at_each_count(m: Measured) -> Finding:
-    """Whether KUIPER is above Oort and FedBuff at each number of clients."""
+    """Check that KUIPER is above Oort and FedBuff at each number of clients."""
     folders = [f"fig4/bias{bias}-clients{clients}" for bias in BIASES[:2] for clients in COUNTS]
     return above_baselines(m, folders, BASELINES[:2])
 

@@ -1,4 +1,4 @@
-"""KUIPER's claims about printed times, which need no cell: those of boards, of assistants and of schedules."""
+"""KUIPER's claims about printed times, which need no cell: boards, assistants and schedules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_seconds() -> dict[str, dict[str, float]]:
 
 
 def boards_in_order(m: Measured) -> Finding:
-    """Whether printed seconds fall from Nano to AGX, and the delay laws take just these seconds."""
+    """Check that printed seconds fall from Nano to AGX, and that the delay laws use exactly these seconds."""
     printed = epoch_seconds()
     falling = all((np.diff(list(seconds.values())) < 0).all() for seconds in printed.values())
     same = all(measure.epoch_seconds(data) == seconds for data, seconds in printed.items())
@@ -46,14 +46,14 @@ def boards_in_order(m: Measured) -> Finding:
 
 
 def ratio_between(board: str, low: float, high: float) -> Finding:
-    """Whether a board is ``low`` to ``high`` times as slow as an AGX on both data sets."""
+    """Check that a board is ``low`` to ``high`` times as slow as an AGX on both data sets."""
     ratios = [seconds[board] / seconds["AGX"] for seconds in epoch_seconds().values()]
     text = f"{board} / AGX: " + " and ".join(f"{ratio:.2f}" for ratio in ratios) + f"; wanted {low:g} to {high:g}"
     return as_finding(all(low <= ratio <= high for ratio in ratios), text)
 
 
 def more_than_the_last_layer(m: Measured) -> Finding:
-    """Whether a clip takes longer in an epoch than two forward passes, on every board and both data sets.
+    """Check that a clip takes longer in an epoch than two forward passes, on every board and both data sets.
 
     Training every layer takes three passes, training the last layer alone takes one
     (:data:`~asyncfl_reproduction.measure.kuiper.PASSES`), so two is the middle. How many clips the test set has is
@@ -77,7 +77,7 @@ def _one_decimal(values: Iterable[float]) -> str:
 
 
 def assistants_cost_time(m: Measured) -> Finding:
-    """Whether the printed percentages follow from the printed training times."""
+    """Check that the printed percentages follow from the printed training times."""
     table = published("KUIPER", "Table 3").set_index(["metric", "teaching_assistants"])["value"]
     hours = table["training time"].astype(float)
     ours = [100 * (hours[count] / hours["0"] - 1) for count in "123"]
@@ -87,14 +87,14 @@ def assistants_cost_time(m: Measured) -> Finding:
 
 
 def distilling_costs_43_percent(m: Measured) -> Finding:
-    """Whether distilling takes 1.43 times as long as training from scratch."""
+    """Check that distilling takes 1.43 times as long as training from scratch."""
     table = published("KUIPER", "Table 4").set_index("method")["value"]
     ratio = float(table["distillation, no assistant"]) / float(table["train from scratch"])
     return as_finding(round(ratio, 2) == 1.43, f"{ratio:.3f} times as long")
 
 
 def asynchronous_saves_two_fifths(m: Measured) -> Finding:
-    """Whether bursts of 2 take 0.55 to 0.65 of the time of synchronous rounds with as many client updates."""
+    """Check that bursts of 2 take 0.55 to 0.65 of the time of rounds with as many client updates."""
     ratios = {
         data: measure.seconds_of_80_epochs(data, "kuiper") / measure.seconds_of_80_epochs(data, "fedavg")
         for data in measure.LAWS

@@ -1,4 +1,4 @@
-"""What was recorded, by cell, and how two cells are compared: seed by seed, on the mean of a run's last five tests.
+"""Recorded results by cell, and comparisons of two cells: seed by seed, on the mean of a run's last five tests.
 
 Accuracies and targets are fractions.
 """
@@ -26,16 +26,16 @@ from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast,
 from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, NOT_RUN
 
 ACCURACY = "last5_accuracy"
-"""What is compared where nothing else is said: the mean of the last five tests."""
+"""The number that is compared by default: the mean of the last five tests."""
 CONSTANT = "constant answer"
-"""Mark beside a number of runs that answer one class for everything."""
+"""Mark beside a number of runs whose final model predicts one class for everything."""
 TUNED, PRINTED = COLUMNS = ("tuned", "printed")
 """Columns in which trained claims are checked."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was recorded, by cell.
+    """Recorded results, by cell.
 
     Attributes:
         summaries: cell -> its runs' summaries, one row per seed, with their ``seed`` (without: 0, 1, …); cells that
@@ -51,7 +51,7 @@ class Measured:
     borrowed: Collection[str] = ()
 
     def column(self, name: str) -> Measured:
-        """Return what one column of verdicts is checked on.
+        """Return the results on which one column of verdicts is checked.
 
         Args:
             name: "tuned", the cells as they are named, or "printed", where a cell's twin of :data:`TWIN`, run with the
@@ -74,7 +74,7 @@ class Measured:
 
     @property
     def twins(self) -> set[str]:
-        """The cells of which there is a twin with the paper's own server settings."""
+        """Cells that have a twin with the paper's own server settings."""
         return {cell.removesuffix(TWIN) for cell in self.planned or self.summaries if cell.endswith(TWIN)}
 
     def plans(self, cell: str) -> bool:
@@ -82,12 +82,12 @@ class Measured:
         return cell in (self.planned or self.summaries)
 
     def constant_runs(self, cell: str) -> int:
-        """Return how many of a cell's runs answer one class for everything; see :func:`is_constant_answer`."""
+        """Return how many of a cell's runs predict one class for everything; see :func:`is_constant_answer`."""
         runs = self.summaries[cell].to_dict("records") if cell in self.summaries else []
         return sum(map(is_constant_answer, runs))
 
     def is_constant(self, cell: str) -> bool:
-        """Return whether most of a cell's runs, more than half, answer one class for everything.
+        """Return whether more than half of a cell's runs predict one class for everything.
 
         Their accuracy is that class's share of the test set, so a difference from it speaks for no method and against
         none, however large it is. A comparison with such a cell on either side is therefore neither decided nor
@@ -97,7 +97,7 @@ class Measured:
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return the mark behind a number of these cells: " (constant answer)", with how many seeds; or nothing.
+        """Return the mark for a number of these cells: " (constant answer)" with the number of seeds, or nothing.
 
         Or " (borrowed)", if a cell's rates are.
         """
@@ -109,36 +109,36 @@ class Measured:
         ) + borrowed
 
     def without(self, cells: Collection[str]) -> Measured:
-        """Return the same as if these cells had not been run."""
+        """Return a copy in which these cells count as not run."""
         rest = [{name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves)]
         return replace(self, summaries=rest[0], curves=rest[1])
 
     def unmarked(self) -> Measured:
-        """Return the same without the number that shows which runs answer one class for everything."""
+        """Return a copy without the marks of constant answers."""
         frames = {cell: runs.drop(columns="largest_prediction_share", errors="ignore") for cell, runs in
                   self.summaries.items()}  # fmt: skip
         return replace(self, summaries=frames)
 
     def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
-        """Return one number of a cell's summaries by seed; accuracies are fractions. None when it was not run."""
+        """Return one number of a cell's summaries by seed; accuracies are fractions. None if it was not run."""
         if cell not in self.summaries or number not in self.summaries[cell]:  # some numbers came later than others
             return None
         return pd.Series(self.summaries[cell][number].to_numpy(), self._seeds(cell))
 
     def values(self, cell: str, number: str = "final_accuracy") -> np.ndarray | None:
-        """Return one number of a cell's summaries, ``(seeds,)``; accuracies are fractions. None when it was not run."""
+        """Return one number of a cell's summaries as ``(seeds,)``; accuracies are fractions. None if it was not run."""
         found = self.by_seed(cell, number)
         return None if found is None else found.to_numpy()
 
     def gap(self, better: str, worse: str, number: str = ACCURACY) -> pd.Series | None:
-        """Return one cell's number less another's by seed; None where the cells have no seed in common."""
+        """Return one cell's number minus another's by seed; None if the cells have no seed in common."""
         left, right = self.by_seed(better, number), self.by_seed(worse, number)
         if left is None or right is None or not len(left.index.intersection(right.index)):
             return None
         return (left - right).dropna()
 
     def gap_in_time(self, better: str, worse: str) -> pd.Series | None:
-        """Return one cell's accuracy less another's by seed when the first of the two runs ends; None without seeds.
+        """Return one cell's accuracy minus another's by seed, when the first of the two runs ends; None without seeds.
 
         The other's is that of its last test until then.
         """
@@ -155,7 +155,7 @@ class Measured:
         return pd.Series(found)
 
     def of_curves(self, cell: str, number: Callable[[pd.DataFrame], float]) -> pd.Series | None:
-        """Return a number of each of a cell's curves by seed; None when it was not run."""
+        """Return a number of each of a cell's curves by seed; None if it was not run."""
         if not self.curves.get(cell):
             return None
         return pd.Series([number(curve) for curve in self.curves[cell]], self._seeds(cell))
@@ -167,7 +167,7 @@ class Measured:
         return runs["seed"].tolist()
 
     def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
-        """Return a cell's virtual times to an accuracy of ``target`` by seed; None where the cell was not run.
+        """Return a cell's virtual times to an accuracy of ``target`` by seed; None if the cell was not run.
 
         Args:
             cell: whose.
@@ -189,7 +189,7 @@ class Measured:
         windows: tuple[int, int] = (1, 1),
         factor: float = 1.0,
     ) -> Finding:
-        """Whether one cell reaches ``target`` sooner than another, by the ratio of their times seed by seed.
+        """Check whether one cell reaches ``target`` sooner than another, by the ratio of their times seed by seed.
 
         Args:
             faster: the cell that shall be sooner.
@@ -223,7 +223,7 @@ class Measured:
     def time_ratios(
         self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
-        """Return what :func:`.log_ratios` makes of two cells that were run, and whether all their runs got there.
+        """Return the :func:`.log_ratios` of two cells that were run, and whether all their runs reached the target.
 
         A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
 
@@ -240,7 +240,7 @@ class Measured:
         return *log_ratios(a, b, (end_a, end_b)), bool(np.isfinite([a, b]).all())
 
     def above(self, better: str, worse: str, margin: float = 0.0, number: str = ACCURACY) -> Finding:
-        """Whether one cell lies above another by more than ``margin``, a fraction for accuracies, over common seeds."""
+        """Check whether one cell is above another by more than ``margin`` (for accuracies, a fraction), by seed."""
         label = against(better, worse) + ("" if number == ACCURACY else f", {number.replace('_', ' ')}")
         sides = self.by_seed(better, number), self.by_seed(worse, number)
         unit, scale = ("points", 100.0) if "accuracy" in number else ("", 1.0)
@@ -251,11 +251,11 @@ class Measured:
         return finding
 
     def at_least(self, better: str, worse: str, number: str = ACCURACY) -> Finding:
-        """Whether one cell is not more than a point below another."""
+        """Check whether one cell is at most one point below another."""
         return self.above(better, worse, -EQUAL_POINTS, number)
 
     def level(self, left: str, right: str, number: str = ACCURACY) -> Finding:
-        """Whether two cells are within a point of each other; ``reversed`` if they differ, surely and by more."""
+        """Check whether two cells are within a point of each other; ``reversed`` if they surely differ by more."""
         return as_equality(self.above(left, right, number=number))
 
 
@@ -270,7 +270,7 @@ def _last_test(curve: pd.DataFrame) -> float:
 
 
 def accuracy_at(curve: pd.DataFrame, time: float) -> float:
-    """Return the accuracy of a curve's last test until a virtual time, a fraction; NaN before the first."""
+    """Return the last tested accuracy of a curve at a virtual time, a fraction; NaN before the first test."""
     until = curve["accuracy"][curve["time"] <= time]
     return float(until.iloc[-1]) if len(until) else math.nan
 
@@ -291,5 +291,5 @@ def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
 
 
 def best_average(curve: pd.DataFrame, window: int) -> float:
-    """Return a curve's best running average of so many evaluations, a fraction."""
+    """Return a curve's best running average over this many evaluations, a fraction."""
     return float(curve["accuracy"].rolling(window, min_periods=1).mean().max())

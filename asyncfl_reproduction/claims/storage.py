@@ -1,4 +1,4 @@
-"""What a method's server stores at most in the runs of a cell, at 4 bytes a number."""
+"""Storage of a method's server: the most in the runs of a cell, at 4 bytes per number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asyncfl_reproduction.claims.measured import Measured
 
 
 class Storage(NamedTuple):
-    """What a server stores; generators, pools and labelled sets are not counted.
+    """Numbers that a server stores, without generators, pools and labelled sets.
 
     Attributes:
         models: held at one time, the global one included.
@@ -26,7 +26,7 @@ class Storage(NamedTuple):
 
 
 def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes: int) -> Storage:
-    """Return what a server stores at most, by what its class says and how many versions were in flight in a cell.
+    """Return the most that a server stores, given its class's declaration and a cell's versions in flight.
 
     Args:
         m: with the cell's runs.

@@ -1,4 +1,4 @@
-"""Which cells have rates that were searched elsewhere. They are *borrowed*, and decide no claim.
+"""Borrowed rates: cells whose learning rates were searched elsewhere, and so decide no claim.
 
 A cell that takes a study's choice (``tuned: fedecho-overlaid_mnist``) is borrowed where the study ran another
 configuration than the cell's: other data, clients, delays, versions, anything but what was searched. Whether it is so
@@ -19,11 +19,11 @@ from asyncfl_reproduction.home import CELLS
 from asyncfl_reproduction.tuning.studies import Search, points_of, read_searches
 
 HOW = NOT_IN_HASH | {"seed", "eval_every", "cohort"}
-"""Settings that say how a run is carried out and when it is tested, not what it is."""
+"""Settings that change how a run is carried out and when it is tested, but not what it is."""
 
 
 def borrowed_from(cell: Cell) -> tuple[str, ...]:
-    """Return the settings in which the search for a cell's rates differs from the cell: none if it is not borrowed.
+    """Return the settings in which the search for a cell's rates differs from the cell; empty if none is borrowed.
 
     Returns:
         Such as ``("alpha", "delay")``; the other cell's name where its rates are taken on purpose; ``("study",)`` where
@@ -44,13 +44,13 @@ def borrowed_from(cell: Cell) -> tuple[str, ...]:
 
 
 def borrowed(cells: Iterable[Cell]) -> frozenset[str]:
-    """Return the names of those cells whose rates are borrowed."""
+    """Return the names of the cells whose rates are borrowed."""
     return frozenset(cell.name for cell in cells if borrowed_from(cell))
 
 
 @cache
 def _searches(path: Path) -> dict[tuple[str, str, str], tuple[Search, dict[str, Any]]]:
-    """Study, method and column -> its search, and the settings of its first combination."""
+    """Map study, method and column to a search and the settings of its first combination."""
     return {
         (one.study, one.method, one.column): (one, _flat(one.config(points_of(one.grid)[0], one.seeds[0]).as_dict()))
         for one in read_searches(path)
@@ -58,7 +58,7 @@ def _searches(path: Path) -> dict[tuple[str, str, str], tuple[Search, dict[str, 
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return settings of groups as ``settings.distill_lr``, as grids name them."""
+    """Return settings in groups under names such as ``settings.distill_lr``, as in grids."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         found |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}

@@ -31,21 +31,21 @@ from asyncfl_reproduction.tuning.choices import chosen_for
 from asyncfl_reproduction.tuning.grids import OwnSearch, all_printed, method_of, own_search
 
 FOLDER = re.compile(r"[\w+=@-][\w .,+=@-]{0,199}")
-"""What a tier, and each part of a cell's name, may be: they name folders."""
+"""Pattern of tiers and of the parts of a cell's name, which are names of folders."""
 TWIN = "@printed"
-"""What the name of a cell ends with that has fixed settings of the server, and clients' best rate beside these (see
+"""Ending of the name of a cell with fixed settings of the server, and the clients' best rate for these (see
 :mod:`.columns`). It stands beside the cell without the ending, whose method was tuned as all others were."""
 ALL_PRINTED = "@all-printed"
-"""What the name of a cell ends with all of whose rates are those that its paper's table prints for its method."""
+"""Ending of the name of a cell whose rates are all printed in its paper's table for its method."""
 ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
-"""Column -> what its cells' names end with."""
+"""Column -> the ending of its cells' names."""
 TUNED = "tuned"
-"""Among a cell's settings: the study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method it
-takes, as ``study`` or, where the study calls the method otherwise, ``study/method``."""
+"""Key in a cell's settings: the study (:mod:`asyncfl_reproduction.tuning.tuned`) whose choice for its method the cell
+takes, as ``study`` or, if the study calls the method otherwise, ``study/method``."""
 SEARCH = "search"
-"""Among a cell's settings: the grids (``cells/grids.yaml``) of the search that it has of its own."""
+"""Key in a cell's settings: the grids (``cells/grids.yaml``) of the cell's own search."""
 RATES_OF = "rates_of"
-"""Among a cell's settings: another cell, whose search's choice it takes, as an ablation may take its parent's."""
+"""Key in a cell's settings: another cell whose search's choice it takes, as an ablation may take its parent's."""
 FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
 
 
@@ -60,15 +60,15 @@ def _listed(value: Any) -> Any:
 
 
 Imports = Annotated[list[str], BeforeValidator(_listed), Field(alias="import")]
-"""Modules or files of one's own that register what cells name; a file's path begins where the YAML file is."""
+"""Users' modules or files that register what cells name; a file's path is relative to the YAML file."""
 
 
 Columns = Annotated[list[Literal["tuned", "printed", "all_printed"]], Field(min_length=1)]
-"""In which columns cells are run; see :data:`TWIN` and :data:`ALL_PRINTED`."""
+"""Columns in which cells are run; see :data:`TWIN` and :data:`ALL_PRINTED`."""
 
 
 class TierFile(Settings):
-    """``cells/<tier>.yaml``, or a part of a tier with a file of its own."""
+    """The content of ``cells/<tier>.yaml``, or of a part of a tier with its own file."""
 
     tier: Annotated[str, AfterValidator(_folders_name)]
     papers: list[str] = Field(min_length=1)
@@ -79,19 +79,19 @@ class TierFile(Settings):
 
 
 class PaperTier(Settings):
-    """What a paper's cells have in common at one tier."""
+    """Settings common to a paper's cells in one tier."""
 
     about: str = ""
     seeds: Seeds
     settings: dict[str, Any] = {}
     ours: dict[str, str] = {}
-    """Settings that the paper does not print: setting -> what was taken and why. Written into every result."""
+    """Settings that the paper does not print: setting -> the value taken and why. Written into every result."""
     columns: Columns | None = None
-    """In the place of the tier file's, where these cells have fewer."""
+    """Replaces the tier file's columns, if these cells have fewer."""
     looks: dict[Annotated[int, Field(ge=1)], list[str]] = {}
-    """Number of seeds, 0, 1, …, in the place of ``seeds`` -> patterns of the names of cells that have so many, since
-    with fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several
-    numbers the first counts; each pattern must match a cell."""
+    """Number of seeds, 0, 1, …, in place of ``seeds`` -> patterns of the names of cells that have so many, since with
+    fewer their claims were undecided. A name alone leaves out its twin; ``fedbuff*`` takes both. Of several numbers the
+    first counts; each pattern must match a cell."""
 
     def seeds_of(self, name: str) -> list[int]:
         """Return the seeds of a cell."""
@@ -102,13 +102,13 @@ class PaperTier(Settings):
 
 
 class PaperFile(Settings):
-    """``cells/<paper>.yaml``."""
+    """The content of ``cells/<paper>.yaml``."""
 
     paper: str
     tiers: dict[str, PaperTier]
     cells: dict[str, PaperCell] = Field(min_length=1)
     definitions: dict[str, Any] = {}
-    """A place for YAML anchors; not read."""
+    """Space for YAML anchors; not read."""
     imports: Imports = []
 
 
@@ -155,29 +155,29 @@ class Cell:
 
     @property
     def column(self) -> Literal["tuned", "printed", "all_printed"]:
-        """See :data:`ENDINGS`."""
+        """Column that the cell belongs to; see :data:`ENDINGS`."""
         return next((column for column, ending in ENDINGS.items() if ending and self.name.endswith(ending)), "tuned")
 
     @property
     def artefacts(self) -> list[str]:
-        """Tables and figures that it serves."""
+        """Tables and figures that use the cell."""
         return [row["artefact"] for row in self.published]
 
     @cached_property
     def configs(self) -> tuple[Config, ...]:
-        """One configuration for each seed."""
+        """One configuration per seed."""
         return tuple(self.config.with_seed(seed) for seed in self.seeds)
 
     def folder(self, runs: Path) -> Path:
-        """Return the folder of its results."""
+        """Return the folder of the cell's results."""
         return runs / self.tier / self.name
 
     def is_complete(self, runs: Path) -> bool:
-        """Whether every seed has a finished result of just this configuration, of today's meaning."""
+        """Return whether every seed has a finished result of exactly this configuration and today's meaning."""
         return self.state(runs) == "complete"
 
     def state(self, runs: Path) -> Standing:
-        """Return how what is recorded stands: ``stale`` or ``changed`` if a seed's result is, else ``missing``."""
+        """Return the state of the recorded results: ``stale`` or ``changed`` if a seed's is, else ``missing``."""
         folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
         seeds = {standing(folder, config) for folder, config in zip(folders, self.configs, strict=True)}
         if seeds == {"complete"} and self._is_summarised(runs):
@@ -191,7 +191,7 @@ class Cell:
             return False
 
     def load(self, runs: Path) -> list[Result]:
-        """Return the finished results of just this configuration, in the order of seeds.
+        """Return the finished results of exactly this configuration, in the order of seeds.
 
         A seed that was not run, or whose result is cut off or stale, is left out.
         """
@@ -201,7 +201,7 @@ class Cell:
 
 
 def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", imports: Iterable[str] = ()) -> list[Cell]:
-    """Read a tier's file and return its cells, every name and setting in them checked.
+    """Read a tier's file and return its cells, with every name and setting checked.
 
     Args:
         path: ``cells/<tier>.yaml``.
@@ -224,7 +224,7 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", import
 
 
 def _imported(places: Iterable[str], whose: Path) -> list[str]:
-    """Import what a file, or somebody in a folder, names; return where other processes find it."""
+    """Import the modules that a file, or a user in a folder, names; return where other processes find them."""
     found = [located(place, whose if whose.is_dir() else whose.parent) for place in places]
     for place in found:
         try:
@@ -235,7 +235,7 @@ def _imported(places: Iterable[str], whose: Path) -> list[str]:
 
 
 def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str]) -> list[Cell]:
-    """Return the cells of one paper's file, or of all that a tier names."""
+    """Return the cells of one paper's file, or of all papers that a tier names."""
     files = [(path.parent / name, read_yaml(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
     papers = {file.paper for _, file in files}
     if paper not in ("all", *papers):
@@ -248,7 +248,7 @@ def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str])
 
 
 def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
-    """Return the cells whose name matches a pattern, of which there must be one."""
+    """Return the cells whose names match a pattern; there must be at least one."""
     found = [cell for cell in cells if fnmatch.fnmatch(cell.name, pattern)]
     if not found:
         such = f", such as {cells[0].name!r}" if cells else ""
@@ -280,7 +280,7 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
 
 
 def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
-    """Return a cell with what its tier adds; None for one that has nothing of its own in a column."""
+    """Return a cell with its tier's additions; None if it has nothing of its own in a column."""
     seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
@@ -307,7 +307,7 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
 def _searched_cell(
     path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]], column: str
 ) -> Cell | None:
-    """Return a cell that has a search of its own, or takes the rates that another cell's search chose, in one column.
+    """Return a cell, in one column, that has its own search or takes the rates of another cell's.
 
     None for one that has nothing of its own in a column.
     """
@@ -340,7 +340,7 @@ def _searched_cell(
 
 
 def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
-    """Return study, method and column of the search whose choice a cell takes; None for one that takes none.
+    """Return study, method and column of the search whose choice a cell takes; None if it takes none.
 
     A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
     """
@@ -349,7 +349,7 @@ def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | 
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
-    """Refuse misspelt tiers, whose settings would silently go unused.
+    """Refuse misspelt tiers, whose settings would silently be ignored.
 
     A cell may have tiers that the file does not have, but none that is nearly one which it has.
     """

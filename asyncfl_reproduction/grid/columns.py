@@ -1,4 +1,4 @@
-"""What the two recorded columns are called: a name says which rates are a paper's, and which are ours.
+"""Names of the two recorded columns, which say whose rates are used: a paper's, or ours.
 
 In the column *tuned* every method's rates were searched. A cell's twin, ``X@printed``, has its server's settings fixed
 and its clients' rate searched. What the server is fixed to depends on the paper. FedRevive's Table 4 has a server
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 TUNED = "tuned"
 RATE_1 = "rate 1"
-"""The server's rate is 1 and the clients' is searched: FedEcho, KUIPER, FedADT and the real data of FedEcho's cells."""
+"""Server rate 1, with the clients' rate searched: FedEcho, KUIPER, FedADT and the real data of FedEcho's cells."""
 PRINTED_RATE = "printed server rate"
-"""The server's rate is that of FedRevive's Table 4 and the clients' is searched."""
+"""The server rate of FedRevive's Table 4, with the clients' rate searched."""
 FIXED = "fixed server rate"
 """Either of the two, where several papers' cells, or the league's, stand side by side."""
 
@@ -22,7 +22,7 @@ _OF_PAPERS = {"fedecho": RATE_1, "kuiper": RATE_1, "fedadt": RATE_1, "real": RAT
 
 
 def untuned(paper: str) -> str:
-    """Return what the column beside *tuned* is called for a paper, in lower case or not.
+    """Return the name of the column beside *tuned* for a paper, in lower case or not.
 
     Args:
         paper: a paper's name or the first part of its cells' names; others get :data:`FIXED`.

@@ -1,4 +1,4 @@
-"""What a grid will cost before it starts: cells, runs, client updates, hours on this device.
+"""Cost of a grid before it starts: cells, runs, client updates, hours on this device.
 
 The time of a run is taken to grow linearly with its client updates. How fast is recorded, where there are finished runs
 of the same task, model, method and device: in the folder of runs, or in the tables of ``results/``. Otherwise shortened
@@ -36,22 +36,22 @@ from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 
 HOURS_UNASKED = 2.0
-"""A grid that takes longer asks first."""
+"""Hours above which a grid asks first."""
 STARTING = 3.0
-"""Seconds of a cell's kernel and notebook beside its runs."""
+"""Seconds of a cell's kernel and notebook, in addition to its runs."""
 LONG_ENOUGH = 1.0
-"""Seconds of a shortened run beyond which no longer one is timed."""
+"""Seconds of a shortened run after which no longer one is timed."""
 LIMIT = 15.0
-"""Seconds that timing one kind of run may take."""
+"""Most seconds for timing one kind of run."""
 WINDOW = 1000
-"""Client updates for which the clock runs alone; it is then taken to go on as before."""
+"""Client updates for which the clock runs alone; its pace is then extrapolated."""
 
 Kind = tuple[str, str, str, str]
-"""Task, model, method, device: runs of one kind share a speed."""
+"""Task, model, method, device: runs of one kind have the same speed."""
 
 
 class Speed(NamedTuple):
-    """How long runs of a kind take: ``fixed + updates * an_update`` seconds; ``recorded`` or timed now."""
+    """Duration of runs of a kind: ``fixed + updates * an_update`` seconds; ``recorded`` or timed now."""
 
     fixed: float
     an_update: float
@@ -60,7 +60,7 @@ class Speed(NamedTuple):
 
 @dataclass
 class Estimate:
-    """What a grid will cost.
+    """The estimated cost of a grid.
 
     Attributes:
         states: cell -> how what is recorded of it stands.
@@ -76,18 +76,18 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """Estimated hours with all workers; NaN where a cell's are not known."""
+        """Estimated hours with all workers; NaN if those of any cell are unknown."""
         if self.unknown:
             return math.nan
         return float(self.rows["seconds"].sum()) / 3600 / self.workers
 
     @property
     def asks(self) -> bool:
-        """Whether it is long enough, or uncertain enough, to ask first."""
+        """Whether the grid takes long enough, or is uncertain enough, to ask first."""
         return not self.hours <= HOURS_UNASKED
 
     def __str__(self) -> str:
-        """A few lines: cells by state, then one line per paper, then all."""
+        """Return a few lines: cells by state, then one line per paper, then the total."""
         counts = pd.Series(list(self.states.values())).value_counts()
         waiting = len(self.states) - counts.get("complete", 0)
         again = ", ".join(f"{counts[state]} {state}" for state in ("stale", "changed") if state in counts)
@@ -115,7 +115,7 @@ class Estimate:
 
 
 def duration(seconds: float) -> str:
-    """Return it in seconds, minutes, hours or years."""
+    """Return a duration in seconds, minutes, hours or years."""
     for size, unit in ((365.25 * 86400, "years"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}" if seconds >= 20 * size else f"{seconds / size:.1f} {unit}"
@@ -123,7 +123,7 @@ def duration(seconds: float) -> str:
 
 
 def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None = None, workers: int = 1) -> Estimate:
-    """Return what it will cost to run those of ``cells`` that are not complete.
+    """Estimate the cost of those ``cells`` that are not complete.
 
     Args:
         cells: of a grid.
@@ -159,7 +159,7 @@ def kind_of(config: Config) -> Kind:
 
 
 def recorded_speeds(runs: Path, kinds: set[Kind]) -> dict[Kind, Speed]:
-    """Return the speed of those kinds of which ``runs`` holds a finished run, by one seed of each cell."""
+    """Return the speed of each kind with a finished run in ``runs``, from one seed per cell."""
     rows = []
     for folder in sorted({path.parent.parent for path in runs.glob("*/**/seed-*/result.json")}) if kinds else ():
         record = _first_record(folder)
@@ -182,7 +182,7 @@ def _first_record(cell: Path) -> dict:
 
 
 def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
-    """Return the speed of kinds of which the tables in ``kept`` hold cells of this grid; of processors alone."""
+    """Return the speed of each kind with cells of this grid in the tables in ``kept``; only for CPUs."""
     rows = []
     kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if actual(cell.config.device) == "cpu"}
     for tier in {tier for tier, _ in kinds}:
@@ -193,7 +193,7 @@ def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
 
 
 def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
-    """Return speeds of ``kind, seconds, client updates``: all seconds of a kind over all its updates."""
+    """Return the speeds of ``kind, seconds, client updates``: all seconds of a kind over all its updates."""
     sums: dict[Kind, tuple[float, float]] = {}
     for kind, seconds, updates in rows:
         before = sums.get(kind, (0.0, 0.0))
@@ -202,7 +202,7 @@ def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
 
 
 def timed_speed(config: Config) -> Speed:
-    """Return the speed of runs like ``config`` by shortened versions of it, each twice as long as the one before.
+    """Time shortened versions of ``config``, each twice as long as the one before, and return the speed.
 
     Raises:
         ConfigError: when two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.
@@ -229,14 +229,14 @@ def timed_speed(config: Config) -> Speed:
 
 
 def _shortened(config: Config, versions: int) -> int:
-    """Run so many versions of a configuration at most; return how many client updates that were."""
+    """Run a configuration for at most this many versions; return the number of client updates."""
     changed = {"rounds": versions, "checkpoint_every": None, "checkpoint_seconds": None}
     return run(config.model_copy(update=changed)).summary["client_updates"]
 
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError inside after so long, where the system and the thread can."""
+    """Raise TimeoutError inside the block after this time, if the system and the thread can."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -254,7 +254,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def client_updates(config: Config) -> float:
-    """Return how many jobs clients train in a run, those in flight at its end counted.
+    """Return the number of jobs that clients train in a run, including those in flight at its end.
 
     They are versions times buffer. Where a virtual time ends the run, or jobs are called off, the run's own clock
     counts them for the first :data:`WINDOW`, with clients of one size.

@@ -1,4 +1,4 @@
-"""Families of cells: what a paper's file writes once for many combinations.
+"""Families of cells, written once in a paper's file for many combinations.
 
 Cells that differ in few things are written once, as a family over axes::
 
@@ -25,7 +25,7 @@ from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 
 PLACE = re.compile(r"\{([^{}]*)\}")
-"""Where a name of an axis' value is filled in."""
+"""Placeholder for the name of an axis' value."""
 
 
 def _different(seeds: list[int]) -> list[int]:
@@ -38,32 +38,32 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_leng
 
 
 class AxisValue(Settings):
-    """What one value on an axis of a family adds to its cells."""
+    """Settings that one value on an axis of a family adds to its cells."""
 
     settings: dict[str, Any] = {}
     published: dict[str, str] = {}
-    """Added to every row of printed numbers."""
+    """Keys added to every row of printed numbers."""
     tiers: dict[str, dict[str, Any]] | None = None
-    """The value's own settings by tier; where given, only these tiers have its cells."""
+    """The value's own settings by tier; if given, only these tiers have its cells."""
 
 
 class PaperCell(Settings):
-    """One cell, or a family of cells, as a paper's file writes it."""
+    """One cell, or a family of cells, as written in a paper's file."""
 
     settings: dict[str, Any] = {}
     published: list[dict[str, str]] = []
-    """Rows of printed numbers that this cell is compared with: column -> value."""
+    """Rows of printed numbers with which this cell is compared: column -> value."""
     tiers: dict[str, dict[str, Any]] | None = None
-    """The cell's own settings by tier; where given, only these tiers have the cell."""
+    """The cell's own settings by tier; if given, only these tiers have the cell."""
     over: dict[str, dict[str, AxisValue]] = {}
-    """Axes of a family: axis -> name of a value -> what it adds. ``{axis}`` in the cell's name, and in its printed
-    rows, stands for the value's name."""
+    """Axes of a family: axis -> name of a value -> the settings that it adds. ``{axis}`` in the cell's name, and in its
+    printed rows, stands for the value's name."""
     without: list[dict[str, str | list[str]]] = []
     """Combinations, axis -> value or values, that the family leaves out."""
     ours: dict[str, str] = {}
-    """As a tier's, for these cells alone."""
+    """As in a tier, for these cells alone."""
     seeds: dict[str, Seeds] = {}
-    """Tier -> seeds in place of the tier's own, where a paper has fewer or more for these cells."""
+    """Tier -> seeds in place of the tier's own, if a paper has fewer or more for these cells."""
 
 
 def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, PaperCell]]:
@@ -80,7 +80,7 @@ def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, Pap
 def _member(
     path: Path, name: str, family: PaperCell, chosen: dict[str, str], added: list[AxisValue]
 ) -> tuple[str, PaperCell]:
-    """Return one combination of a family: its name, and the family's cell with what the axes' values add."""
+    """Return one combination of a family: its name, and the cell with its axis values' settings."""
     joined = {column: text for addition in added for column, text in addition.published.items()}
     try:
         member = _filled(name, chosen)
@@ -100,7 +100,7 @@ def _member(
 
 
 def _filled(text: str, chosen: dict[str, str]) -> str:
-    """Return ``text`` with the chosen value's name in place of ``{axis}``; KeyError where there is no such axis."""
+    """Return ``text`` with the chosen value's name in place of ``{axis}``; KeyError if there is no such axis."""
     if odd := re.search(r"[{}].*", PLACE.sub("", text)):
         raise KeyError(odd[0])
     return PLACE.sub(lambda place: chosen[place[1]], text)
@@ -120,7 +120,7 @@ def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | No
 
 
 def merged(*layers: dict[str, Any]) -> dict[str, Any]:
-    """Return layers of settings, later ones stronger; groups such as ``task_settings`` are merged, not replaced."""
+    """Merge layers of settings, later ones stronger; groups such as ``task_settings`` are merged, not replaced."""
     merged: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a grid, whatever it is doing at that moment; and a grid that is killed takes its workers with it.
+"""Interruption of grids: Ctrl-C ends a grid at any moment, and a killed grid takes its workers with it.
 
 Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
 there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also
@@ -29,7 +29,7 @@ GRACE = 8.0
 
 @contextmanager
 def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
-    """See to it that this process, and all that it started, are gone soon after an interrupt inside."""
+    """After an interrupt inside the block, end this process and all that it started within seconds."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
         yield
         return
@@ -57,7 +57,7 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
 
 
 def end_with(parent: int) -> None:
-    """Let this process, and all that it started, end soon after its parent has ended or was killed.
+    """End this process, and all that it started, soon after its parent has ended or was killed.
 
     Args:
         parent: the parent's number; nothing happens where it is this process.
@@ -75,7 +75,7 @@ def end_with(parent: int) -> None:
 
 
 def ask_kernels() -> list[psutil.Process]:
-    """Ask the kernels that this process or its workers have started to end; runs in them save themselves first."""
+    """Ask the kernels of this process and its workers to end; runs in them save themselves first."""
     asked = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error, ProcessLookupError):
@@ -86,12 +86,12 @@ def ask_kernels() -> list[psutil.Process]:
 
 
 def wait_for(processes: Iterable[psutil.Process]) -> None:
-    """Give processes that were asked to end :data:`GRACE` seconds for it."""
+    """Give processes that were asked to end :data:`GRACE` seconds to do so."""
     psutil.wait_procs(list(processes), timeout=GRACE)
 
 
 def _end() -> None:
-    """End the processes that this one started, and this one, at once."""
+    """End this process and all that it started, at once."""
     _end_descendants()
     print(f"\n{MESSAGE}", file=sys.stderr, flush=True)
     os._exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Jupyter kernels that a grid, a report or a test starts: quiet ones, and ones that start warm.
+"""Jupyter kernels for grids, reports and tests: quiet ones, and ones that start warm.
 
 A grid runs one notebook per cell, and most of a small cell's time would go into importing torch and the plotting
 libraries. Inside :func:`warm_kernels` a process has therefore imported them and does nothing else; each kernel is a
@@ -36,11 +36,11 @@ with needs("grid", "a grid"):
     from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 WARM = "asyncfl-lite-warm"
-"""The provisioner's name among Jupyter's."""
+"""Name under which Jupyter knows the provisioner."""
 
 
 def quiet_kernels() -> None:
-    """Keep kernels that this process starts from printing a warning each, and from the user's profile.
+    """Keep this process's kernels from printing warnings, and from reading the user's profile.
 
     Does nothing where ``IPYTHONDIR`` is set already.
     """
@@ -54,14 +54,14 @@ def quiet_kernels() -> None:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Remove a folder at the end of the process that made it, not of its forks."""
+    """Delete a folder when the process that made it ends, but not when its forks end."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
-    """Let kernels that this process starts inside be forks of a process that has imported ``modules``."""
+    """Inside the block, start kernels as forks of a process that has imported ``modules``."""
     factory = KernelProvisionerFactory.instance()
     before, WarmProvisioner.modules = factory.default_provisioner_name, tuple(modules)
     if hasattr(os, "fork"):
@@ -75,12 +75,12 @@ def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
 
 
 class WarmProvisioner(LocalProvisioner):
-    """Starts a kernel as a fork of this process's :class:`Preloaded`; such a kernel is no child of this process."""
+    """Starts a kernel as a fork of this process's :class:`Preloaded`; such a kernel is not a child of this process."""
 
     modules: ClassVar[tuple[str, ...]] = ()
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
-        """Fork a kernel in place of running ``cmd``."""
+        """Fork a kernel instead of running ``cmd``."""
         # papermill names no folder: it changes this process's own, which a kernel that is started would inherit
         cwd, env = str(Path(options.get("cwd") or "").resolve()), {**options.get("env", os.environ)}
         self.pid = self.pgid = preloaded(os.getpid(), self.modules).fork(self.parent.connection_file, cwd, env)
@@ -92,7 +92,7 @@ class WarmProvisioner(LocalProvisioner):
         return self.pid is not None
 
     async def poll(self) -> int | None:
-        """Return None while the kernel runs, 0 afterwards; how it ended is not known."""
+        """Return None while the kernel runs, 0 afterwards; its exit code is not known."""
         if self.pid is None:
             return 0
         try:
@@ -102,14 +102,14 @@ class WarmProvisioner(LocalProvisioner):
         return None
 
     async def wait(self) -> int:
-        """Return 0 when the kernel has ended."""
+        """Wait for the kernel to end, and return 0."""
         while await self.poll() is None:
             await asyncio.sleep(0.05)
         self.pid = None
         return 0
 
     async def send_signal(self, signum: int) -> None:
-        """Send a signal to the kernel and what it has started."""
+        """Send a signal to the kernel and the processes that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.pgid, signum)
 
@@ -123,7 +123,7 @@ class WarmProvisioner(LocalProvisioner):
 
 
 class Preloaded:
-    """The process that kernels are forked from; it ends with the one that made it.
+    """The process from which kernels are forked; it ends with the process that made it.
 
     Args:
         modules: what it imports.
@@ -139,7 +139,7 @@ class Preloaded:
         atexit.register(self.close)
 
     def fork(self, connection_file: str, cwd: str, env: dict[str, str]) -> int:
-        """Start a kernel and return its process' number.
+        """Start a kernel and return its process number.
 
         Args:
             connection_file: where the kernel reads its ports and key.
@@ -160,7 +160,7 @@ class Preloaded:
         return int(pid)
 
     def close(self) -> None:
-        """End the process, and with it its kernels."""
+        """End the process, and its kernels with it."""
         with suppress(BrokenPipeError):  # it has died before
             self.process.stdin.close()
         self.process.terminate()
@@ -168,12 +168,12 @@ class Preloaded:
 
 @cache
 def preloaded(owner: int, modules: tuple[str, ...]) -> Preloaded:
-    """Return the process that kernels of process ``owner`` are forked from."""
+    """Return the process from which kernels of process ``owner`` are forked."""
     return Preloaded(modules)
 
 
 def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
-    """Import ``modules``, then fork a kernel for every line of ``requests`` and answer with its number."""
+    """Import ``modules``, then fork a kernel for every line of ``requests`` and reply with its number."""
     import ipykernel.kernelapp
 
     for module in modules:
@@ -194,13 +194,13 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
 
 
 def _end_if_idle(number: int, frame: FrameType | None) -> None:
-    """End this process unless it has kernels: then it ends with its owner, and they before it."""
+    """End this process if it has no kernels; otherwise they end before it, and it ends with its owner."""
     if not psutil.Process().children():
         os._exit(0)
 
 
 def _become_kernel(connection_file: str, cwd: str, env: dict[str, str]) -> None:
-    """Give a forked process a session, standard streams, folder and environment of its own."""
+    """Give a forked process its own session, standard streams, folder and environment."""
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

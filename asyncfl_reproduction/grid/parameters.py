@@ -1,4 +1,4 @@
-"""What ``notebooks/experiment.ipynb`` takes from papermill, checked: a name that it does not use is an error."""
+"""Parameters of ``notebooks/experiment.ipynb`` from papermill, checked: an unused name is an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Parameters(Settings):
 
 
 def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
-    """Check a notebook's parameters, import what they name, and return the configuration, with the first seed.
+    """Check a notebook's parameters, import the modules they name, and return the configuration with the first seed.
 
     Args:
         names: all that the notebook has: its ``globals()``.

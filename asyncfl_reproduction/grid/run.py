@@ -1,4 +1,4 @@
-"""Grids of experiments: papermill runs their cells, and what is finished is never run again.
+"""Runs of grids: papermill runs the cells, and a finished cell is never run again.
 
 A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 
@@ -39,12 +39,12 @@ PRELOADED = (
     *("pandas", "sklearn.datasets", "asyncfl_lite.plots", "asyncfl_reproduction.grid.run"),
     "torch.fx.experimental.symbolic_shapes",  # which torch imports, for half a second, at a process's first gradient
 )
-"""What the kernels of cells have imported when they start."""
+"""Modules that kernels of cells have imported when they start."""
 
 
 @dataclass
 class Report:
-    """How a grid ended.
+    """The outcome of a grid.
 
     Attributes:
         done: cells that were run now.
@@ -137,7 +137,7 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
 
 
 def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
-    """Execute the template for a cell; a kernel that did not start is tried once more."""
+    """Execute the template notebook for a cell; retry once if a kernel did not start."""
     with needs("grid", "a grid"):
         import papermill
 
@@ -164,7 +164,7 @@ def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
 
 
 def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Return what papermill injects into the notebook."""
+    """Return the parameters that papermill injects into the notebook."""
     return {
         "cell": cell.name,
         "about": cell.about,
@@ -176,7 +176,7 @@ def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
-    """Run one configuration with several seeds, those that are complete read from ``folder``.
+    """Run one configuration with several seeds; complete ones are read from ``folder``.
 
     What the experiment notebook calls. Small models' seeds run in lockstep, large ones' one after another. Each saves
     itself on the way, and its result as soon as it ends; another configuration's that is there is replaced.

@@ -1,4 +1,4 @@
-"""Several grids in one folder share its cells: a process that runs a cell has claimed it.
+"""Sharing of cells by several grids in one folder: a process claims the cell that it runs.
 
 A claim is a file in the cell's folder, ``.claim-<number>``, that says who holds it: grid, host, process, and since
 when. It is created exclusively, so one process has it, whichever machine it is on; while the cell runs, the file's time
@@ -25,13 +25,13 @@ CLAIM = ".claim-"
 RENEWED = 20.0
 """Seconds after which a claim is renewed."""
 VOID = 600.0
-"""Seconds without renewal after which a claim of another host is void; network drives may tell of changes late."""
+"""Seconds without renewal after which a claim of another host is void; network drives may report changes late."""
 SAME_START = 5.0
-"""Seconds by which a process' start may differ when it is read twice."""
+"""Seconds by which a process' start time may differ between two readings."""
 
 
 class Elsewhere(str):
-    """Why a grid leaves a cell to another one, in a line."""
+    """The reason, in one line, why a grid leaves a cell to another one."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ FINISHED = Elsewhere("finished by another grid")
 
 
 def claim(folder: Path, grid: str) -> Path | Elsewhere:
-    """Claim the cell of a folder, which is made; return the claim, or who has it.
+    """Claim the cell of a folder, which is created; return the claim, or its present holder.
 
     Args:
         folder: the cell's.
@@ -69,7 +69,7 @@ def claim(folder: Path, grid: str) -> Path | Elsewhere:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Renew a claim as long as the work inside lasts; then give it back."""
+    """Renew a claim while the block runs; then give it back."""
     done = threading.Event()
 
     def renew() -> None:
@@ -86,7 +86,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def _give_back(path: Path) -> None:
-    """Remove a claim, and before it the void ones that it took the place of."""
+    """Delete a claim, and before it the void claims that it replaced."""
     with suppress(OSError):
         for number in sorted(_numbers(path.parent)):
             if number <= _number(path):
@@ -94,12 +94,12 @@ def _give_back(path: Path) -> None:
 
 
 def is_left_behind(folder: Path, grid: str) -> bool:
-    """Whether the cell of a folder was claimed for a grid, none of whose processes runs it now, and not given back."""
+    """Return whether a grid claimed the cell of a folder and left it: no process runs it, and it was not given back."""
     return _holder(folder, max(_numbers(folder), default=0)).get("grid") == grid
 
 
 def is_claimed(folder: Path) -> bool:
-    """Whether there is a claim in a folder, void or not."""
+    """Return whether there is a claim in a folder, void or not."""
     return bool(_numbers(folder))
 
 
@@ -112,7 +112,7 @@ def _number(path: Path) -> int:
 
 
 def _holder(folder: Path, number: int) -> dict[str, Any]:
-    """Return what a claim says; nothing where it is just being written, or was cut off."""
+    """Read a claim; return nothing if it is just being written, or was cut off."""
     try:
         content = json.loads((folder / f"{CLAIM}{number}").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -135,7 +135,7 @@ def _is_void(folder: Path, number: int, holder: dict[str, Any], grid: str) -> bo
 
 
 def _runs(holder: dict[str, Any]) -> bool:
-    """Whether a process of this host still runs, and is no later one of the same number."""
+    """Return whether a process of this host still runs, and is not a later one with the same number."""
     import psutil
 
     try:
@@ -149,7 +149,7 @@ def _runs(holder: dict[str, Any]) -> bool:
 
 
 def _this_process() -> dict[str, Any]:
-    """Return who holds what this process claims."""
+    """Return the holder that this process writes into claims."""
     with needs("grid", "a grid"):
         import psutil
 

@@ -1,4 +1,4 @@
-"""Recorded results as tables that are small enough to be kept in the repository: ``results/<tier>/<paper>/``.
+"""Recorded results as tables small enough to keep in the repository: ``results/<tier>/<paper>/``.
 
 ``runs.parquet`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of
 the libraries, the processor's instructions, its seconds, and the run's summary. ``curves.parquet`` has one row per
@@ -23,11 +23,11 @@ from asyncfl_reproduction.parquet import alone_in, read_table, write_table
 
 RUNS, CURVES = "runs.parquet", "curves.parquet"
 DIGITS = 6
-"""Significant digits of a curve's numbers; the summary's are kept whole."""
+"""Significant digits of a curve's numbers; the summary's are kept in full."""
 
 
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
-    """Write what is recorded in ``runs`` of ``cells`` into a folder's tables; return how many runs.
+    """Write the results of ``cells`` recorded in ``runs`` into a folder's tables; return the number of runs.
 
     What the tables hold already of other cells and seeds stays.
     """
@@ -53,7 +53,7 @@ def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
 
 
 def add_runs(folder: Path, runs: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Put rows of runs and of their curves into a folder's tables, in the place of what these hold of the same runs.
+    """Write rows of runs and curves into a folder's tables, replacing those of the same runs.
 
     Curves are written first, as runs are read first: who reads in between finds the curves of all runs.
     """
@@ -70,7 +70,7 @@ def add_runs(folder: Path, runs: pd.DataFrame, curves: pd.DataFrame) -> None:
 
 
 def _rounded(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return a curve with :data:`DIGITS` significant digits."""
+    """Return a curve rounded to :data:`DIGITS` significant digits."""
     floats = curve.select_dtypes("float")
     return curve.assign(**{name: [float(f"{value:.{DIGITS}g}") for value in floats[name]] for name in floats})
 
@@ -89,7 +89,7 @@ def _row(name: str, result: Result) -> dict[str, Any]:
 
 
 def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Result]]:
-    """Return cell -> its runs in a folder's tables, those of another configuration or meaning left out.
+    """Read cell -> its runs from a folder's tables, without those of another configuration or meaning.
 
     Their tables of updates, jobs in flight and clients are empty.
 
@@ -110,7 +110,7 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
 
 
 def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path, list[Cell]]]:
-    """Yield the folders in which something is recorded, each with its cells."""
+    """Yield the folders that have recorded results, each with its cells."""
     papers: dict[str, list[Cell]] = {}
     for cell in cells:
         papers.setdefault(paper_of(cell.name), []).append(cell)
@@ -120,7 +120,7 @@ def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path,
 
 
 def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
-    """Return those cells of which a folder's tables hold runs that :func:`read_tidy` leaves out, and why.
+    """Return the cells in a folder's tables that :func:`read_tidy` leaves out, and why.
 
     Returns:
         cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).

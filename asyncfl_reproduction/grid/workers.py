@@ -1,4 +1,4 @@
-"""The workers that run a grid's cells: processes of this machine, or those of a Dask cluster.
+"""Workers that run a grid's cells: processes on this machine, or on a Dask cluster.
 
 A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
 this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
     from distributed import Client
 
 RETRIES = 2
-"""How often a cell whose worker was lost is begun again."""
+"""Number of times a cell whose worker was lost is restarted."""
 BEGUN = ".begun"
-"""File in a cell's folder while it runs: how often it was begun."""
+"""File in the folder of a running cell: the number of times it was started."""
 TLS_FILES = "DASK_DISTRIBUTED__COMM__TLS__" + " and …".join(("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
 SCHEDULER_SECONDS = 30
-"""Seconds to wait for a scheduler's answer, and for its first worker."""
+"""Seconds to wait for a scheduler's reply, and for its first worker."""
 
 Outcome = tuple[str, str | None]
 """A cell's name, and the error's last line if it failed, or :class:`.Elsewhere` if another grid has it."""
 Work = Callable[[Cell, Path], Outcome]
-"""Runs one cell, its folder below the given one."""
+"""Function that runs one cell, whose folder lies below the given one."""
 
 
 def outcomes(
     work: Work, cells: Sequence[Cell], runs: Path, *, workers: int = 1, scheduler: str | None = None
 ) -> Iterator[Outcome]:
-    """Run the cells and yield how each ended, as they end; last those that other grids run.
+    """Run the cells and yield each one's outcome as it ends; last those that other grids run.
 
     Args:
         work: can be pickled by reference, such as a module's function.
@@ -75,7 +75,7 @@ def outcomes(
 
 
 def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequence[Cell]) -> Iterator[Outcome]:
-    """Run cells; look again at those that others had, whose claims may be void by then, until all are theirs."""
+    """Run cells in rounds; retry those that other grids had claimed, whose claims may have become void."""
     left = {cell.name: cell for cell in cells}
     while left:
         others: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequen
 
 
 def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
-    """Claim and run a cell, and note that it was begun; not if it is complete, another's, or was begun too often."""
+    """Claim and run a cell, and record the start; not if it is complete, claimed, or was started too often."""
     if cell.is_complete(runs):
         return cell.name, FINISHED
     try:
@@ -105,7 +105,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
 
 
 def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
-    """Run a cell that this process has claimed, unless it was begun too often."""
+    """Run a cell that this process has claimed, unless it was started too often."""
     begun = _times_begun(cell, runs)
     _tidy(cell.folder(runs))
     if begun > RETRIES:
@@ -121,7 +121,7 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 
 
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
-    """Remove what a grid left that was killed itself; what a running one has there stays."""
+    """Delete the remains of a grid that was killed; those of a running grid stay."""
     with suppress(OSError):  # whoever writes there next says what is wrong with it
         if is_claimed(folder) or any(_unfinished(folder)):
             claimed = claim(folder, grid)
@@ -131,7 +131,7 @@ def _tidy_up_after_others(folder: Path, grid: str) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove from a cell's folder what only a running cell needs, or one that was killed could not remove."""
+    """Delete from a cell's folder the files that only a running cell needs, or a killed one left behind."""
     with suppress(OSError):
         for path in _unfinished(folder):
             path.unlink(missing_ok=True)
@@ -150,14 +150,14 @@ def _times_begun(cell: Cell, runs: Path) -> int:
 
 
 def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
-    """Return how often a cell was begun whose process of this grid was lost; 0 where none was."""
+    """Return how often a cell was started whose process of this grid was lost; 0 if none was."""
     return _times_begun(cell, runs) if is_left_behind(cell.folder(runs), grid) else 0
 
 
 def _on_this_machine(
     job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, workers: int, grid: str
 ) -> Iterator[Outcome]:
-    """Run cells in processes; one that is killed takes the others with it, so those go into new ones."""
+    """Run cells in processes; a killed one takes the others with it, so those restart in new ones."""
     with needs("grid", "several workers"):
         from joblib import Parallel, delayed
 
@@ -181,7 +181,7 @@ def _on_this_machine(
 
 
 def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
-    """Run cells on a cluster; workers may come and go."""
+    """Run cells on a cluster, whose workers may come and go."""
     with needs("dask", "backend 'dask'"):
         from distributed import as_completed
 
@@ -209,7 +209,7 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
 
 @contextmanager
 def connected(scheduler: str) -> Iterator[Client]:
-    """Speak to a Dask scheduler that has at least one worker.
+    """Connect to a Dask scheduler that has at least one worker.
 
     Raises:
         ConfigError: when the scheduler, or none of its workers, answers.
@@ -235,7 +235,7 @@ def connected(scheduler: str) -> Iterator[Client]:
 
 
 def _check_answers(scheduler: str) -> None:
-    """Refuse an address at which nothing answers; Dask's client would take a minute and print a traceback."""
+    """Refuse an address at which nothing replies; Dask's client would take a minute and print a traceback."""
     try:
         parts = urlsplit(scheduler)
         if parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.port is None:
@@ -249,7 +249,7 @@ def _check_answers(scheduler: str) -> None:
 
 
 def _check_certificates(scheduler: str) -> None:
-    """Refuse TLS without certificates, of which Dask's client would not say what is missing."""
+    """Refuse TLS without certificates; Dask's client would not say what is missing."""
     with needs("dask", "backend 'dask'"):
         from distributed import Security
 

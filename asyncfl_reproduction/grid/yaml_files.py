@@ -1,4 +1,4 @@
-"""YAML files of the experiments, read as settings that are checked."""
+"""YAML files of the experiments, read as checked settings."""
 
 from __future__ import annotations
 

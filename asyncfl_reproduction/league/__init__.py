@@ -1,1 +1,1 @@
-"""The league: a newcomer's method against all others, in places where these were run before."""
+"""The league: a newcomer's method against all others, on workloads where these were run before."""

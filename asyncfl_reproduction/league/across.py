@@ -1,4 +1,4 @@
-"""Questions that none of the four papers answers, X-1 to X-12, with the answers that recorded cells give.
+"""Questions that none of the four papers answers, X-1 to X-12, answered from recorded cells.
 
 The cells are the league's: its field on two workloads under two delay laws (``cells/league_cells.yaml``), and
 methods with one thing changed (``cells/questions.yaml``), compared seed by seed as in :mod:`.statistics`. An
@@ -33,7 +33,7 @@ from asyncfl_reproduction.verdicts import (
 
 ANSWERED = "answered"
 SIGNS = {HOLDS: ">", LEVEL: "≈"}
-"""Between a better method and the next, by verdict."""
+"""Signs between a better method and the next, by verdict."""
 STATES = (ANSWERED, UNDECIDED, DID_NOT_TRAIN, NOT_RUN)
 
 FIVE = ("fedbuff", "fedecho", "fedrevive", "kuiper", "fedadt")
@@ -44,24 +44,24 @@ OTHERS = (
 WORKLOADS = ("overlaid_mnist", "glyphs")
 LAWS = ("large", "uniform")
 LARGE = "league/overlaid_mnist/large"
-"""The place of all controls."""
+"""The setting of all controls."""
 CLIENTS, CLASSES = 50, 10
-"""Of the league."""
+"""Numbers of clients and classes in the league."""
 IN_FLIGHT = 25
-"""Clients in flight in the league; KUIPER's are all."""
+"""Number of clients in flight in the league; KUIPER's are all."""
 TARGET_SHARE = 0.85
-"""Of FedBuff's accuracy, FedRevive's target."""
+"""FedRevive's target, as a share of FedBuff's accuracy."""
 
 
 class Answer(NamedTuple):
-    """One of :data:`STATES`, and the numbers or the reason."""
+    """An answer: one of :data:`STATES`, and the numbers or the reason."""
 
     state: str
     text: str
 
 
 def cell_of(workload: str, law: str, method: str) -> str:
-    """Return the name of a method's cell in a place of the league."""
+    """Return the name of a method's cell in a setting of the league."""
     return f"league/{workload}/{law}/{method}"
 
 
@@ -70,7 +70,7 @@ def _places() -> Iterator[tuple[str, str]]:
 
 
 def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
-    """Join comparisons: which are clear, and in which direction, is in their text."""
+    """Join comparisons; the text says which are clear, and in which direction."""
     ran = [finding for finding in findings if finding.verdict != NOT_RUN]
     if not ran:
         return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
@@ -79,7 +79,7 @@ def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
 
 
 def _state(verdicts: Sequence[str]) -> str:
-    """Return the state of an answer whose comparisons came out so."""
+    """Return the state of an answer from the outcomes of its comparisons."""
     if {HOLDS, REVERSED, LEVEL}.intersection(verdicts):
         return ANSWERED
     return UNDECIDED if UNDECIDED in verdicts else DID_NOT_TRAIN
@@ -91,7 +91,7 @@ def _verdict_in_words(verdict: str) -> str:
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every place; ≈ joins neighbours that are level, ? undecided ones."""
+    """Rank the five methods in every setting; ≈ joins level neighbours, ? undecided ones."""
     texts, verdicts = [], []
     for workload, law in _places():
         there = [method for method in FIVE if m.by_seed(cell_of(workload, law, method)) is not None]
@@ -111,7 +111,7 @@ def orders(m: Measured) -> Answer:
 
 
 def reversals(m: Measured) -> Answer:
-    """Count the pairs of methods whose clear order turns round from one delay law to another."""
+    """Count the pairs of methods whose clear order flips from one delay law to another."""
     kept, turned, unclear = 0, [], 0
     for workload in WORKLOADS:
         for one, two in itertools.combinations(FIVE, 2):
@@ -143,7 +143,7 @@ def control(question: int, cell: str) -> str:
 
 
 def gain_without_staleness(m: Measured) -> Answer:
-    """Compare what distillation gains at large delay with what it gains where every update is fresh."""
+    """Compare the gain from distillation at large delay with that where every update is fresh."""
     gains = {
         "fedecho above fedbuff": (
             (f"{LARGE}/fedecho", f"{LARGE}/fedbuff"),
@@ -166,7 +166,7 @@ def gain_without_staleness(m: Measured) -> Answer:
 
 
 def with_server_time(m: Measured) -> Answer:
-    """Compare times to 85% of FedBuff's accuracy with the same seed, with the server's time free and charged."""
+    """Compare times to 85% of FedBuff's accuracy by seed, with the server's time free and charged."""
     reference = m.by_seed(f"{LARGE}/fedbuff")
     if reference is None:
         return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
@@ -177,7 +177,7 @@ def with_server_time(m: Measured) -> Answer:
 
 
 def among_the_old(m: Measured) -> Answer:
-    """Compare momentum, adaptive servers and Oort with what they build on, where no paper had them."""
+    """Compare momentum, adaptive servers and Oort with their base methods, where no paper had them."""
     findings = []
     for workload, law in _places():
         pairs = [
@@ -205,7 +205,7 @@ def by_concurrency(m: Measured) -> Answer:
 
 
 def server_storage(m: Measured) -> pd.DataFrame:
-    """Return what each server stores at most, at 4 bytes a number, beside the accuracy of the same cell.
+    """Return the most that each server stores, at 4 bytes per number, beside the accuracy of the same cell.
 
     Returns:
         One row per method that was run on overlaid MNIST at large delay: accuracy (mean over seeds), models (held at
@@ -225,7 +225,7 @@ def server_storage(m: Measured) -> pd.DataFrame:
 
 
 def server_memory(m: Measured) -> Answer:
-    """Say :func:`server_storage` in words."""
+    """Describe :func:`server_storage` in words."""
     texts = []
     for row in server_storage(m).itertuples():
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
@@ -239,7 +239,7 @@ def server_memory(m: Measured) -> Answer:
 
 
 def paired_tests(m: Measured) -> Answer:
-    """Test every method against FedBuff with the same seeds, paired, two-sided; corrected by Benjamini and Hochberg."""
+    """Test every method against FedBuff by seed, paired, two-sided, corrected by Benjamini and Hochberg."""
     tests = []
     for workload, law in _places():
         base = cell_of(workload, law, "fedbuff")
@@ -263,7 +263,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Return the answer that compares slow clients in every group with slow clients in one, also on rare classes."""
+    """Compare slow clients in every group with slow clients in one group, also on rare classes."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]

@@ -1,4 +1,4 @@
-"""What a method costs beside its accuracy: what its server stores, what it asks of clients, which data it looks at."""
+"""Costs of a method beside its accuracy: server storage, work of clients, data that it reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_reproduction.claims.storage import storage
 
 
 class Costs(NamedTuple):
-    """What a method costs in a place.
+    """The costs of a method in one setting.
 
     Attributes:
         method: its name.
@@ -33,7 +33,7 @@ class Costs(NamedTuple):
 
 
 def costs(method: str, config: Config, measured: Measured, *, classes: int, unlabelled: bool | None = None) -> Costs:
-    """Return what a method costs.
+    """Return the costs of a method.
 
     Args:
         method: its name, also of its cell.

@@ -1,4 +1,4 @@
-"""Curves of a newcomer in a place, beside those that came nearest and FedBuff."""
+"""Curves of a newcomer in one setting, beside FedBuff and the methods that came nearest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shown_beside(one: Standings, newcomer: str) -> list[str]:
 
 
 def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
-    """Draw accuracy over client updates and over virtual time; return the methods that are shown, too.
+    """Draw accuracy over client updates and over virtual time; also return the methods shown.
 
     Time ends a fifth after the newcomer: synchronous rounds may go on for twenty times as long.
     """
@@ -44,7 +44,7 @@ def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
 
 
 def _mark(axes: plt.Axes, title: str) -> None:
-    """Draw the curve of this title in the colour of what a reader should look at first."""
+    """Draw the curve with this title in the accent colour."""
     for line, band in zip(axes.get_lines(), axes.collections, strict=True):
         if line.get_label() == title:
             line.set(color=ACCENT, linewidth=3)

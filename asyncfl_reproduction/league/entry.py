@@ -1,4 +1,4 @@
-"""An entry: a user's file with one method in it, and whether that keeps the rules."""
+"""An entry: a user's file with one method in it, and checks of the rules."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from asyncfl_lite.testing import AlgorithmCheckError, check_algorithm
 from asyncfl_reproduction.tuning.studies import Grid
 
 GRID = "GRID"
-"""Attribute of a method's class, or name in its file: the values that it tries for its knobs."""
+"""Attribute of a method's class, or name in its file: the values to try for its options."""
 NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,39}")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method that enters.
+    """A method that enters the league.
 
     Attributes:
         file: where it is.
@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def folder(self) -> str:
-        """The name of the folder of what is recorded of it."""
+        """Name of the folder of the entry's recorded results."""
         return f"{self.name}-{self.digest}"
 
 
@@ -77,7 +77,7 @@ def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
 
 
 def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | None:
-    """Return what a method tries, its knobs named as searches name them."""
+    """Return the grid of a method, with options named as in searches."""
     given = getattr(method, GRID, of_module)
     if given is None:
         return None

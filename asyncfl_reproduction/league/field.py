@@ -1,4 +1,4 @@
-"""The field: the places of the league, and what every method there is given and has tried.
+"""The field: the league's settings, and the tuning of every method there.
 
 A place is one workload under one delay law in one column ("tuned", "printed"). Its cells,
 ``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``; beside it lies
@@ -24,7 +24,7 @@ TIER = "league"
 REFERENCE = "fedbuff"
 """The method that sets the target of times and, by its searches, the rates that a newcomer tries."""
 OWN = ("algorithm", "settings", "selection", "selection_settings")
-"""What of a search's settings is its method's and not the place's."""
+"""Settings of a search that belong to its method, not to the workload."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Such as ``overlaid_mnist, large``."""
+        """Name, such as ``overlaid_mnist, large``."""
         return f"{self.workload}, {self.law}"
 
     @property
     def study(self) -> str:
-        """The name of its searches' study."""
+        """The name of the study of its searches."""
         return f"{TIER}-{self.workload}-{self.law}"
 
     @property
     def tries(self) -> int:
-        """How many combinations each method may try before its grid grows."""
+        """Number of combinations that each method may try before its grid grows."""
         return len(points_of(self.searches[REFERENCE].grid))
 
     @property
     def updates(self) -> int:
-        """How many client updates every run gets."""
+        """Number of client updates in every run."""
         config = self.config_of(REFERENCE)
         return config.rounds * config.buffer_size
 
@@ -69,12 +69,12 @@ class Place:
         return f"{TIER}/{self.workload}/{self.law}/{method}{TWIN if self.column == 'printed' else ''}"
 
     def config_of(self, method: str) -> Config:
-        """Return a configuration of a method's search, the first that is tried."""
+        """Return the first configuration that a method's search tries."""
         search = self.searches[method]
         return search.config(points_of(search.grid)[0], search.seeds[0])
 
     def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
-        """Return what a newcomer tries here: its own grid, in the settings and with the seeds of all others.
+        """Return the newcomer's search here: its own grid, in the settings and with the seeds of all others.
 
         How often the model is replaced and tested goes by its kind, as with the field: in rounds, one by one, or by a
         buffer. In the column "printed" it has its own defaults, and the rates of clients that all try there.
@@ -100,11 +100,11 @@ class Place:
         return search
 
     def usual_grid(self, method: type[Algorithm]) -> Grid:
-        """Return what a newcomer tries that says nothing of it: FedBuff's server rates, if it has such a rate."""
+        """Return the default grid of a newcomer: FedBuff's server rates, if it has a server rate."""
         return {"server_lr": self.searches[REFERENCE].grid["server_lr"]} if method.uses_server_lr else {}
 
     def _of_its_kind(self, method: type[Algorithm]) -> str:
-        """Return the field's first method whose versions come as a method's do."""
+        """Return the field's first method that makes versions as this method does."""
         wanted = _kind(method)
         for name, search in self.searches.items():
             if _kind(ALGORITHMS.get(search.settings["algorithm"])) == wanted:
@@ -119,7 +119,7 @@ def _kind(method: type[Algorithm]) -> str:
 
 
 def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
-    """Return the league's places, those that are tuned first.
+    """Return the league's settings, tuned ones first.
 
     Args:
         tier_file: ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.

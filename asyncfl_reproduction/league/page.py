@@ -1,4 +1,4 @@
-"""The page of a league: where a newcomer stands, what it costs, what was tried, and what was not compared."""
+"""A newcomer's page: its standing, its costs, what was tried, and what was not compared."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NOT_COMPARED = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a page is made of.
+    """The content of a page.
 
     Attributes:
         newcomer: who entered, and where.
@@ -79,12 +79,12 @@ class Outcome:
         return plots.title(self.newcomer.entry.name)
 
     def in_column(self, column: str) -> list[Standings]:
-        """Return the standings of one column."""
+        """Return the standings in one column."""
         return [one for one in self.found if one.place.column == column]
 
 
 def write_page(path: Path, outcome: Outcome) -> None:
-    """Write one HTML file that fetches nothing.
+    """Write one HTML file that loads nothing from elsewhere.
 
     Raises:
         ResultError: naming the file, when it cannot be written.
@@ -96,7 +96,7 @@ def write_page(path: Path, outcome: Outcome) -> None:
 
 
 def content(outcome: Outcome) -> dict[str, Any]:
-    """Return what the template shows, in words and numbers."""
+    """Return the content of the template, in words and numbers."""
     entry = outcome.newcomer.entry
     columns = [_column(outcome, name) for name in HEADINGS if outcome.in_column(name)]
     return {
@@ -123,7 +123,7 @@ def _about(outcome: Outcome) -> str:
 
 
 def _lead(outcome: Outcome, column: str) -> str:
-    """Return one sentence on a column: how many comparisons came out how."""
+    """Return one sentence on a column: how many comparisons have each verdict."""
     rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
         f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After as "
@@ -137,14 +137,14 @@ def _counted(verdicts: Sequence[str]) -> str:
 
 
 def _unequal(outcome: Outcome) -> list[str]:
-    """Return what makes the tuning less than equal, to the newcomer's loss."""
+    """Return what made the tuning unequal, to the newcomer's disadvantage."""
     said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
     more = "Not equally: with --quick its grid did not grow, as those of the field did where the best lay on an edge."
     return said + [more] * outcome.quick
 
 
 def _looked_before(outcome: Outcome) -> list[str]:
-    """Return how often the seeds were looked at before under this name, of which no interval knows."""
+    """Return how often these seeds were used before under this name, which no interval accounts for."""
     if not outcome.earlier:
         return []
     looks = len(outcome.earlier) + 1
@@ -300,7 +300,7 @@ def _time(times: Times | None, seeds: int) -> str:
 
 
 def _ratio(found: Contrast) -> str:
-    """Return a ratio of times; one that is bounded on one side only is what the mean is at least, or at most."""
+    """Return a ratio of times; one with a bound on one side only is a bound on the mean."""
     low, high = math.isfinite(found.low), math.isfinite(found.high)
     if low and high:
         return f"× {math.exp(found.mean):.2f} [{math.exp(found.low):.2f}, {math.exp(found.high):.2f}]"
@@ -310,7 +310,7 @@ def _ratio(found: Contrast) -> str:
 
 
 def _costs(outcome: Outcome) -> list[Costs]:
-    """Return the costs of all methods of the first place."""
+    """Return the costs of all methods in the first setting."""
     first, entry = outcome.found[0], outcome.newcomer.entry
     classes = load_task(first.place.config_of(REFERENCE).task_settings).num_classes
     rows = []

@@ -27,7 +27,7 @@ def record_field(
     allowed: Callable[[Estimate], None],
     say: Callable[[str], None] = print,
 ) -> Report:
-    """Search for the rates of the field's methods, run its cells, and keep each in the tables as soon as it is done.
+    """Search for the rates of the field's methods, run its cells, and save each as soon as it is done.
 
     Args:
         tier_file: ``cells/league.yaml``.
@@ -57,7 +57,7 @@ def _cells(tier_file: Path, only: str) -> list[Cell]:
 
 
 def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]]:
-    """Return the searches of the field that were not made yet, with their places."""
+    """Return the searches of the field that are still to be made, with their settings."""
     return [
         (place, search)
         for place in read_places(tier_file)
@@ -67,7 +67,7 @@ def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]
 
 
 def _as_cell(place: Place, search: Search, known: set[str]) -> Cell:
-    """Return a search as a cell with as many seeds as it has runs, and those of its cell if that is not known yet."""
+    """Return a search as a cell with as many seeds as it has runs, and its cell's if those are not known yet."""
     runs = len(points_of(search.grid)) * len(search.seeds)
     runs += 0 if place.cell(search.method) in known else len(place.seeds)
     config = search.config(points_of(search.grid)[0], search.seeds[0])

@@ -1,4 +1,4 @@
-"""A newcomer's runs: one to see what it takes, the same search as all others had, then the seeds.
+"""A newcomer's runs: one to measure its cost, then the same search as for all others, then the seeds.
 
 All lies in one folder, ``runs/league/<name>-<digest>/``: the outcomes of its searches, and its cells as a grid leaves
 them. What is finished there is not run again.
@@ -33,11 +33,11 @@ from asyncfl_reproduction.tuning.search import tune
 from asyncfl_reproduction.tuning.studies import Search, points_of
 
 TRIAL, CELLS = "trial.json", "cells"
-"""In an entry's folder, beside the outcomes of its searches: what its first run took, and its cells."""
+"""Files in an entry's folder, beside the outcomes of its searches: the cost of its first run, and its cells."""
 
 
 class Trial(NamedTuple):
-    """What one run of a newcomer took.
+    """The cost of one run of a newcomer.
 
     Attributes:
         updates: how many client updates.
@@ -54,7 +54,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Newcomer:
-    """An entry in the places where it is to run.
+    """An entry, with the settings in which it is to run.
 
     Attributes:
         entry: the method.
@@ -69,13 +69,13 @@ class Newcomer:
     extensions: int | None = None
 
     def search(self, place: Place) -> Search:
-        """Return what it tries in a place."""
+        """Return the newcomer's search in one setting."""
         grid = place.usual_grid(self.entry.method) if self.entry.grid is None else self.entry.grid
         return place.search_for(self.entry.name, self.entry.method, grid)
 
     @property
     def untried(self) -> str:
-        """Say so where its grid leaves the server's rate as it is; empty else."""
+        """Message that the grid leaves the server's rate as it is; empty otherwise."""
         grid = self.entry.grid
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
@@ -88,13 +88,13 @@ class Newcomer:
 
     @property
     def count(self) -> int:
-        """How many runs there are in all, without those that a grid grows by."""
+        """Number of all runs, without those by which a grid grows."""
         tried = [self.search(place) for place in self.places]
         searched = sum(len(points_of(search.grid)) * len(search.seeds) for search in tried)
         return searched + sum(len(place.seeds) for place in self.places)
 
     def trial(self) -> Trial:
-        """Run the first combination of its first search once, or read what that took.
+        """Run the first combination of its first search once, or read the cost of that run.
 
         Raises:
             SimulationError: when it takes other than the place's number of client updates.
@@ -118,7 +118,7 @@ class Newcomer:
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
-        """Search, then run the seeds, and return cell -> runs; what is there is not run again.
+        """Search, then run the seeds, and return cell -> runs; existing runs are not repeated.
 
         Args:
             workers: processes.
@@ -137,7 +137,7 @@ class Newcomer:
         return {cell.name: cell.load(self.folder) for cell in cells}
 
     def cells(self, chosen: dict[str, dict[str, Any]]) -> list[Cell]:
-        """Return its cells, with the combination that each search has chosen, by the search's name."""
+        """Return its cells with the combination that each search has chosen, by the search's name."""
         cells = []
         for place in self.places:
             search = self.search(place)
@@ -148,7 +148,7 @@ class Newcomer:
 
 
 def _watched(task: Task, looked: list[str]) -> Task:
-    """Return a task that notes which of its unlabelled sets are looked at."""
+    """Return a task that records which of its unlabelled sets are read."""
 
     def noting(name: str, own: UnlabelledSet) -> UnlabelledSet:
         return lambda count, rng: looked.append(name) or own(count, rng)
@@ -166,7 +166,7 @@ def searched(
     extensions: int | None = None,
     imports: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Carry out searches, several at a time, and return what each has chosen, by its name.
+    """Run searches, several at a time, and return each one's choice by its name.
 
     Args:
         searches: what is tried.

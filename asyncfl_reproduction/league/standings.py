@@ -1,4 +1,4 @@
-"""Where a newcomer stands: in each place against each method, seed by seed, and in mean ranks over the places.
+"""A newcomer's standing: in each setting against each method, seed by seed, and by mean rank over the settings.
 
 Every run takes as many client updates, but not as much time: the difference when the first of two runs ends stands
 beside. A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
@@ -29,7 +29,7 @@ from asyncfl_reproduction.verdicts import DID_NOT_TRAIN, LEVEL, UNDECIDED
 BETTER, WORSE = "better", "worse"
 VERDICTS = (BETTER, WORSE, LEVEL, UNDECIDED, DID_NOT_TRAIN)
 MOST_SEEDS = 100
-"""Beyond so many, how many would decide is not said."""
+"""Largest number of seeds that is given as enough to decide."""
 
 
 class Times(NamedTuple):
@@ -48,7 +48,7 @@ class Times(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One method in a place.
+    """One method in one setting.
 
     Attributes:
         method: its name.
@@ -76,7 +76,7 @@ class Row(NamedTuple):
 
 
 class Standings(NamedTuple):
-    """A place as a newcomer finds it.
+    """A newcomer's standing in one setting.
 
     Attributes:
         place: which.
@@ -95,13 +95,13 @@ class Standings(NamedTuple):
     configs: Mapping[str, Config]
 
     def counts(self) -> dict[str, int]:
-        """Return verdict -> methods, of those that occur."""
+        """Return verdict -> methods, for the verdicts that occur."""
         verdicts = [row.verdict for row in self.rows]
         return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
 
 
 def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result]]) -> Standings:
-    """Compare a newcomer with all methods of a place.
+    """Compare a newcomer with all methods in a setting.
 
     Args:
         place: where.
@@ -152,7 +152,7 @@ def _against(
 
 
 def judged(found: Sequence[Contrast]) -> list[str]:
-    """Return the verdicts of a newcomer's differences from all methods of a place, corrected for their number."""
+    """Return the verdicts on a newcomer's differences from all methods in a setting, corrected for their number."""
     different, equal = holm([one.p for one in found]), holm([one.equal for one in found])
     return [
         LEVEL if level <= ERROR_LEVEL else (BETTER if one.mean > 0 else WORSE) if p <= ERROR_LEVEL else UNDECIDED
@@ -161,7 +161,7 @@ def judged(found: Sequence[Contrast]) -> list[str]:
 
 
 def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
-    """Return about how many seeds would decide that there is a difference, were mean and deviation to stay as they are.
+    """Estimate how many seeds would decide that there is a difference, with mean and deviation unchanged.
 
     Args:
         found: a comparison at 5 %.
@@ -209,7 +209,7 @@ def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) ->
 
 
 def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:
-    """Rank the methods that all places of a column have, over the seeds that all of these have there.
+    """Rank the methods that all settings of a column have, over the seeds that all of these have there.
 
     Returns:
         The ranking, and the methods that are not in it as some place lacks them or their seeds.

@@ -1,4 +1,4 @@
-"""The page of a league, as Jinja reads it. It fetches nothing: pictures and styles are in it, browsers are told so."""
+"""The Jinja template of a newcomer's page, with pictures and styles inside; browsers are told to fetch nothing."""
 
 TEMPLATE = """<!doctype html>
 <html lang="en">

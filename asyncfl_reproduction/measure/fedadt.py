@@ -1,4 +1,4 @@
-"""FedADT's number that needs no run: the operations of distilling beside those of local training."""
+"""FedADT's number that needs no run: the operations of distillation relative to local training."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from asyncfl_lite.runs.setups import SETUPS
 from asyncfl_reproduction.published import hyperparameters
 
 STEP, FORWARD = 3, 1
-"""Forward passes that a step on one sample takes, backward pass included, and that a teacher's output takes."""
+"""Forward passes in a step on one sample, including the backward pass, and in a teacher's output."""
 EPOCHS = SETUPS["fedadt"].common["local_epochs"]
-"""Of a client's job in our cells: FLGo's default. The paper prints none."""
+"""Epochs of a client's job in our cells: FLGo's default. The paper prints none."""
 
 
 def distilling_over_training(epochs: int) -> float:
-    """Return the operations of distilling one client's model, as a multiple of those of the client's own training.
+    """Return the operations of distilling one client's model, as a multiple of its own local training.
 
     The server's set is a share of all samples, the clients have the rest in equal parts. On each of the server's
     samples the client's model takes a step and the global model a forward pass. The model and the number of samples

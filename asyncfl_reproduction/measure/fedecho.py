@@ -1,4 +1,4 @@
-"""FedEcho's numbers that need no training: runtimes, staleness, versions held; and a share that its text task has."""
+"""FedEcho's numbers that need no training: durations, staleness, versions held; and a class share of its text task."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LARGE, MILD = LAWS = ("fedecho_large", "fedecho_mild")
 CATEGORIES = ("short", "medium", "long")
 SEEDS = range(5)
 VERSIONS = 500
-"""Versions of the paper's runs on images."""
+"""Number of versions in the paper's runs on images."""
 
 
 class Runtimes(NamedTuple):
-    """What a delay law draws.
+    """Durations that a delay law draws.
 
     Attributes:
         ranges: category -> shortest and longest runtime drawn.
@@ -33,7 +33,7 @@ class Runtimes(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What FedEcho's server stores of clients' outputs at the paper's scale.
+    """Outputs of clients that FedEcho's server stores, at the paper's scale.
 
     Attributes:
         clients: of each of which the outputs are kept, N.
@@ -49,12 +49,12 @@ class Stored(NamedTuple):
 
     @property
     def logits_over_model(self) -> float:
-        """Numbers stored of outputs over numbers in one model."""
+        """Number of stored outputs over number of parameters in one model."""
         return self.clients * self.samples * self.outputs / self.parameters
 
 
 TOKENS, VOCABULARY = 320, 151_936
-"""Tokens of a sample of MathInstruct (where this package cuts it; not printed), and of Qwen2.5's vocabulary."""
+"""Tokens per sample of MathInstruct (where this package cuts it; not printed), and in Qwen2.5's vocabulary."""
 STORED = {
     "CIFAR-10": Stored(50, 2000, 10, 11_173_962),
     "CIFAR-100": Stored(50, 2000, 100, 11_220_132),
@@ -66,7 +66,7 @@ STORED = {
 
 @lru_cache(maxsize=1)
 def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
-    """Return law -> what it draws for that many clients, with so many draws for each."""
+    """Return law -> the durations that it draws for this many clients, with this many draws each."""
     rng, found = np.random.default_rng(0), {}
     for law in LAWS:
         delays = DELAYS.get(law)().prepare(np.arange(1, clients + 1), rng)
@@ -86,7 +86,7 @@ def planned(law: str, seed: int) -> Schedule:
 
 
 def staleness_of_long_clients(law: str) -> np.ndarray:
-    """Return the ``(5,)`` mean staleness of updates of ``long`` clients, one number for each seed."""
+    """Return the ``(5,)`` mean staleness of updates of ``long`` clients, one number per seed."""
     means = []
     for seed in SEEDS:
         updates, clients = planned(law, seed).updates, planned(law, seed).clients
@@ -95,7 +95,7 @@ def staleness_of_long_clients(law: str) -> np.ndarray:
 
 
 def most_versions_held(plan: Schedule) -> int:
-    """Return the largest number of distinct versions that the clients in flight had started from, at any time."""
+    """Return the largest number of distinct versions from which clients in flight had started, at any time."""
     updates, waiting = plan.updates, plan.in_flight
     began = np.concatenate([updates["dispatched_at"], waiting["dispatched_at"]])
     ended = np.concatenate([updates["arrived_at"], np.full(len(waiting), np.inf)])
@@ -105,7 +105,7 @@ def most_versions_held(plan: Schedule) -> int:
 
 @lru_cache(maxsize=len(LAWS))
 def versions_held(law: str) -> tuple[int, ...]:
-    """Return :func:`most_versions_held` of the paper's 500 versions, for each of :data:`SEEDS`."""
+    """Return :func:`most_versions_held` for the paper's 500 versions, for each of :data:`SEEDS`."""
     return tuple(most_versions_held(planned(law, seed)) for seed in SEEDS)
 
 

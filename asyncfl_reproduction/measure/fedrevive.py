@@ -1,4 +1,4 @@
-"""FedRevive's numbers that no recorded run holds.
+"""FedRevive's numbers that no recorded run contains.
 
 Without training: staleness at the paper's scale, the schedules of β, the operations of its model. On short runs of
 small models, the same every time: how good the proxies are (Table 2), what each part of an update does (Fig. 4).
@@ -28,13 +28,13 @@ from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.tasks.partitions.base import label_counts
 
 IN_FLIGHT, UPDATES = 100, 20_000
-"""Of the simulation of staleness, with 1,000 clients."""
+"""Clients in flight and updates in the simulation of staleness, with 1,000 clients."""
 FAMILIES = ("cosine", "linear", "exponential", "stepwise")
 """Schedules of β in the authors' code."""
 SEEDS = (0, 1, 2)
-"""Of the short runs for the proxies, which three tell from equal shares."""
+"""Seeds of the short runs for the proxies; three suffice to distinguish them from equal shares."""
 SEEDS_OF_PARTS = tuple(range(10))
-"""Of the short runs for the parts of an update."""
+"""Seeds of the short runs for the parts of an update."""
 _SMALL: dict[str, Any] = {
     "algorithm": "fedrevive",
     "delay": "fedrevive",
@@ -132,7 +132,7 @@ def divergence(shares: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def proxy_divergences(run: Run) -> pd.DataFrame:
-    """Return how far the proxies of a finished run of FedRevive are from the truth (Table 2).
+    """Return the divergence of the proxies of a finished run of FedRevive from the truth (Table 2).
 
     Returns:
         One row for each client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are
@@ -155,7 +155,7 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
 
 
 class UpdateParts:
-    """Measures what a stale update, what was distilled, and both together do to the global model (Fig. 4, Fig. 10).
+    """Measures how a stale update, its distilled part, and both together change the global model (Fig. 4, Fig. 10).
 
     An observer of a run of FedRevive: from the model ``x_t`` that an update meets it tests ``x_t + η (1 - β) Δ``,
     ``x_t + η β Δ^KD`` and their sum, Eq. 3, which is the run's own next model. The paper does not say whether its
@@ -189,7 +189,7 @@ class UpdateParts:
         return delta
 
     def __call__(self, simulation: Simulation, arrival: Arrival) -> None:
-        """Test the three models after an update that came with a distilled part."""
+        """Test the three models after an update that had a distilled part."""
         before, self._before = self._before, None
         if before is None or before[2] is None or arrival.version % self.every:
             return

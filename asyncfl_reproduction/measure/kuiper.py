@@ -15,11 +15,11 @@ BOARDS = {"Nano": "Jetson Nano", "TX2": "Jetson TX2", "NX": "Jetson Xavier NX", 
 LAWS = {"HMDB51": "kuiper_hmdb51", "UCF101": "kuiper_ucf101"}
 """Data set -> delay law."""
 JOBS = 4 * round(80 / 3)
-"""Jobs of 4 boards in 80 epochs of training, 3 epochs each."""
+"""Number of jobs of 4 boards in 80 epochs of training, 3 epochs each."""
 VIDEOS = {"HMDB51": (3570, 1530), "UCF101": (9537, 3783)}
-"""Data set -> videos for training and for testing in the first of its authors' splits."""
+"""Data set -> number of training and test videos in the first of its authors' splits."""
 HMDB51_CLIPS = 8062
-"""Clips of eight frames that the paper has for training, of all clients (§5)."""
+"""Number of clips of eight frames that the paper has for training, of all clients (§5)."""
 PASSES = {"all": 2.97, "last": 1.0}
 """Operations of a training step in forward passes, by the layers that are trained: ResNet-18 on 8 frames of 112×112."""
 
@@ -31,7 +31,7 @@ def passes_a_clip(
     clients: int = 4,
     clips_a_video: float = 1.0,
 ) -> dict[str, float]:
-    """Return how long one clip takes in an epoch of training, in forward passes of a test.
+    """Return the duration of one clip in an epoch of training, in forward passes of a test.
 
     Args:
         dataset: one of :data:`VIDEOS`.
@@ -46,12 +46,12 @@ def passes_a_clip(
 
 
 def epoch_seconds(dataset: str) -> dict[str, float]:
-    """Return board -> seconds per epoch that the data set's delay law takes."""
+    """Return board -> seconds per epoch under the data set's delay law."""
     return DELAYS.get(LAWS[dataset]).epoch_seconds
 
 
 def test_set_seconds(dataset: str) -> dict[str, float]:
-    """Return board -> seconds for the whole test set that the data set's delay law takes."""
+    """Return board -> seconds for the whole test set under the data set's delay law."""
     return DELAYS.get(LAWS[dataset]).test_seconds
 
 

@@ -1,4 +1,4 @@
-"""How many floating-point operations the paper tier takes: the basis of its estimate in days of a GPU.
+"""Floating-point operations of the paper tier: the basis of its estimate in days of a GPU.
 
 A forward pass of each network on one sample is counted or taken from its parameters; a training step takes three. What
 is counted: clients' training, tests, the accuracy that KUIPER asks for, FedEcho's and FedRevive's servers, and the
@@ -26,16 +26,16 @@ GFLOP = {
     "resnet": 1.11, "flgo_cnn": 0.03, "cnn": 0.0006, "lstm": 0.03, "femnist_cnn": 0.05, "t5": 15.5, "bert": 28.0,
     "causal_lm": 988.0,
 }  # fmt: skip
-"""Model -> operations of a forward pass on one sample, in 10^9. Text models: 2 for each parameter and token, of which
-T5 has 128, BERT 128 and Qwen 320."""
+"""Model -> operations of a forward pass on one sample, in 10^9. Text models: 2 per parameter and token; T5 has 128
+tokens, BERT 128 and Qwen 320."""
 CLIP_GFLOP = {"resnet18": 5.09, "resnet26": 7.69, "resnet34": 9.42}
 """3-D network -> operations of a forward pass on one frame of a clip of 112×112, in 10^9."""
 CHAIN = ("resnet34", "resnet26", "resnet18")
 SERVER_SHARE = {"fedecho": 1.0, "fedrevive": 1.5, "dd_fedrevive": 1.5}
-"""What a server computes, as a multiple of what its clients do: FedRevive's by the paper's Table 3, FedEcho's by its
-2,000 samples, once forward for each update and some passes for each version."""
+"""Operations of a server, as a multiple of its clients': FedRevive's by the paper's Table 3, FedEcho's by its 2,000
+samples, once forward for each update and some passes for each version."""
 STEP = 3
-"""Forward passes that a training step takes."""
+"""Forward passes equivalent to one training step."""
 
 
 def forward_gflop(config: Config) -> float:
@@ -46,7 +46,7 @@ def forward_gflop(config: Config) -> float:
 
 
 def samples_a_job(config: Config) -> float:
-    """Return on how many samples a client's job takes a step, with clients of one size."""
+    """Return the number of samples on which a client's job takes a step, with clients of equal size."""
     if config.local_steps is not None:
         return config.local_steps * config.batch_size
     return config.local_epochs * SAMPLES[config.task][0] / config.clients
@@ -77,7 +77,7 @@ def chain(config: Config) -> float:
 
 
 def operations(cells: Iterable[Cell]) -> pd.Series:
-    """Return operations by part: each paper's runs, and ``chains of teachers``, each made once for all its runs."""
+    """Return operations by part: each paper's runs, and ``chains of teachers``, each counted once for all its runs."""
     found, chains = {}, {}
     for cell in cells:
         paper, config = cell.name.split("/")[0], cell.config
@@ -88,5 +88,5 @@ def operations(cells: Iterable[Cell]) -> pd.Series:
 
 
 def days(count: float, sustained: float) -> float:
-    """Return the days that so many operations take at ``sustained`` operations a second."""
+    """Return the days that this many operations take at ``sustained`` operations per second."""
     return count / sustained / 86_400

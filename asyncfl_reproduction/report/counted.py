@@ -1,4 +1,4 @@
-"""Printed numbers that need no recorded cell, as :mod:`asyncfl_reproduction.measure` gives them."""
+"""Our values of printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from asyncfl_reproduction.measure import fedecho, fedrevive, kuiper
 from asyncfl_reproduction.report.recorded import NOT_MEASURED, Ours, Recorded
 
 SEEDS = 3
-"""Seeds that a simulated number is given for, as recorded cells have."""
+"""Number of seeds of a simulated number, as many as recorded cells have."""
 
 
 def _ours(values: object, source: str) -> Ours:
@@ -17,7 +17,7 @@ def _ours(values: object, source: str) -> Ours:
 
 
 def versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Count the versions that clients in flight had started from, at most, in FedEcho's 500 rounds at large delay."""
+    """Count the most versions from which clients in flight had started, in FedEcho's 500 rounds at large delay."""
     return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
 
 
@@ -41,7 +41,7 @@ def compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -
 
 
 def compute_in_all(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Count those of all iterations that the row prints."""
+    """Count the multiply-accumulates of all iterations in a printed row."""
     one = compute_an_iteration(recorded, row, cell)
     return _ours(None if one.values is None else one.values * int(row["horizon"].split()[0]), one.source)
 
@@ -51,20 +51,20 @@ def _board(device: str) -> str:
 
 
 def board_seconds(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the seconds that the delay law of the boards takes: the paper's own, as an input."""
+    """Return the seconds that the boards' delay law uses: the paper's own, as an input."""
     seconds = kuiper.epoch_seconds if "epoch" in row["metric"] else kuiper.test_set_seconds
     return _ours(seconds(row["dataset"])[_board(row["device"])], "delay law: the paper's numbers are its input")
 
 
 def board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return how many times as long as an AGX board one takes for an epoch, mean over the data sets."""
+    """Return how many times as long as an AGX board another takes for an epoch, mean over the data sets."""
     laws = map(kuiper.epoch_seconds, kuiper.LAWS)
     ratios = [seconds[_board(row["device"])] / seconds["AGX"] for seconds in laws]
     return _ours(np.mean(ratios), "delay law: the paper's numbers are its input")
 
 
 def time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the virtual time of federated rows of KUIPER's Table 4: FedAvg's of its cell, KUIPER's simulated."""
+    """Return the virtual time of federated rows of KUIPER's Table 4: FedAvg's from its cell, KUIPER's simulated."""
     if "Jetson" not in row["setting"]:
         return _ours(None, f"{NOT_MEASURED}: another device, model and data set")
     if row["method"].startswith("asynchronous"):

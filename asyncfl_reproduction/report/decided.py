@@ -1,4 +1,4 @@
-"""The laptop tier's verdicts, kept in one small table, so that a smaller tier's report can show them beside its own.
+"""The laptop tier's verdicts, kept in one small table so that a smaller tier's report can show them beside its own.
 
 Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the laptop tier's records takes minutes, so
 ``make docs`` judges them once and keeps what came out; a test holds the table to the records.
@@ -21,12 +21,12 @@ from asyncfl_reproduction.verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, PARTLY, 
 
 TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"
-"""In the folder of recorded tables."""
+"""Name of the table, in the folder of recorded tables."""
 NUMBERS = ["seeds", "mean", "low", "high", "unit"]
 
 
 def decided(recorded: Recorded) -> pd.DataFrame:
-    """Return the verdicts of a tier: id of a claim or a headline, verdict, that at the fixed server rate, numbers.
+    """Return a tier's verdicts: id of a claim or headline, verdict, the verdict at the fixed server rate, numbers.
 
     Numbers are a headline's difference with its interval; claims, which rest on several, have none.
     """
@@ -40,7 +40,7 @@ def decided(recorded: Recorded) -> pd.DataFrame:
 
 
 def read_decided(kept: str | Path | None) -> pd.DataFrame:
-    """Return what was kept, by id; empty where nothing was, as in an installed package."""
+    """Read the kept verdicts by id; empty if there are none, as in an installed package."""
     path = None if kept is None else Path(kept) / FILE
     if path is None or not path.exists():
         return pd.DataFrame(columns=["verdict", "fixed", *NUMBERS])
@@ -48,7 +48,7 @@ def read_decided(kept: str | Path | None) -> pd.DataFrame:
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
-    """Return the headlines as HTML: what the paper prints, what this run says, and what is kept of the laptop tier."""
+    """Return the headlines as HTML: the paper's number, this run's, and the one kept of the laptop tier."""
     own = headlines[headlines["column"] == "tuned"]
     there = kept.reindex(own["id"]).fillna({"verdict": NOT_RUN})
     table = pd.DataFrame(
@@ -66,7 +66,7 @@ def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
 
 
 def in_brief(kept: pd.DataFrame, name: str) -> str:
-    """Return what was kept of a headline: its verdict with its difference, interval and seeds."""
+    """Return the kept verdict of a headline with its difference, interval and seeds."""
     return next((_said(row) for row in kept.loc[kept.index == name].itertuples()), NOT_RUN)
 
 
@@ -76,7 +76,7 @@ def _said(row: Any) -> str:
 
 
 def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
-    """Say what was run, how many of the headlines it decides, and how many the laptop tier."""
+    """Describe what was run, how many headlines it decides, and how many the laptop tier does."""
     own = recorded.headlines[recorded.headlines["column"] == "tuned"]
     seeds = own["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"

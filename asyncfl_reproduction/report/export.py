@@ -1,4 +1,4 @@
-"""Every table of the report as CSV, Markdown and LaTeX, under names of paper and artefact."""
+"""Export of every table of the report as CSV, Markdown and LaTeX, named by paper and artefact."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from asyncfl_reproduction.report.tables import artefacts, beside, laid_out
 
 
 def slug(*words: str) -> str:
-    """Return a file's name without its ending: ``fedecho-table-2``."""
+    """Return a file name without its ending: ``fedecho-table-2``."""
     return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
 
 
 def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Yield each table of the report: its name, tidy, and as it is shown."""
+    """Yield each table of the report: its name, its tidy form, and its shown form."""
     plain = {
         "summary": summary.verdicts(recorded),
         "headlines": summary.headlines(recorded),
@@ -43,7 +43,7 @@ def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.Data
 
 
 def own_tables(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Yield the tables of a grid of one's own, as :func:`every_table` does."""
+    """Yield the tables of a user's own grid, as :func:`every_table` does."""
     for name, table in {"cells": recorded.table(), "compute": summary.compute(recorded)}.items():
         yield name, table, table
 
@@ -65,7 +65,7 @@ def write_tables(recorded: Recorded, folder: str | Path, *, own: bool = False) -
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its index as columns, and one line of heads."""
+    """Return a table with its index as columns, and a single header row."""
     if isinstance(table.index, pd.RangeIndex):
         return table.astype(str)
     table = table.copy()
@@ -76,18 +76,18 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return a table of texts in GitHub's Markdown, in which a text is no HTML, no link and no end of a row."""
+    """Return a table of texts in GitHub's Markdown, with special characters escaped."""
     rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
     lines = ("| " + " | ".join(" ".join(str(text).split()).translate(PLAIN) for text in row) + " |" for row in rows)
     return "\n".join(lines) + "\n"
 
 
 PLAIN = str.maketrans({"|": r"\|", "[": r"\[", "&": "&amp;", "<": "&lt;"})
-"""What means something in a table of Markdown -> how it is written as text."""
+"""Special character in a Markdown table -> its escaped form."""
 
 
 def latex(table: pd.DataFrame) -> str:
-    """Return a table of texts as LaTeX for ``booktabs``; texts and heads are escaped, symbols written as commands."""
+    """Return a table of texts as LaTeX for ``booktabs``, with special characters escaped and symbols as commands."""
     style = table.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis="columns")
     return style.to_latex(hrules=True, column_format="l" * len(table.columns)).translate(SYMBOLS)
 
@@ -95,4 +95,4 @@ def latex(table: pd.DataFrame) -> str:
 GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "η": "eta", "λ": "lambda", "ν": "nu", "τ": "tau"}
 SIGNS = {"±": "pm", "×": "times", "≥": "geq", "≤": "leq", "≈": "approx"}
 SYMBOLS = str.maketrans({c: f"${c}$" for c in "<>|"} | {c: f"$\\{name}$" for c, name in (GREEK | SIGNS).items()})
-"""What LaTeX's text fonts lack -> how it is written in formulas."""
+"""Symbol missing in LaTeX's text fonts -> its formula."""

@@ -1,4 +1,4 @@
-"""What the papers' figures are drawn with: panels of curves, lines over a setting, bars.
+"""Building blocks of the papers' figures: panels of curves, lines over a setting, bars.
 
 A figure's function takes what was recorded and returns a matplotlib figure, or None where nothing of it was run.
 A panel says so if nothing of it was run; a line has one point for each cell that was run. Colours are the methods' own
@@ -42,7 +42,7 @@ class PaperFigure:
 
 
 def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Figure, list[Axes]]:
-    """Return a figure of ``count`` panels, at most four in a row."""
+    """Make a figure of ``count`` panels, at most four in a row."""
     plots.use_style()
     columns = min(count, PER_ROW)
     rows = -(-count // columns)
@@ -56,7 +56,7 @@ def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Fig
 
 
 def finish(figure: Figure, entries: Mapping[str, Line2D | plt.Artist]) -> Figure:
-    """Put one legend below all panels, outside of the data, and close the figure, which the notebook shows once."""
+    """Add one legend below all panels, outside the data, and close the figure, which the notebook shows once."""
     if entries:
         widest = max(4, *map(len, entries)) * 0.085 + 0.8  # inches that an entry takes
         columns = max(1, min(len(entries), int(figure.get_figwidth() / widest)))
@@ -66,24 +66,24 @@ def finish(figure: Figure, entries: Mapping[str, Line2D | plt.Artist]) -> Figure
 
 
 def legend_of(axes: Axes) -> dict[str, plt.Artist]:
-    """Return label -> what it stands for."""
+    """Return the legend's labels with their handles."""
     return dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
 
 
 def say_not_run(axes: Axes) -> None:
-    """Say in the middle of a panel that nothing of it was run."""
+    """Write in the middle of a panel that nothing in it was run."""
     axes.text(0.5, 0.5, MISSING, transform=axes.transAxes, ha="center", va="center", color=plots.NEUTRAL)
     axes.set(xticks=[])
 
 
 def percent(recorded: Recorded, cell: str) -> np.ndarray | None:
-    """Return the ``(seeds,)`` final accuracies of a cell, in percent as axes show them; None if it was not run."""
+    """Return the ``(seeds,)`` final accuracies of a cell, in percent as on axes; None if it was not run."""
     values = recorded.measured.values(cell)
     return None if values is None else 100 * values
 
 
 def smoothed(curves: Sequence[pd.DataFrame], window: int) -> list[pd.DataFrame]:
-    """Return curves with the running average of so many last evaluations, fewer at the start."""
+    """Return curves with the running average of this many last evaluations, fewer at the start."""
     return [curve.assign(accuracy=curve["accuracy"].rolling(window, min_periods=1).mean()) for curve in curves]
 
 
@@ -214,7 +214,7 @@ def _line(axis: Axes, method: str, points: Mapping[float, np.ndarray], number: i
 def draw_bars(
     shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str, missing: str = MISSING
 ) -> Figure | None:
-    """Draw one panel per title and one bar per method: the mean with its deviation, or a word where there is none.
+    """Draw one panel per title and one bar per method: mean and deviation, or a word if there are none.
 
     Args:
         shown: panel's title -> method or variant -> ``(seeds,)`` numbers, infinite for a target that was not reached,

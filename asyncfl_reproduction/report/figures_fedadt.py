@@ -1,4 +1,4 @@
-"""FedADT's figures."""
+"""Figures of FedADT."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _place(data: str, alpha: str, method: str) -> str:
 
 
 def families(recorded: Recorded) -> Figure | None:
-    """Fig. 1, right: means of two methods for each family; efficiency is best time over own time, 0 if never there."""
+    """Draw Fig. 1, right: means of two methods per family; efficiency is relative time to target (0: never)."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     m = recorded.measured
     if any(m.values(cell) is None for cell in cells.values()):
@@ -62,14 +62,14 @@ def families(recorded: Recorded) -> Figure | None:
 
 
 def pure_curves(recorded: Recorded) -> Figure | None:
-    """Fig. 3."""
+    """Draw Fig. 3."""
     chosen = (*ASYNCHRONOUS, "fedadt")
     shown = {title: {method: _place(data, "0.1", method) for method in chosen} for data, title in NAMES.items()}
     return draw_curves(recorded, shown, unit="s", target=lambda title: TARGETS[title.replace("-", "").lower()])
 
 
 def times_to_target(recorded: Recorded) -> Figure | None:
-    """Table I at α = 0.1 as bars."""
+    """Draw Table I at α = 0.1 as bars."""
     shown = {
         f"{title}, {100 * TARGETS[data]:g}%": {
             method: recorded.measured.times_to(_place(data, "0.1", method), TARGETS[data]) for method in METHODS
@@ -80,7 +80,7 @@ def times_to_target(recorded: Recorded) -> Figure | None:
 
 
 def by_alpha(recorded: Recorded) -> Figure | None:
-    """Table II as lines over α."""
+    """Draw Table II as lines over α."""
     shown = {
         title: {method: {float(alpha): _place(data, alpha, method) for alpha in ALPHAS} for method in METHODS}
         for data, title in NAMES.items()

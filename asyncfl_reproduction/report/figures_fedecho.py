@@ -1,4 +1,4 @@
-"""FedEcho's results are tables; these figures show their runs, and what its delays do."""
+"""Figures of FedEcho's runs and delays; its results are tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _columns(recorded: Recorded, columns: tuple[str, ...]) -> Figure | None:
 
 
 def over_time(recorded: Recorded) -> Figure | None:
-    """Large delay, α = 0.1, with two methods that no table has."""
+    """Draw accuracy over time at large delay, α = 0.1, with two methods that are in no table."""
     cells = {method: f"{TABLE2[0]}/{method}" for method in ("fedbuff", "fedecho-cross")}
     cells |= {method: f"fedecho/beside/large-dir0.1/{method}" for method in ("fedavg", "fedasync")}
     return draw_curves(recorded, {"large delay, α = 0.1": cells}, unit="10 s")
@@ -53,7 +53,7 @@ def samples(recorded: Recorded) -> Figure | None:
 
 
 def weights(recorded: Recorded) -> Figure | None:
-    """Draw Table 7's and Table 11's runs."""
+    """Draw the runs of Table 7 and Table 11."""
     names = ("CE only", "KL only", "α = 0.5", "dynamic α")
     mixing = {f"fedecho-{name}": cell for name, cell in zip(names, WEIGHTS, strict=True)}
     clips = {"fedecho-clip 5": DEFAULT}

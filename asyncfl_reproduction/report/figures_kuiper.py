@@ -1,4 +1,4 @@
-"""KUIPER's figures that compare methods; the others are in ``figures_kuiper_parts.py``.
+"""Figures of KUIPER that compare methods; the others are in ``figures_kuiper_parts.py``.
 
 Their printed forms have no values, so their settings are those of the assumed grid.
 """
@@ -46,7 +46,7 @@ def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | No
 
 
 def timeline(recorded: Recorded) -> Figure:
-    """Fig. 1: five clients, bursts of three, simulated without training on the paper's boards."""
+    """Draw Fig. 1: five clients, bursts of three, simulated without training on the paper's boards."""
     planned = five_clients()
     figure, (axes,) = panels(1, height=2.8)
     ends = planned.updates.groupby("version")["arrived_at"].max()
@@ -57,7 +57,7 @@ def timeline(recorded: Recorded) -> Figure:
 
 
 def against_alone(recorded: Recorded) -> Figure | None:
-    """Fig. 2."""
+    """Draw Fig. 2."""
     shown = {
         f"{clients} devices": {
             name: {float(bias): alone(clients, bias)[place] for bias in BIASES}
@@ -69,13 +69,13 @@ def against_alone(recorded: Recorded) -> Figure | None:
 
 
 def by_bias(recorded: Recorded) -> Figure | None:
-    """Fig. 3."""
+    """Draw Fig. 3."""
     titles = ("(a) HMDB51, 4 devices", "(b) HMDB51, 12 devices", "(c) UCF101, 4 devices")
     return draw_lines(recorded, dict(zip(titles, map(by_bias_of, PANELS), strict=True)), xlabel=BIAS)
 
 
 def by_clients(recorded: Recorded) -> Figure | None:
-    """Fig. 4."""
+    """Draw Fig. 4."""
     shown = {
         f"({panel}) bias {bias}": {
             m: {float(n): cell("fig4", f"bias{bias}-clients{n}", m) for n in COUNTS} for m in THREE
@@ -90,7 +90,7 @@ def by_clients(recorded: Recorded) -> Figure | None:
 
 
 def other_tasks(recorded: Recorded) -> Figure | None:
-    """Fig. 5, images."""
+    """Draw Fig. 5, images."""
     shown = {
         task: {m: {float(n): cell("fig5", f"{task}-clients{n}", m) for n in counts} for m in METHODS}
         for task, counts in IMAGES.items()
@@ -99,7 +99,7 @@ def other_tasks(recorded: Recorded) -> Figure | None:
 
 
 def other_text(recorded: Recorded) -> Figure | None:
-    """Fig. 5(d)."""
+    """Draw Fig. 5(d)."""
     shown = {
         task: {m: {float(n): cell("fig5", f"{task}-clients{n}", m) for n in counts} for m in METHODS}
         for task, counts in TEXTS.items()
@@ -114,31 +114,31 @@ def _bursts(method: str) -> dict[float, str]:
 
 
 def burst_accuracy(recorded: Recorded) -> Figure | None:
-    """Fig. 6(a)."""
+    """Draw Fig. 6(a)."""
     return draw_lines(recorded, {"": {method: _bursts(method) for method in THREE}}, xlabel="burst size K")
 
 
 def burst_times(recorded: Recorded) -> Figure | None:
-    """Fig. 6(b)."""
+    """Draw Fig. 6(b)."""
     cells = {"kuiper-K = 4": of_burst("4", "kuiper"), "oort-K = 6": of_burst("6", "oort"),
              "fedbuff-K = 7": of_burst("7", "fedbuff")}  # fmt: skip
     return draw_bars({"": times(recorded, cells)}, ylabel="virtual time to target, s")
 
 
 def burst_rounds(recorded: Recorded) -> Figure | None:
-    """Fig. 6(c)."""
+    """Draw Fig. 6(c)."""
     return draw_lines(recorded, {"": {method: _bursts(method) for method in THREE}}, xlabel="burst size K",
                       ylabel="virtual time per version, s",
                       value=lambda recorded, name: time_of_round(recorded.measured, name))  # fmt: skip
 
 
 def ucf_accuracy(recorded: Recorded) -> Figure | None:
-    """Fig. 8(a)."""
+    """Draw Fig. 8(a)."""
     return draw_lines(recorded, {"UCF101, 12 devices": by_bias_of("fig8")}, xlabel=BIAS)
 
 
 def ucf_times(recorded: Recorded) -> Figure | None:
-    """Fig. 8(b)."""
+    """Draw Fig. 8(b)."""
     shown = {
         f"bias {bias}": times(recorded, {m: cell("fig8", f"bias{bias}", m) for m in METHODS}) for bias in ("0", "0.8")
     }
@@ -146,7 +146,7 @@ def ucf_times(recorded: Recorded) -> Figure | None:
 
 
 def clients_and_bias(recorded: Recorded) -> Figure | None:
-    """Fig. 10; bias 0.5 is Fig. 5's."""
+    """Draw Fig. 10; bias 0.5 is Fig. 5's."""
     shown = {
         task: {
             f"kuiper-{count} clients": {

@@ -1,4 +1,4 @@
-"""KUIPER's figures of its parts: stragglers, components, the distilled start, central training."""
+"""Figures of KUIPER's parts: stragglers, components, the distilled start, central training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asyncfl_reproduction.report.recorded import Recorded
 
 
 def stragglers(recorded: Recorded) -> Figure | None:
-    """Fig. 7."""
+    """Draw Fig. 7."""
     which = {
         "kuiper-all, delayed": "kuiper",
         "kuiper-without delay": "kuiper-no-delay",
@@ -25,7 +25,7 @@ def stragglers(recorded: Recorded) -> Figure | None:
 
 
 def ablations(recorded: Recorded) -> Figure | None:
-    """Fig. 9(a)."""
+    """Draw Fig. 9(a)."""
     parts = {"kuiper-all on": None, "kuiper-no burst": "no-burst", "kuiper-no staleness weight": "no-staleness",
              "kuiper-no error reward": "no-error"}  # fmt: skip
     lines = {
@@ -39,7 +39,7 @@ def ablations(recorded: Recorded) -> Figure | None:
 
 
 def hyperparameters(recorded: Recorded) -> Figure | None:
-    """Fig. 9(b, c)."""
+    """Draw Fig. 9(b, c)."""
     exponents, mixing = {}, {}
     for bias in BIASES[:3]:
         full = cell("fig3b", f"bias{bias}", "kuiper")
@@ -52,7 +52,7 @@ def hyperparameters(recorded: Recorded) -> Figure | None:
 
 
 def frames(recorded: Recorded) -> Figure | None:
-    """Fig. 11."""
+    """Draw Fig. 11."""
     shown = {
         data: {"central": {float(count): with_frames(recorded.measured, data, count) for count in counts}}
         for data, counts in FRAMES.items()
@@ -61,7 +61,7 @@ def frames(recorded: Recorded) -> Figure | None:
 
 
 def central(recorded: Recorded) -> Figure | None:
-    """Fig. 16: final accuracies of central training beside KUIPER's at bias 0."""
+    """Draw Fig. 16: final accuracies of central training beside KUIPER's at bias 0."""
     shown = {
         data: {
             "central": percent(recorded, cell("fig16", data.lower(), "central")),
@@ -73,7 +73,7 @@ def central(recorded: Recorded) -> Figure | None:
 
 
 def slow_board(recorded: Recorded) -> Figure | None:
-    """Fig. 12."""
+    """Draw Fig. 12."""
     boards = {"four NX": "homogeneous", "three NX, one Nano": "slow"}
     cells = {title: {m: cell("fig12", place, m) for m in THREE} for title, place in boards.items()}
     shown = {f"accuracy, %\n{t}": {m: percent(recorded, n) for m, n in c.items()} for t, c in cells.items()}
@@ -82,7 +82,7 @@ def slow_board(recorded: Recorded) -> Figure | None:
 
 
 def dropping(recorded: Recorded) -> Figure | None:
-    """Fig. 13."""
+    """Draw Fig. 13."""
     names = {"all as fast": "no-delay", "slowest 3×": "3x", "slowest 5×": "5x", "slowest dropped": "dropped"}
     lines = {
         f"kuiper-{name}": {float(b): cell("fig13", f"bias{b}", place) for b in BIASES[:3]}
@@ -92,7 +92,7 @@ def dropping(recorded: Recorded) -> Figure | None:
 
 
 def assistants(recorded: Recorded) -> Figure | None:
-    """Fig. 14(a) and Table 3."""
+    """Draw Fig. 14(a) and Table 3."""
     starts = {"from scratch": "scratch"}
     starts |= {f"{n} assistant{'s' * (n != 1)}": f"assistants-{n}" for n in range(4)}
     shown = {name: percent(recorded, cell("table3", place)) for name, place in starts.items()}
@@ -100,7 +100,7 @@ def assistants(recorded: Recorded) -> Figure | None:
 
 
 def distilled_start(recorded: Recorded) -> Figure | None:
-    """Fig. 14(b)."""
+    """Draw Fig. 14(b)."""
     shown = {
         "random start": {name: percent(recorded, cell("fig14b", "scratch", name)) for name in METHODS},
         "distilled start": {name: percent(recorded, distilled(recorded.measured, name)) for name in METHODS},

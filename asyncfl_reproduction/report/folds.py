@@ -1,4 +1,4 @@
-"""What is folded away until a reader asks for it: HTML that needs no script."""
+"""Folded parts of the report, in HTML that needs no script."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from html import escape
 
 
 def folded(summary: str, html: str) -> str:
-    """Return what is behind one line; both are HTML already, see :func:`html.escape`."""
+    """Return a folded part below a one-line summary; both must be HTML already, see :func:`html.escape`."""
     return f'<details class="folded"><summary>{summary}</summary>{html}</details>'
 
 
 def as_list(texts: Iterable[str]) -> str:
-    """Return plain texts as a list."""
+    """Return plain texts as an HTML list."""
     return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
 
 

@@ -15,13 +15,13 @@ from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.verdicts import BORROWED
 
 PAPERS = {"FE": "fedecho", "FR": "fedrevive", "KU": "kuiper", "FA": "fedadt"}
-"""How a headline's name begins -> the paper's method, whose colour it has."""
+"""Prefix of a headline's name -> the paper's method, which gives the colour."""
 COLUMNS = {"tuned": ("o", 0.16), "printed": ("s", -0.16)}
-"""Column -> its mark and how far it lies above the row's middle."""
+"""Column -> its marker and its offset above the row's middle."""
 WIDEST = {"points": 30.0, "log ratio": math.log(4.0)}
-"""Where an axis ends; an interval that goes on is cut there, with an arrow."""
+"""Limit of an axis; a longer interval is cut there, with an arrow."""
 PALE = 0.35
-"""Opacity of what decides nothing."""
+"""Opacity of intervals that decide nothing."""
 
 
 def draw_forest(headlines: pd.DataFrame) -> Figure | None:

@@ -1,4 +1,4 @@
-"""How a printed number is measured here, in the unit in which it is printed, so that like stands beside like.
+"""Our measurement of each published number, in its printed unit.
 
 A printed row's paper and metric decide (:data:`MEASURES`). Times to target are the papers' own: FedADT's is the first
 evaluation at the target, FedRevive's the running average at 85% of FedBuff's best, KUIPER's as in
@@ -33,24 +33,24 @@ UNITS = {
     "models": ("models",),
     "ratio": ("x",),
 }
-"""Kind of a measure -> units in which it may stand beside a printed number."""
+"""Kind of a measure -> units of printed numbers with which it can be compared."""
 
 
 PERCENT = {"%": 100, "percentage points": 100}
-"""Printed unit of accuracies -> what a fraction is multiplied by."""
+"""Printed unit of accuracies -> the factor for a fraction."""
 
 Take = Callable[[Recorded, pd.Series, str | None], Ours]
 
 
 class Measure(NamedTuple):
-    """How one metric is measured: its kind, a key of :data:`UNITS`, and from a printed row and its cell to ours."""
+    """The measurement of one metric: its kind, a key of :data:`UNITS`, and a function of printed row and cell."""
 
     kind: str
     take: Take
 
 
 def measure(recorded: Recorded, row: pd.Series) -> Ours:
-    """Return ours for a printed row.
+    """Return our measurement of one published number.
 
     Raises:
         ValueError: if the metric is measured in something else than the row's unit.
@@ -65,12 +65,12 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
 
 
 def cells_behind(source: str) -> list[str]:
-    """Return the cells that a source of :class:`Ours` names; what is no cell is left as it is."""
+    """Return the cells that a source of :class:`Ours` names; other names stay as they are."""
     return re.split(r" - | against ", re.sub(r", version \d+$", "", source))
 
 
 def _summary(number: str) -> Take:
-    """Return the measure that reads a number of a cell's summaries; an accuracy is printed in the row's unit."""
+    """Make the measure that reads one number of a cell's summaries; an accuracy is in the row's unit."""
 
     def take(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
         values = None if cell is None else recorded.measured.values(cell, number)
@@ -88,12 +88,12 @@ def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
 
 
 def _points(gap: pd.Series | None, source: str) -> Ours:
-    """Return differences of accuracies, which are printed in percentage points."""
+    """Make the measure of differences of accuracies, which are printed in percentage points."""
     return Ours(None if gap is None else 100 * gap, source)
 
 
 def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """FedEcho's Table 5 has the pretrained start in its first row: version 0 of a run."""
+    """Return the accuracy of FedEcho's Table 5, whose first row is the pretrained start: version 0 of a run."""
     if not row["method"].startswith("none"):
         return _summary(ACCURACY)(recorded, row, cell)
     start = "fedecho/table5/fedbuff"
@@ -105,7 +105,7 @@ def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Our
 
 
 def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """FedEcho's best set against the best baseline, by means, in the column of Table 3 in which that is least."""
+    """Return FedEcho's gain, best set against best baseline by means, in the column of Table 3 where it is least."""
     m, gains = recorded.measured, []
     for column in TABLE3:
         means = [{n: v.mean() for x in methods if (v := m.values(n := f"{column}/{x}")) is not None}
@@ -134,12 +134,12 @@ def _revive_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _times(times: pd.Series | None, cell: str) -> Ours:
-    """Return times to a target, or nothing where no seed has a target."""
+    """Return times to a target, or nothing if no seed has a target."""
     return Ours(None if times is None or times.empty else times, cell)
 
 
 def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
-    """Return by how many percent times to target are shorter, seed by seed; nothing where one is not reached."""
+    """Return by how many percent times to target are shorter, seed by seed; nothing if one is not reached."""
     if fast is None or slow is None:
         return Ours(None, source)
     both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()
@@ -164,7 +164,7 @@ KUIPER_PLACES = {("HMDB51", "4"): "fig3a", ("HMDB51", "12"): "fig3b", ("UCF101",
 
 
 def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """KUIPER above a baseline at bias 1; with and without the distilled start; with an assistant and without."""
+    """Return KUIPER's gain at bias 1: over a baseline, from the distilled start, or from an assistant."""
     if row["artefact"].endswith("Fig. 14(b)"):
         method = row["method"].lower()
         return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
@@ -176,7 +176,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _kuiper_alone(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return KUIPER's largest gap over biases to clients that train alone."""
+    """Return KUIPER's largest gap, over biases, to clients that train alone."""
     panel, clients = KUIPER_PLACES[row["dataset"], row["devices"]], row["devices"]
     gaps = [_gap(recorded, f"kuiper/{panel}/bias{bias}/kuiper", f"kuiper/fig2/clients{clients}-bias{bias}/alone")
             for bias in ("0", "0.5", "0.8", "1")]  # fmt: skip
@@ -201,7 +201,7 @@ def _kuiper_drop(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _kuiper_accuracy(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """The chain of Appendix H is Table 3's, with no or one assistant."""
+    """Return KUIPER's accuracy; the chain of Appendix H is Table 3's, with no or one assistant."""
     if row["method"].startswith("distillation"):
         cell = f"kuiper/table3/assistants-{int('one' in row['method'])}"
     return _summary(ACCURACY)(recorded, row, cell)
@@ -215,7 +215,7 @@ def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return accuracy at round T_g, at which runs with a fixed weight end; nothing if it was not evaluated there."""
+    """Return accuracy at round T_g, where runs with a fixed weight end; nothing if it was not evaluated there."""
     if cell is None or not recorded.measured.curves.get(cell):
         return Ours(None, cell or "")
     config = recorded.cells[cell].config

@@ -1,5 +1,5 @@
-"""What people call a cell: ``fedecho/table2/large-dir0.1/fedecho-natural`` is "FedEcho, natural set · large delay,
-α = 0.1".
+"""Readable names of cells: ``fedecho/table2/large-dir0.1/fedecho-natural`` is "FedEcho, natural set · large delay, α =
+0.1".
 
 A name is unique within a paper's table or figure, which :func:`place` names.
 """
@@ -35,7 +35,7 @@ WORDS = {
     "N": "clients", "K": "burst",
     "noniid_bias": "bias", "K_baseline": "burst of the baseline", "teaching_assistants": "teaching assistants",
 }  # fmt: skip
-"""How tables and cells' paths write something -> as people do."""
+"""Spelling in tables and paths of cells -> words for readers."""
 
 PATTERNS = {
     r"(large|mild|uniform)": r"\1 delay",
@@ -53,11 +53,11 @@ PATTERNS = {
     r"(\d+)x": r"slowed \1 times",
     r"no-(.+)": r"without \1",
 }
-"""A part of a path -> its words."""
+"""Pattern of a part of a path -> its words."""
 
 
 def words(part: str) -> str:
-    """Return a part of a path, or a head of a table, in words; what is not known loses its hyphens."""
+    """Return a part of a path, or a table's header, in words; unknown ones only lose their hyphens."""
     if part in WORDS:
         return WORDS[part]
     for pattern, text in PATTERNS.items():
@@ -67,7 +67,7 @@ def words(part: str) -> str:
 
 
 def place(path: str) -> str:
-    """Return the paper's table or figure that a path begins with: ``FedEcho, Table 2``."""
+    """Return the paper's table or figure with which a path begins: ``FedEcho, Table 2``."""
     paper, _, rest = path.partition("/")
     artefact = rest.partition("/")[0]
     title = plots.title(paper) if paper in ALGORITHMS else words(paper)
@@ -79,7 +79,7 @@ def place(path: str) -> str:
 
 
 def name_of(cell: Cell) -> str:
-    """Return a cell's name: its method, then what else its path says below its table, figure or workload."""
+    """Return a cell's name: its method, then the rest of its path below table, figure or workload."""
     *parts, last = cell.name.removesuffix(TWIN).split("/")
     workload = [part for part in parts[1:2] if part in WORKLOADS]
     details = [words(one) for part in workload + parts[2:] for one in re.split("-(?=dir|bias|clients|shifted)", part)]
@@ -110,7 +110,7 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 
 
 def in_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which names stand for the paths in it, whole or without their paper, as findings print them.
+    """Replace the paths in a text, with or without their paper, by names, as findings print them.
 
     What the two sides of a comparison have in common is said once.
     """
@@ -120,7 +120,7 @@ def in_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def with_titles(text: str) -> str:
-    """Return a text in which methods and workloads that stand by themselves have their titles: ``FedEcho``."""
+    """Replace methods and workloads that stand alone in a text by their titles: ``FedEcho``."""
     return re.sub(r"(?<![\w/@.-])[a-z_0-9]+(?![\w/@-])", lambda found: _title(found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Making the report: its notebook executed, and exported as pages that link to each other.
+"""Making the report: its notebook is executed, and exported as pages that link to each other.
 
 The notebook's headings of the first level begin its pages: the first one, one per paper, and what belongs to none. What
 is on a page is in :mod:`asyncfl_reproduction.report`.
@@ -42,7 +42,7 @@ TEMPLATE = """
  alt="{{ (output | get_metadata("alt", "image/png") or "") | escape_html }}"></div>
 {%- endblock -%}
 """
-"""nbconvert's page without the scripts that it fetches, which the report does not need; browsers are told so too.
+"""nbconvert's page without the scripts that it loads, which the report does not need; browsers are told so too.
 
 Of a picture it keeps the text alternative, which nbconvert's own drops."""
 
@@ -64,7 +64,7 @@ details.folded > summary { cursor: pointer; }
 
 
 class PageOf(NamedTuple):
-    """A page: its file's name, its title, and its cells."""
+    """A page: its file name, its title, and its cells."""
 
     file: str
     title: str
@@ -115,7 +115,7 @@ def make_report(
 
 
 def as_pages(executed: str | Path) -> dict[str, str]:
-    """Return an executed notebook as HTML pages of texts, tables and pictures: file -> content, the first one first.
+    """Return an executed notebook as HTML pages of texts, tables and pictures: file -> content, first page first.
 
     Nothing in them is fetched from elsewhere, and a browser runs no script that came into them, whoever wrote it.
     """
@@ -128,7 +128,7 @@ def as_pages(executed: str | Path) -> dict[str, str]:
 
 
 def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
-    """Cut a notebook before each heading of the first level; what comes before all belongs to the first page."""
+    """Split a notebook before each heading of the first level; everything before belongs to the first page."""
     pages: list[PageOf] = []
     before: list[NotebookNode] = []
     for cell in cells:
@@ -142,7 +142,7 @@ def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
 
 
 def _headings(cell: NotebookNode, level: str) -> list[str]:
-    """Return the titles of a level in a cell of text."""
+    """Return the headings of a level in a cell of text."""
     return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
 
 
@@ -164,7 +164,7 @@ def _as_html(notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> s
 
 
 def _links(page: PageOf, pages: Sequence[PageOf]) -> str:
-    """Return what stands above a page: the pages, and what is on this one."""
+    """Return the header of a page: links to all pages, and to the parts of this one."""
     others = " ".join(
         f'<a href="{one.file}"{" aria-current=page" * (one is page)}>{escape(one.title.split(":")[0])}</a>'
         for one in pages

@@ -1,4 +1,4 @@
-"""The report of a grid of one's own: its cells, their curves and what they cost, and nothing of the papers."""
+"""The report of a user's own grid: its cells, their curves and their cost, without the papers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_own(cells: Iterable[Cell]) -> bool:
 
 
 def own_notebook(tier: str, file: Path) -> NotebookNode:
-    """Return the notebook, not executed, which papermill gives its parameters.
+    """Return the notebook, not executed, to which papermill passes its parameters.
 
     Args:
         tier: what the report is called.

@@ -1,4 +1,4 @@
-"""What ``notebooks/report.ipynb`` calls: each method shows one part of the report."""
+"""The calls in ``notebooks/report.ipynb``: each method shows one part of the report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SKETCHES = {
 
 
 def picture(figure: Figure, alt: str) -> Image:
-    """Return a figure, and what it shows in words, as a PNG with a palette, a third of the size: there are forty."""
+    """Return a figure with its text alternative as a PNG with a palette, a third of the size: there are forty."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=figure.dpi)
     palette = Pixels.Quantize.MAXCOVERAGE  # the default's averages turn thin lines into other methods' colours
@@ -60,7 +60,7 @@ def picture(figure: Figure, alt: str) -> Image:
 
 
 def _about(table: pd.DataFrame) -> str:
-    """Return what the numbers of a table are: up to three metrics with their units, and over how many seeds."""
+    """Describe the numbers of a table: up to three metrics with their units, and the number of seeds."""
     metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
     seeds = shown.usual_seeds(table)
     spread = f" · ours: mean ± standard deviation over {seeds} seeds" if seeds else ""
@@ -117,7 +117,7 @@ class Page:
                 display(HTML(html))
 
     def stand_ins(self) -> None:
-        """Show what the tier's data and models are."""
+        """Show the tier's data and models, and what they stand in for."""
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
@@ -132,14 +132,14 @@ class Page:
         display(HTML(shown.claims(table, self.names, paper)))
 
     def table(self, paper: str, *names: str) -> None:
-        """Show printed tables with ours beside them; what was not run is folded."""
+        """Show printed tables with ours beside them; rows that were not run are folded."""
         for name in names:
             table = beside(self.recorded, paper, name)
             self._table(table, was_run(table, paper, name), f"{paper}, {name}", lambda rows, name=name: shown.styled(
                 rows, paper, name, self.names))  # fmt: skip
 
     def texts(self, paper: str) -> None:
-        """Show a paper's numbers that stand in text and captions, in one table."""
+        """Show a paper's numbers from text and captions, in one table."""
         tables = [_in_one_line(beside(self.recorded, paper, name), name)
                   for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
         table = pd.concat(tables, ignore_index=True).fillna("")
@@ -157,7 +157,7 @@ class Page:
             display(HTML(folded(line, style(table[~run]).to_html())))
 
     def figure(self, paper: str, *names: str) -> None:
-        """Show figures redrawn, each below its caption; those of which nothing was run are folded."""
+        """Show redrawn figures, each below its caption; those without any run are folded."""
         left = []
         for name in names:
             if (paper, name) in SKETCHES:
@@ -174,7 +174,7 @@ class Page:
             display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
 
     def head_to_head(self) -> None:
-        """Show the ranked heat map, mean ranks with their critical difference, and the numbers, all of the league."""
+        """Show the league: ranked heat map, mean ranks with their critical difference, and the numbers."""
         league = self.recorded.league.measured
         display(Markdown(head_to_head.in_words(league)))
         figures = {
@@ -206,7 +206,7 @@ class Page:
         display(listed(summary.compute(self.recorded).replace({"paper": summary.TITLES}), precision=2))
 
     def searches(self) -> None:
-        """Show what was tried for methods' settings, and what was best."""
+        """Show which settings were tried for each method, and which were best."""
         said = (
             "Each method on a workload with as many combinations, and what was best, which cells of the smoke and "
             f"laptop tiers take. *{FIXED}*: the clients' rate alone, beside a server rate of 1, or that of FedRevive's "
@@ -232,19 +232,19 @@ class Page:
             display(Markdown(said), listed(worse, precision=1))
 
     def ours(self) -> None:
-        """Show the settings that the papers do not print, and what was taken."""
+        """Show the settings that the papers do not print, and our values."""
         display(listed(summary.ours(self.recorded).replace({"paper": summary.TITLES})))
 
     def cells(self) -> None:
-        """Show every cell by its name, folded, and which recorded ones do not count."""
+        """Show every cell by its name, folded, and the recorded ones that do not count."""
         display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
 
     def own_cells(self) -> None:
-        """Show the cells of a grid of one's own, and which recorded ones do not count."""
+        """Show the cells of a user's own grid, and the recorded ones that do not count."""
         display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
 
     def own_curves(self) -> None:
-        """Show their curves: a panel for all that the names share but their last part."""
+        """Show the curves of a user's own grid: one panel for cells whose names differ only in the last part."""
         shown: dict[str, dict[str, str]] = {}
         for name in self.recorded.cells:
             panel, _, line = name.rpartition("/")
@@ -265,6 +265,6 @@ class Page:
 
 
 def _searches_shown(table: pd.DataFrame) -> Styler:
-    """Return a table of searches with methods and columns as people name them."""
+    """Return a table of searches with readable names of methods and columns."""
     methods, columns = table["method"].map(plots.title), table["column"].replace("printed", FIXED)
     return listed(table.assign(method=methods, column=columns), precision=1)

@@ -1,4 +1,4 @@
-"""A tier's cells with what was recorded of them."""
+"""A tier's cells with their recorded results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_MEASURED = "not measured"
 
 
 class Ours(NamedTuple):
-    """What stands beside a printed number.
+    """Our measurement beside a printed number.
 
     Attributes:
         values: numbers of runs in the printed unit, infinite where a target was not reached; None without any.
@@ -50,7 +50,7 @@ class Ours(NamedTuple):
 
 
 class Recorded:
-    """A tier's cells with what was recorded of them.
+    """A tier's cells with their recorded results.
 
     Args:
         file: ``cells/<tier>.yaml``.
@@ -84,12 +84,12 @@ class Recorded:
 
     @property
     def tier(self) -> str:
-        """The tier whose cells they are."""
+        """The tier to which the cells belong."""
         return next(iter(self.cells.values())).tier
 
     @cached_property
     def measured(self) -> Measured:
-        """What claims are checked on."""
+        """The results on which claims are checked."""
         summaries = {
             name: pd.DataFrame([r.summary | {"seed": r.config.seed} for r in results])
             for name, results in self.results.items()
@@ -98,13 +98,13 @@ class Recorded:
         return Measured(summaries, curves, self.cells, borrowed(self.cells.values()))
 
     def in_column(self, column: str) -> Recorded:
-        """Return the same with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""
+        """Return a copy with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""
         other = copy.copy(self)
         other.measured, other.tables = self.measured.column(column), {}
         return other
 
     def accuracies(self, cell: str) -> np.ndarray:
-        """Return the ``(seeds,)`` final accuracies of a cell; empty when it was not run."""
+        """Return the ``(seeds,)`` final accuracies of a cell; empty if it was not run."""
         return np.array([result.summary["final_accuracy"] for result in self.results.get(cell, [])])
 
     def table(self) -> pd.DataFrame:
@@ -135,7 +135,7 @@ class Recorded:
         return pd.DataFrame(rows, dtype=object).fillna("")
 
     def cell_of(self, row: pd.Series) -> str | None:
-        """Return the cell that says that it stands beside a printed row, or None."""
+        """Return the cell that belongs beside a printed row, or None."""
         candidates = self._beside_what.get((row["paper"].lower(), row["artefact"]), [])
         for name, wanted in candidates:
             if all(str(row.get(column)) == value for column, value in wanted.items()):
@@ -144,7 +144,7 @@ class Recorded:
 
     @cached_property
     def _beside_what(self) -> dict[tuple[str, str], list[tuple[str, dict[str, str]]]]:
-        """Paper and artefact -> its cells, each with what names its row there."""
+        """Paper and artefact -> its cells, each with the values that identify its row there."""
         found: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
         for name, cell in self.cells.items():
             for wanted in cell.published:
@@ -153,12 +153,12 @@ class Recorded:
 
     @cached_property
     def checked(self) -> dict[str, list[Checked]]:
-        """Every paper's claims, checked once in each column: some simulate."""
+        """Every paper's claims, checked once in each column, some by simulation."""
         return {paper: check_all(self.measured, claims, self.searched) for paper, claims in CLAIMS.items()}
 
     @cached_property
     def searched(self) -> Measured | None:
-        """The laptop tier's cells as far as they were searched where they are used (tier ``fair``); else None."""
+        """The laptop tier's cells that were searched where they are used (tier ``fair``); else None."""
         return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
 
     @cached_property
@@ -176,7 +176,7 @@ class Recorded:
         return claims[column if column in claims else "ours"].value_counts().reindex(VERDICTS, fill_value=0)
 
     def verdicts_by_kind(self) -> pd.DataFrame:
-        """Return one row per kind of claim and column: kind, column, claims, and how many have each verdict."""
+        """Return one row per kind of claim and column: kind, column, number of claims, number with each verdict."""
         columns = {"tuned": "ours", FIXED: FIXED}
         every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         rows = []
@@ -191,25 +191,25 @@ class Recorded:
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     def trained_in_words(self) -> str:
-        """Say how many trained claims have each verdict, every method tuned; see :func:`.counted`."""
+        """Describe how many trained claims have each verdict, every method tuned; see :func:`.counted`."""
         claims = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         return counted(claims.loc[claims["kind"] == TRAINED, "ours"].value_counts())
 
     @cached_property
     def league(self) -> Recorded:
-        """The league's cells with what was recorded of them, whatever the tier: no paper's tier compares the papers."""
+        """The league's cells with their recorded results, whatever the tier: no paper's tier compares the papers."""
         if self.tier == LEAGUE:
             return self
         return Recorded(tier_file(LEAGUE), self._runs, None if self._kept is None else field_in(self._kept))
 
     @cached_property
     def questions(self) -> pd.DataFrame:
-        """One row per question across the papers, which the league's cells answer: id, question, state, answer."""
+        """One row per question across the papers, answered by the league's cells: id, question, state, answer."""
         return answer_questions(self.league.measured)
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
-    """Return ``93.10 ± 0.52``, or "not run" for nothing."""
+    """Return numbers as ``93.10 ± 0.52``, or "not run" if there are none."""
     if not len(values):
         return MISSING
     values = np.asarray(values)

@@ -1,4 +1,4 @@
-"""What was tried for methods' settings: one row per search, with its best; and where a choice serves a cell badly."""
+"""Searches for methods' settings: one row each, with the best; and cells for which a choice is bad."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLUMNS = [
 
 
 def searches(folder: Path | None = None) -> pd.DataFrame:
-    """Return one row per search whose outcomes are kept.
+    """Return one row per search with kept outcomes.
 
     Args:
         folder: of records; the package's own if None.
@@ -56,7 +56,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
 
 
 def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFrame:
-    """Return one row per search of a cell's own that is at its end, as :func:`searches`; the study is its folder."""
+    """Return one row per finished search of a cell's own, as :func:`searches`; the study is its folder."""
     rows = []
     for cell in cells:
         best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
@@ -71,12 +71,12 @@ def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFr
 
 
 def _in_order(values: set[Any]) -> list[Any]:
-    """Return values from small to large, where they are numbers."""
+    """Return values in ascending order, if they are numbers."""
     return sorted(values, key=lambda value: value if isinstance(value, int | float) else 0)
 
 
 def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str]) -> list[Any]:
-    """Return the last columns of a search's row: how much was tried, what was best, how good it and the worst were."""
+    """Return the last columns of a search's row: number of tries, the best, its score and the worst score."""
     means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
     return [
         len(means),

@@ -1,4 +1,4 @@
-"""Tables as a reader sees them: printed numbers with ours below, claims with their verdicts, cells by their names.
+"""Tables as readers see them: printed numbers with ours below, claims with their verdicts, cells by their names.
 
 A cell's path is the tooltip of what comes from it.
 """
@@ -33,11 +33,11 @@ from asyncfl_reproduction.report.tables import (
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
 RECORDED = "laptop tier, recorded"
-"""Heading of the column with the verdicts that the laptop tier has."""
+"""Header of the column with the laptop tier's verdicts."""
 SHOWN_AT_ONCE = 4
-"""Parts of an answer; the others are folded."""
+"""Number of parts of an answer that are shown; the others are folded."""
 NARROW = 8
-"""With more columns, a number's line may be broken before its deviation."""
+"""Number of columns above which a number may be wrapped before its deviation."""
 
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
@@ -63,7 +63,7 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
 
 
 def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
-    """Return a table of :func:`.tables.beside` with one row per printed number, and what ours is from."""
+    """Return a table of :func:`.tables.beside` with one row per printed number, and the source of ours."""
     usual, lines = usual_seeds(table), lines_of(table, paper)
     settings = table[list(table.columns[: list(table.columns).index(PAPER)])]
     shown = settings.map(lambda text: escape(str(WORDS.get(text, text)))).rename(columns=words)
@@ -79,29 +79,29 @@ def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
 
 
 def _source(source: str, names: Names) -> str:
-    """Return where a number is from, in names; what is subtracted is said to be."""
+    """Return the source of a number in readable names, with subtractions marked."""
     return in_names(source, names).replace(" - ", " less ")
 
 
 def usual_seeds(table: pd.DataFrame) -> str:
-    """Return over how many seeds most numbers of ours are, "" without any."""
+    """Return the number of seeds behind most of our numbers, "" without any."""
     seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, FIXED)])
     return str(next(iter(seeds[seeds != ""].mode()), ""))
 
 
 def _number(text: str, seeds: str, usual: str, title: str) -> str:
-    """Return a number as HTML, with its seeds where they are not the usual, and where it is from as its tooltip."""
+    """Return a number as HTML, with its seeds if they differ from the usual, and its source as tooltip."""
     shown = escape(in_one_line(text) + (f" ({seeds} seeds)" if seeds not in ("", usual) else ""))
     return f'<span title="{escape(title)}">{shown}</span>' if title else shown
 
 
 def in_one_line(text: str) -> str:
-    """Return a number with its sign as such, which no line is broken in."""
+    """Return a signed number that the browser does not wrap."""
     return with_signs(text).replace(" ± ", "\u00a0±\u00a0")
 
 
 def with_signs(text: str) -> str:
-    """Return a text in which a negative number has a minus sign in the place of a hyphen."""
+    """Replace hyphens by minus signs in negative numbers."""
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
@@ -110,7 +110,7 @@ def _titled(path: str, names: Names) -> str:
 
 
 def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
-    """Return a table of :meth:`.Recorded.claims` as HTML: the claims with a verdict, then what was not run, folded.
+    """Return a table of :meth:`.Recorded.claims` as HTML: claims with a verdict first, then those not run, folded.
 
     A claim's comparisons are folded below its verdict. Where no cell behind it has a twin, the column that
     :func:`.untuned` names for the paper is empty. A column :data:`RECORDED` of the table, with another
@@ -143,7 +143,7 @@ def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
 
 
 def questions(table: pd.DataFrame, names: Names) -> str:
-    """Return a table of :attr:`.Recorded.questions` as HTML: of a long answer all but the first parts are folded."""
+    """Return a table of :attr:`.Recorded.questions` as HTML, with long answers folded after the first parts."""
     shown = pd.DataFrame({"id": table["id"].map("<b>{}</b>".format), "question": table["question"].map(escape)})
     shown["state"] = table["state"]
     shown["answer"] = [_answer(detail, names) for detail in table["answer"]]
@@ -165,7 +165,7 @@ def _text_table(shown: pd.DataFrame, css: pd.DataFrame) -> str:
 
 
 def _finding(verdict: str, detail: str, names: Names) -> str:
-    """Return a verdict with what it rests on: a sentence, or the comparisons, folded."""
+    """Return a verdict with its basis: a sentence, or the comparisons, folded."""
     first, *rest = with_signs(in_names(detail, names)).split("; ")
     if not rest:
         return f"<b>{escape(verdict)}</b><br>{escape(first)}"

@@ -1,4 +1,4 @@
-"""The first page, what was spent, and what is ours."""
+"""The report's first page, the computing time, and our own settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from asyncfl_reproduction.report.tables import FIXED, LEFT, PAPER, background, b
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 
 SETTING = "large-dir0.1"
-"""In which every method stands once."""
+"""The setting in which every method is run once."""
 
 HEADLINES = [
     ("FedEcho", "Table 2", {"delay": "large", "alpha": "0.1", "method": "FedEcho", "distill_set": "CIFAR-100"},
@@ -43,7 +43,7 @@ HEADLINES = [
     ("FedADT", "Table II", {"dataset": "MNIST", "alpha": "0.1", "method": "FedADT"}, "FedADT's final accuracy there"),
     ("FedADT", "Table II", {"dataset": "MNIST", "alpha": "0.1", "method": "FedAsync"}, "FedAsync's there"),
 ]  # fmt: skip
-"""Paper, artefact, which of its rows, and what that is called on the first page."""
+"""Paper, artefact, selection of its rows, and the name on the first page."""
 
 
 def verdicts(recorded: Recorded) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def headlines(recorded: Recorded) -> pd.DataFrame:
 
 
 def headlines_shown(recorded: Recorded) -> Styler:
-    """Return :func:`headlines` as the first page shows it, coloured by its verdicts."""
+    """Return :func:`headlines` as on the first page, coloured by verdict."""
     table = headlines(recorded)
     lines, kept = lines_of(table), table[["paper", "number", "unit", "printed"]]
     style = listed(kept.assign(**{head: table[line].map(with_signs) for line, head in lines.items() if line != PAPER}))
@@ -110,7 +110,7 @@ def compute(recorded: Recorded) -> pd.DataFrame:
 
 
 def ours(recorded: Recorded) -> pd.DataFrame:
-    """Return settings that the papers do not print: paper, setting, what was taken and why, in how many cells."""
+    """Return settings that the papers do not print: paper, setting, our value and why, in how many cells."""
     rows = [(name.split("/")[0], setting, " ".join(text.split()))
             for name, cell in recorded.cells.items() for setting, text in cell.ours.items()]  # fmt: skip
     table = pd.DataFrame(rows, columns=["paper", "setting", "ours"])
@@ -118,13 +118,13 @@ def ours(recorded: Recorded) -> pd.DataFrame:
 
 
 def stand_ins(recorded: Recorded) -> pd.DataFrame:
-    """Return what the tier's data and models are: paper, text."""
+    """Return the tier's data and models, with what they stand in for: paper, text."""
     rows = {(name.split("/")[0], " ".join(cell.about.split())) for name, cell in recorded.cells.items() if cell.about}
     return pd.DataFrame(sorted(rows), columns=["cells", "data and model"])
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells in which every method stands once, in one setting, and those with another, which is named."""
+    """Return the cells that run every method once in one setting, and those with another, which is named."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]
@@ -133,7 +133,7 @@ def methods(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
-    """Return the cells in the one setting by what makes a version: kind -> method -> cell."""
+    """Return the cells in the one setting by the event that makes a version: kind -> method -> cell."""
     kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
@@ -144,7 +144,7 @@ def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
 
 
 def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return :meth:`.Recorded.table` as HTML, folded by the tables and figures that its cells are for.
+    """Return :meth:`.Recorded.table` as HTML, folded by the tables and figures that use the cells.
 
     Names stand for paths, which are tooltips; the cells that were not run are named at the end.
     """
@@ -166,7 +166,7 @@ def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
 
 
 def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return the cells of which runs answer one class for everything, folded, as HTML; empty if there are none."""
+    """Return the cells with runs that predict one class for everything, folded, as HTML; empty if there are none."""
     own = replace(recorded.measured, borrowed=())
     marks = {path: own.mark(path) for path in recorded.results}
     marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
@@ -178,7 +178,7 @@ def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
 
 
 def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return the recorded cells whose rates were searched elsewhere, with what differs there, folded, as HTML."""
+    """Return the recorded cells whose rates were searched elsewhere, with the differences, folded, as HTML."""
     there = [path for path in recorded.results if path in recorded.measured.borrowed]
     of = {path: ", ".join(borrowed_from(recorded.cells[path])) for path in there}
     lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]

@@ -43,7 +43,7 @@ LAYOUTS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
     ("FedADT", "Table III"): (["kd_weight"], ["dataset", "alpha"]),
     ("FedADT", "Table IV"): (["method"], ["concurrency"]),
 }
-"""What names a printed table's rows and columns; other tables are lists."""
+"""Settings that form the rows and columns of a printed table; other tables are lists."""
 
 REFERENCES: dict[tuple[str, str], dict[str, str]] = {
     ("FedEcho", "Table 2"): {"method": "FedEcho", "distill_set": "CIFAR-100"},
@@ -62,7 +62,7 @@ REFERENCES: dict[tuple[str, str], dict[str, str]] = {
     ("FedADT", "Table III"): {"kd_weight": "adaptive 0.2-0.6"},
     ("FedADT", "Table IV"): {"method": "FedADT"},
 }
-"""The row of a table with which the others are compared, column by column: the paper's own method or default."""
+"""Row of a table with which the others are compared, column by column: the paper's own method or default."""
 
 
 def artefacts(paper: str) -> list[str]:
@@ -72,7 +72,7 @@ def artefacts(paper: str) -> list[str]:
 
 
 def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
-    """Return every printed number of a table or text with ours beside it, measured as its metric says.
+    """Return every printed number of a table or text with ours beside it, measured by its metric.
 
     Returns:
         A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
@@ -122,14 +122,14 @@ def part(line: str, what: str) -> str:
 
 
 def _as_twins(source: str, twins: set[str]) -> str:
-    """Return a source with its twins in the place of cells."""
+    """Return a source with twins in place of cells."""
     return " ".join(
         re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
     )
 
 
 def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
-    """Return a number with the digits that its unit asks for, at most ``digits`` where it asks for none."""
+    """Return a number with the digits that suit its unit, or at most ``digits``."""
     if row["unit"] == "fraction":
         return f"{value:.4f}"
     if row["unit"] == "%" or "points" in str(row["unit"]):
@@ -139,7 +139,7 @@ def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
 
 
 def printed_text(row: pd.Series) -> str:
-    """Return a printed number with its spread, or the bound or failure that was printed in its place."""
+    """Return a printed number with its spread, or the bound or failure printed in its place."""
     if pd.isna(row["value"]):
         bound = re.search(r"printed as (>\d+)", str(row["notes"]))
         return bound.group(1) if bound else "Fail"
@@ -148,7 +148,7 @@ def printed_text(row: pd.Series) -> str:
 
 
 def ours_text(row: pd.Series, ours: Ours) -> str:
-    """Return ours in words: a mean and deviation, "not reached", "not run" or "not measured"; marked if constant."""
+    """Return our number in words: mean and deviation, "not reached", "not run" or "not measured", and marks."""
     if ours.values is None:
         return NOT_MEASURED if ours.source.startswith(NOT_MEASURED) else MISSING
     never, seeds = int(np.isinf(ours.values).sum()), len(ours.values)
@@ -182,7 +182,7 @@ def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours
 
 
 def _gain(row: Mapping[str, object], ours: Ours) -> str:
-    """Compare a gain or a reduction with none; other numbers have nothing to be compared with."""
+    """Compare a gain or a reduction with zero; other numbers have no reference."""
     if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
         return ""
     zero, bound = Ours(pd.Series(0.0, by_seed(ours.values).index)), EQUAL.get(str(row["unit"]))
@@ -192,7 +192,7 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
 def _same_side(
     printed: float, ours: Ours, printed_reference: float, reference: Ours, bound: float | None = None
 ) -> str:
-    """Say whether ours is level with the reference, or on the printed side of it, or on the other, by common seeds.
+    """Return whether ours is level with the reference, on the printed side of it, or on the other, by common seeds.
 
     Within ± ``bound`` is level; times, which have none, are level within 5 % of the reference.
     Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
@@ -221,7 +221,7 @@ def _same_side(
 
 
 def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
-    """Lay a table of :func:`beside` out as the paper does, each of its rows as two or three: paper, tuned, untuned.
+    """Lay out a table of :func:`beside` as in the paper, each row as two or three: paper, tuned, untuned.
 
     Args:
         table: what :func:`beside` returned.
@@ -250,7 +250,7 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
 
 
 def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
-    """Return what each printed number has in a table of :func:`beside`, and how that is shown.
+    """Return the lines of each printed number in a table of :func:`beside`, and their styles.
 
     Ours untuned is there where it is due for one of the numbers, named as :func:`.untuned` names it for the paper.
     """
@@ -260,7 +260,7 @@ def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
 
 
 def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
-    """Return which rows of :func:`beside` have something of ours; as laid out, the whole of a printed row has it."""
+    """Return which rows of :func:`beside` have a number of ours; as laid out, whole printed rows."""
     ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
     rows = LAYOUTS.get((paper, artefact), ([], []))[0]
     return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours
@@ -276,12 +276,12 @@ def background(verdict: str) -> str:
 
 
 def quiet(text: object) -> str:
-    """Return the CSS that greys out what was not run or not measured."""
+    """Return the CSS that greys out numbers that were not run or not measured."""
     return "color: #9ca3af" if str(text).startswith((MISSING, NOT_MEASURED)) else ""
 
 
 def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
-    """Return a table whose cells and heads are shown as they are written; what an experiment's file says is no HTML."""
+    """Return a table whose cells and headers are shown literally; text in an experiment's file is not HTML."""
     style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html")
     return style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns").map(quiet)
 

@@ -1,4 +1,4 @@
-"""What tuning buys: the best accuracy that a method is expected to have found after so many tries.
+"""The gain from tuning: the best accuracy that a method is expected to have found after a number of tries.
 
 Tuning is a price. Which of a grid's combinations somebody tries first is chance, so the curve is the mean over all
 orders (Dodge et al., "Show your work", 2019), from the runs with the search's first seed.
@@ -26,7 +26,7 @@ from asyncfl_reproduction.tuning.outcomes import METRIC, of_cells, rows_of
 MARKED = (9, 18, 27)
 """Numbers of tries that the picture marks."""
 AXES_WIDE = 3
-"""Panels in a row of the picture."""
+"""Panels per row of the picture."""
 
 
 def expected_best(accuracies: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def expected_best(accuracies: np.ndarray) -> np.ndarray:
 
 
 def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
-    """Return what each search in the column "tuned" is expected to have found after so many tries.
+    """Return the best accuracy that each search in the column "tuned" is expected to have found, by number of tries.
 
     Args:
         cells: of a tier, in whose order methods come.
@@ -75,7 +75,7 @@ def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_tries(table: pd.DataFrame) -> Figure | None:
-    """Draw accuracy against tries, one panel for each study, one line for each method; None if nothing was searched.
+    """Draw accuracy against tries, one panel per study, one line per method; None if nothing was searched.
 
     Args:
         table: as :func:`tries` returns it.

@@ -1,4 +1,4 @@
-"""Test beds: objectives whose constants are known, trained and aggregated by the package's own code.
+"""Test beds: objectives with known constants, trained and aggregated by the package's own code.
 
 Quadratics F_i(x) = L/2 ‖x - c_i‖² have L exactly, a heterogeneity σ_g² = L² Var(c) that is the same everywhere, and
 an optimum at the mean of the c_i. Bumps have disjoint supports: their heterogeneity depends on where one looks.
@@ -27,12 +27,12 @@ from asyncfl_lite.simulator.update import Outcome
 
 
 def vector(*values: float) -> Tensor:
-    """Return a float64 vector."""
+    """Make a float64 vector."""
     return torch.tensor(values, dtype=torch.float64)
 
 
 def spread(count: int) -> Tensor:
-    """Return ``(count,)`` centres, evenly from -1 to 1."""
+    """Return ``(count,)`` centres, evenly spaced from -1 to 1."""
     return torch.linspace(-1, 1, count, dtype=torch.float64)
 
 
@@ -55,7 +55,7 @@ def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | 
 def context(
     clients: int = 1, lr: float = 0.1, model: VectorModel | None = None, inputs: Tensor | None = None
 ) -> ServerContext:
-    """Return a server's context: N clients of rate ``lr``, a model and its unlabelled inputs if it has any."""
+    """Make a server's context: N clients of rate ``lr``, a model, and its unlabelled inputs if it has any."""
     return ServerContext(
         model=model or VectorModel(nn.Linear(1, 1)),
         num_clients=clients,
@@ -99,7 +99,7 @@ def race(
     redispatch: str | None = None,
     **settings: Any,
 ) -> np.ndarray:
-    """Run clients of fixed speed on ½(x - c_i)², one gradient step a job, each always busy.
+    """Run clients of fixed speed on ½(x - c_i)², one gradient step per job, each always busy.
 
     Args:
         name: of the method; ``settings`` are its own.

@@ -13,7 +13,7 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, 
 
 
 def every_buffer(deltas: Tensor, size: int) -> Tensor:
-    """Return FedBuff's step for each of the buffers of ``size`` different clients out of all.
+    """Return FedBuff's step for every buffer of ``size`` different clients.
 
     Args:
         deltas: ``(N,)`` or ``(N, trials)``, one for each client.

@@ -1,4 +1,4 @@
-"""T1 and T2: what FedEcho's Appendix B says of the distillation gradient, held against FedEcho's own server step."""
+"""T1 and T2: the distillation gradient in FedEcho's Appendix B, compared with FedEcho's own server step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STUDENT = torch.tensor([[0.1, 0.2], [0.0, -0.1], [-0.2, 0.3]], dtype=torch.float
 TEACHERS = torch.tensor(
     [[[1.0, 0.0], [0.0, 0.5], [-0.5, 0.0]], [[-1.0, 0.5], [0.5, 0.0], [0.5, 0.5]]], dtype=torch.float64
 )
-"""T1's linear softmax models, a row of weights a class."""
+"""T1's linear softmax models, one row of weights per class."""
 
 
 def distillation_gradient(

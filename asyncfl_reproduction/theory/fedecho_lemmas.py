@@ -1,4 +1,4 @@
-"""T4 and T5: FedEcho's Lemmas D.2 and D.3, and what its proof makes of them."""
+"""T4 and T5: FedEcho's Lemmas D.2 and D.3, and their use in its proof."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, 
 
 
 def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
-    """Return what T4 compares, on bumps: squared distances that clients drift in K steps, and bounds on them.
+    """Return both sides of T4, on bumps: squared distances that clients drift in K steps, and bounds on them.
 
     Returns:
         ``each`` and ``bound``: both sides of Eq. 22, every client from its own peak; ``bound with N``: the same with
@@ -102,7 +102,7 @@ def growth(steps: int) -> float:
 
 
 def constant_needed(steps: int) -> float:
-    """Return what the proof's recursion needs where it prints 5: (2Q - 1) ((1 + 1/(2Q - 1))^Q - 1) / Q."""
+    """Return the constant that the proof's recursion needs in place of 5: (2Q - 1) ((1 + 1/(2Q - 1))^Q - 1) / Q."""
     return (2 * steps - 1) * (growth(steps) - 1) / steps
 
 

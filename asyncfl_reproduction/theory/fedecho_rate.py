@@ -1,4 +1,4 @@
-"""T6: FedEcho's Theorem 4.5 (Eq. 5), a rate of T^-1/2, with its assumptions and without."""
+"""T6: FedEcho's Theorem 4.5 (Eq. 5), a rate of T^-1/2, with and without its assumptions."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Fleet:
 
     @property
     def centres(self) -> np.ndarray:
-        """``(N,)`` c_i."""
+        """The ``(N,)`` centres c_i."""
         return spread(self.clients).numpy()
 
     @property
     def scale(self) -> float:
-        """σ_l² + K σ_g², which both rates of the theorem have under the root."""
+        """σ_l² + K σ_g², which is under the root in both rates of the theorem."""
         return self.noise**2 + self.steps * float(self.centres.var())
 
     @property
     def excess(self) -> float:
-        """F = f(x_0) - min f, of one coordinate."""
+        """F = f(x_0) - min f, for one coordinate."""
         return 0.5 * (self.x0 - float(self.centres.mean())) ** 2
 
     def local_rate(self, length: int) -> float:
@@ -62,7 +62,7 @@ class Fleet:
         return self.excess / (length**1.5 * self.scale**0.5 * steps)
 
     def chosen(self, skews: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return ``(M, d)`` clients: a buffer for each of ``(d,)`` skews, drawn without replacement.
+        """Draw ``(M, d)`` clients: one buffer for each of ``(d,)`` skews, without replacement.
 
         A skew says how many times as likely as the others the upper half of the clients is; 1 is Assumption 4.4.
         """
@@ -72,7 +72,7 @@ class Fleet:
 
 
 def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, length: int, seed: int = 0) -> np.ndarray:
-    """Feed a buffered method for ``length`` versions, every coordinate of its model an experiment of its own.
+    """Run a buffered method for ``length`` versions; every coordinate of its model is an experiment of its own.
 
     Args:
         server: a started method of buffer M that acts on each coordinate alone.
@@ -141,7 +141,7 @@ VARIED = {
     "no staleness": Fleet(oldest=0),
     "staleness up to 20": Fleet(oldest=20),
 }
-"""T6's clients with another buffer or another staleness."""
+"""T6's clients with another buffer size or another staleness."""
 SHORTER = (250, 1000)
 """T of the runs in which these vary."""
 
@@ -158,7 +158,7 @@ def varied_means() -> pd.DataFrame:
 
 
 class RandomTeachers(VectorModel):
-    """A model whose clients' predictions are noise: what FedEcho stores of them has nothing to do with any client."""
+    """A model whose clients' predictions are noise, so that FedEcho stores nothing related to any client."""
 
     rng = stream(0, "theory T6, teachers")
 
@@ -199,7 +199,7 @@ def with_random_teachers(
 
 
 def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: bool = True) -> float:
-    """Return what random teachers change in the longer runs, as a multiple of what they change in the shorter ones.
+    """Return the effect of random teachers in the longer runs, as a multiple of that in the shorter ones.
 
     What they change is the relative difference of FedEcho's mean squared gradient from FedBuff's. The theorem lets it
     fall at least as T^-1/2, as do its other terms.
@@ -268,7 +268,7 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
 
 
 def settled(name: str, lr: float = 0.1, **more: float | str) -> np.ndarray:
-    """Return the last 1,100 arrivals' models of two clients, optima 1 and -1, durations 1 and 10."""
+    """Return the models after the last 1,100 arrivals from two clients, optima 1 and -1, durations 1 and 10."""
     return race(name, lr=lr, versions=max(4000, int(40 / lr)), **more)[-1100:]
 
 

@@ -1,4 +1,4 @@
-"""T12: what the package's own engine and methods must keep; no paper prints these."""
+"""T12: invariants of the package's own engine and methods; no paper prints these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYNCHRONOUS = ("fedavg", "fedavgm", "fedadam", "fedprox")
 
 
 def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> float:
-    """Return the long-run mean staleness of A jobs always in flight and M updates a version.
+    """Return the long-run mean staleness of A jobs always in flight and M updates per version.
 
     Every version ages every job in flight by one, and every M arrivals make one; where the reporter is sent the new
     version (``after_agg``) its job is not aged: (A - 1)/M, otherwise A/M.
@@ -29,7 +29,7 @@ def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> flo
 def staleness_measured(
     in_flight: int, buffer_size: int, redispatch: str, law: str = "exponential", versions: int = 2000
 ) -> np.ndarray:
-    """Return the staleness of arrivals in a simulation without training; the first 10 A are left out.
+    """Return the staleness of arrivals in a simulation without training, without the first 10 A.
 
     There are twice as many clients as jobs in flight.
     """
@@ -46,32 +46,32 @@ def staleness_measured(
 
 
 def path(name: str, x0: Tensor, deltas: Tensor, **settings: object) -> Tensor:
-    """Return the model after ``(n, d)`` updates of clients 0 to n - 1, each fresh."""
+    """Return the model after ``(n, d)`` fresh updates of clients 0 to n - 1."""
     server = started(name, x0, context(len(deltas)), **settings)
     return feed(server, deltas, received_accuracy=0.3)
 
 
 def some_deltas() -> Tensor:
-    """Return ``(8, 3)`` updates."""
+    """Return ``(8, 3)`` fixed updates."""
     return torch.from_numpy(stream(0, "theory T12").standard_normal((8, 3)))
 
 
 def translated(name: str, **settings: object) -> float:
-    """Return how far apart a method ends, after moving its start back, when all of space is moved by (5, -2, 1)."""
+    """Return the distance between a method's ends after translating all of space by (5, -2, 1) and back."""
     deltas, by = some_deltas(), vector(5, -2, 1)
     moved = path(name, vector(1, 0, 2) + by, deltas, **settings)
     return float((moved - by - path(name, vector(1, 0, 2), deltas, **settings)).abs().max())
 
 
 def scaled(name: str, factor: float = 1000.0, **settings: object) -> float:
-    """Return how far apart a method ends when every update is ``factor`` times as long."""
+    """Return the distance between a method's ends when every update is ``factor`` times as long."""
     deltas, x0 = some_deltas(), vector(1, 0, 2)
     ends = [path(name, x0, factor * d, **settings) for d in (deltas, deltas / factor)]
     return float((ends[0] - ends[1]).abs().max())
 
 
 def renumbered(name: str) -> float:
-    """Return how far apart a synchronous method ends when its clients, with their data, get other numbers."""
+    """Return the distance between a synchronous method's ends when its clients, with their data, are renumbered."""
     deltas, order = some_deltas(), torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
     sizes = torch.arange(1, 9)
     ends = []
@@ -84,7 +84,7 @@ def renumbered(name: str) -> float:
 
 
 def resting(name: str, **settings: object) -> float:
-    """Return how far a method moves in 12 updates of clients whose common optimum (2, 2, 2) it starts from."""
+    """Return how far a method moves in 12 updates of clients, starting from their common optimum (2, 2, 2)."""
     centre = vector(2, 2, 2)
     server = started(name, centre, context(4), **settings)
     for _ in range(12):
@@ -93,7 +93,7 @@ def resting(name: str, **settings: object) -> float:
 
 
 def approaching(name: str, **settings: object) -> float:
-    """Return by what factor the distance to the clients' common optimum changes in 60 updates of 3 steps each."""
+    """Return the factor by which the distance to the clients' common optimum changes in 60 updates of 3 steps each."""
     centre = vector(2, 2, 2)
     server = started(name, vector(3, 3, 3), context(4), **settings)
     for _ in range(60):
@@ -102,7 +102,7 @@ def approaching(name: str, **settings: object) -> float:
 
 
 def still_methods() -> list[str]:
-    """Return the methods whose model does not move by itself (distillation does)."""
+    """Return the methods whose model does not move by itself, as it does with distillation."""
     return [name for name in ALGORITHMS if not make_algorithm(name).moves_by_itself]
 
 

@@ -1,4 +1,4 @@
-"""T7 to T10: KUIPER's convergence analysis (§3.2, Appendix I), and the algorithm that it is about.
+"""T7 to T10: KUIPER's convergence analysis (§3.2, Appendix I), and the algorithm that it describes.
 
 The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff, whose deltas
 are new minus old, is that; ``K`` of the paper is the buffer size M here.
@@ -90,7 +90,7 @@ def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
 
 
 def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chains: int = 400) -> float:
-    """Return the same by FedBuff with M = 1: optima 1 and -1, a client drawn at random for each version.
+    """Return the same mean by FedBuff with M = 1: optima 1 and -1, a random client for each version.
 
     Args:
         global_lr, local_lr: η_g and η_l.
@@ -151,7 +151,7 @@ def check_t8() -> Check:
 
 
 def gentle_parabola(global_lr: float, local_lr: float = 0.01, length: int = 1000) -> tuple[float, float]:
-    """Return FedBuff's mean squared gradient over T versions on F = w²/4 from 1, one client; and its last model."""
+    """Return FedBuff's mean squared gradient over T versions on F = w²/4 from 1 with one client, and its last model."""
     server, total = started("fedbuff", vector(1.0), server_lr=global_lr), 0.0
     for version in range(length):
         total += float((server.x / 2).square())
@@ -188,7 +188,7 @@ def check_t9() -> Check:
 
 
 def shrink_factor() -> float:
-    """Return by what Eq. 2, taken literally, multiplies a model that all clients send back as it is.
+    """Return the factor by which Eq. 2, taken literally, multiplies a model that all clients return unchanged.
 
     The two clients of the example: c = (0.1, 0.6), staleness 0 and 2, β_t = 0.7 / √2.
     """
@@ -201,14 +201,14 @@ def shrink_factor() -> float:
 
 
 def one_version(name: str, deltas: Tensor, starts: Tensor, accuracy: float, **settings: object) -> float:
-    """Return the model after one buffer of clients that started from ``starts``, the server being at 1."""
+    """Return the model after one buffer of clients that started from ``starts``, with the server at 1."""
     server = started(name, vector(1.0), buffer_size=len(deltas), **settings)
     feed(server, deltas[:, None], 0, start=list(starts[:, None]), received_accuracy=accuracy)
     return server.x.item()
 
 
 def fixed_point(accuracies: tuple[float, float]) -> float:
-    """Return where KUIPER settles with optima -1 and 1, always fresh, if clients keep on reporting these accuracies."""
+    """Return where KUIPER settles with optima -1 and 1, always fresh, if clients keep reporting these accuracies."""
     server, centres = started("kuiper", vector(0.0), buffer_size=2), (vector(-1.0), vector(1.0))
     for _ in range(250):
         deltas = [train(server.x, lambda x, _, c=c: x - c, 0.1, 1) for c in centres]
@@ -217,7 +217,7 @@ def fixed_point(accuracies: tuple[float, float]) -> float:
 
 
 def check_t10() -> Check:
-    """T10, KUIPER's theorem against its Algorithm 1: are they about one iteration, with one limit?
+    """T10, KUIPER's theorem and its Algorithm 1: do they describe one iteration, with one limit?
 
     Returns:
         Models after a version of KUIPER beside FedBuff's with η_g = β_t; then what the limits are.

@@ -1,4 +1,4 @@
-"""What a check of a printed statement found: numbers beside bounds, and the verdict that follows from them."""
+"""Results of checks of printed statements: numbers beside bounds, and the verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOLDS = "holds"
 CONDITION = "holds under an unprinted condition"
 FALSE = "false"
 STATES = {HOLDS: "holds", CONDITION: "undecided", FALSE: "fails"}
-"""Verdict -> the state whose colour it has in the report: green, yellow, red."""
+"""Verdict -> the state that gives its colour in the report: green, yellow, red."""
 
 AS_PRINTED = "as printed"
 CONDITIONED = "with the condition"
@@ -25,7 +25,7 @@ ASIDE = "aside"
 
 @dataclass(frozen=True)
 class Case:
-    """One setting in which a statement was put to the test.
+    """One setting in which a statement was tested.
 
     Attributes:
         kind: ``as printed`` (every printed assumption is met), ``with the condition`` (an unprinted one as well),
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def holds(self) -> bool:
-        """Whether the relation is kept; False where a number is not one (NaN)."""
+        """Whether the relation holds; False if a number is NaN."""
         gap = self.measured - self.bound
         if self.relation == "=":
             return abs(gap) <= self.tolerance
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Check:
-    """A printed statement, the cases in which it was tested, and what follows.
+    """A printed statement, the cases in which it was tested, and the verdict.
 
     Attributes:
         id: ``T1`` to ``T12``.
@@ -80,7 +80,7 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """``holds``, ``holds under an unprinted condition`` or ``false``, by the cases alone.
+        """``holds``, ``holds under an unprinted condition`` or ``false``, decided by the cases alone.
 
         A statement holds if it does in every case as printed. If not, it holds under a condition where unchanged it
         does so in every case with the condition, and is false where it had to be changed, or nothing saved it.
@@ -100,12 +100,12 @@ class Check:
 
     @property
     def measured(self) -> float:
-        """What was measured in the decisive case."""
+        """The measured number in the decisive case."""
         return self.decisive.measured
 
     @property
     def bound(self) -> float:
-        """What the statement says of the decisive case."""
+        """The statement's number in the decisive case."""
         return self.decisive.bound
 
     def of(self, kind: str) -> list[Case]:
@@ -113,7 +113,7 @@ class Check:
         return [case for case in self.cases if case.kind == kind]
 
     def __getitem__(self, what: str) -> Case:
-        """Return the case that is described so, or whose description begins so.
+        """Return the case with this description, or whose description begins like this.
 
         Raises:
             ConfigError: when none or several do.
@@ -126,7 +126,7 @@ class Check:
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per check: what is printed where, the verdict, and the numbers of the case that decides it."""
+    """Return one row per check: the printed statement and its place, the verdict, and the decisive case's numbers."""
     rows = [
         (c.id, c.paper, c.where, c.statement, c.verdict, c.decisive.what, c.measured, c.decisive.relation, c.bound)
         for c in checks
@@ -136,7 +136,7 @@ def as_table(checks: Iterable[Check]) -> pd.DataFrame:
 
 
 def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per case: its kind, its setting, what was measured, what should be, and whether it is."""
+    """Return one row per case: kind, setting, measured number, expected number, and whether they agree."""
     rows = [
         (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds)
         for check in checks

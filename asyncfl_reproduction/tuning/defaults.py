@@ -1,4 +1,4 @@
-"""The package's defaults that searches chose: written into one file by a command, and read from no result."""
+"""The package's defaults from searches: a command writes them into one file, from recorded outcomes only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = """\
 
 
 def searched() -> dict[str, Any]:
-    """Return task -> ``study`` and, by method of this package, what the study chose in the column ``tuned``."""
+    """Return task -> ``study`` and, by method of this package, the study's choice in the column ``tuned``."""
     found = {}
     for task, study in STUDIES.items():
         searches = (
@@ -37,5 +37,5 @@ def searched() -> dict[str, Any]:
 
 
 def write_defaults(path: Path = FILE) -> None:
-    """Write the file of defaults from the outcomes that are recorded now."""
+    """Write the file of defaults from the outcomes recorded now."""
     write_atomically(path, HEAD + yaml.safe_dump(searched(), sort_keys=False))

@@ -1,4 +1,4 @@
-"""What is tried for a cell: grids of settings by method, read from ``cells/grids.yaml`` and checked.
+"""Grids of settings to try for a cell, by method, read from ``cells/grids.yaml`` and checked.
 
 A cell that names a set of grids (``search: fedecho-images``) has a search of its own: its configuration, with each
 combination of its method's grid, scored on validation samples. So what it is tuned with was searched just where it is
@@ -25,38 +25,38 @@ from asyncfl_reproduction.home import CELLS
 from asyncfl_reproduction.tuning.tuned import nested
 
 Grid = dict[str, list[Any]]
-"""Option -> its values in order; one of a group is written ``settings.distill_lr``."""
+"""Option -> its values in order; an option in a group is written ``settings.distill_lr``."""
 
 
 class Stage(Settings):
-    """The best combinations so far go on with more seeds."""
+    """A stage of a search: the best combinations so far continue with more seeds."""
 
     keep: int = Field(ge=1)
     seeds: Seeds
 
 
 class ColumnOfGrids(Settings):
-    """What is tried in one column, and how."""
+    """The grids of one column, and how they are searched."""
 
     tries: int = Field(ge=1)
-    """Combinations of every grid."""
+    """Number of combinations in every grid."""
     seeds: Seeds
-    """Of all combinations."""
+    """Number of seeds for all combinations."""
     stages: list[Stage]
     grids: dict[str, dict[str, Grid]] = Field(min_length=1)
     """Name of a set -> method -> its grid."""
 
 
 class GridsFile(Settings):
-    """``cells/grids.yaml``."""
+    """The content of ``cells/grids.yaml``."""
 
     tuned: ColumnOfGrids
     printed: ColumnOfGrids
-    """With the server's options fixed; see :mod:`asyncfl_reproduction.grid.columns`."""
+    """Grids with the server's options fixed; see :mod:`asyncfl_reproduction.grid.columns`."""
     all_printed: dict[str, dict[str, dict[str, Any]]]
     """Name of a set -> method -> every rate that its paper's table prints for it, as option -> value."""
     definitions: dict[str, Any] = {}
-    """A place for YAML anchors; not read."""
+    """Space for YAML anchors; not read."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class OwnSearch:
 
     @property
     def name(self) -> str:
-        """The cell's."""
+        """Name of the cell."""
         return self.cell
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
-        """Return the configuration of one combination, which is scored on validation samples.
+        """Return the configuration of one combination, scored on validation samples.
 
         Raises:
             ConfigError: naming the cell.
@@ -95,7 +95,7 @@ class OwnSearch:
 
 
 def read_grids(path: Path | None = None) -> GridsFile:
-    """Return ``cells/grids.yaml``, or another file, checked.
+    """Read and check ``cells/grids.yaml``, or another file.
 
     Raises:
         ConfigError: one line that names file, set, method and what is allowed.
@@ -121,7 +121,7 @@ def _read(path: Path, _: int) -> GridsFile:
 def own_search(
     cell: str, named: str, settings: dict[str, Any], column: Literal["tuned", "printed"] = "tuned"
 ) -> OwnSearch | None:
-    """Return the search of a cell; None where its method has none in a column.
+    """Return the search of a cell; None if its method has none in a column.
 
     Args:
         cell: its name.
@@ -146,7 +146,7 @@ def own_search(
 
 
 def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return every rate that a paper's table prints for a cell's method; None where it prints none or not all.
+    """Return every rate that a paper's table prints for a cell's method; None if it prints none or not all.
 
     Args:
         named, settings: as for :func:`own_search`.
@@ -156,11 +156,11 @@ def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def study_of(cell: str) -> str:
-    """Return the study that a cell belongs to, ``fedecho/table2/large-dir0.1``: the folder that it shares."""
+    """Return the study to which a cell belongs, ``fedecho/table2/large-dir0.1``: the folder that it shares."""
     return cell.rpartition("/")[0]
 
 
 def method_of(settings: dict[str, Any]) -> str:
-    """Return what studies call a cell's method: its selection where clients are not drawn uniformly, as Oort draws."""
+    """Return the name of a cell's method in studies: its selection if that is not uniform, as in Oort."""
     by_selection = settings.get("selection", "uniform") != "uniform"
     return settings.get("selection" if by_selection else "algorithm", "fedbuff")

@@ -1,4 +1,4 @@
-"""Carrying out the searches of cells: all combinations with one seed, the best of them with more.
+"""Searches of cells by successive halving: all combinations with one seed, the best with more.
 
 After the first seed every grid grows by one value of one option, beyond the edge on which the best lies or else beside
 the best. It grows for every method, so that all have equal numbers of tries. Every run is kept as soon as it is done,
@@ -29,7 +29,7 @@ Point = dict[str, Any]
 
 
 def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Callable[[str], None] = print) -> Point:
-    """Carry out a search, or what is left of it, and return its best combination.
+    """Run a search, or the remainder of it, and return its best combination.
 
     Args:
         tier: of its cell.
@@ -41,7 +41,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     known = still_known(rows_of(path, search.cell), search)
 
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
-        """Run what is missing, in lockstep, and keep it."""
+        """Run missing combinations in lockstep, and keep their outcomes."""
         wanted = [(point, seed) for seed in seeds for point in points]
         missing = [one for one in wanted if (json.dumps(one[0]), one[1]) not in known]
         for begin in range(0, len(missing), AT_ONCE):
@@ -54,7 +54,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
                 keep(path, search.cell, list(known.values()))
 
     def ranked(points: Iterable[Point]) -> list[Point]:
-        """Return combinations by their mean over the seeds so far, the best first; diverged ones last."""
+        """Return combinations by their mean over the seeds so far, best first; diverged ones last."""
         means = [(fmean(known[json.dumps(point), seed][METRIC] for seed in seeds), point) for point in points]
         return [point for _, point in sorted(means, key=lambda one: 1.0 if isnan(one[0]) else -one[0])]
 
@@ -74,7 +74,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
 
 
 def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
-    """Return a cell that costs what the search of ``cell`` still costs; None if it has none, or is at its end.
+    """Return a cell that costs what remains of the search of ``cell``; None if it has none, or it has ended.
 
     Args:
         cell: of a grid.
@@ -92,12 +92,12 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
 
 
 def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
-    """Return the options whose best value is the smallest or largest of the grid though there are values beyond."""
+    """Return the options whose best value lies at an edge of the grid with further values beyond it."""
     return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
 
 
 def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
-    """Return the value beyond the edge on which the best lies, as far from it as its neighbour, as a ratio.
+    """Return the value beyond the edge at which the best lies, at the same ratio as its neighbour.
 
     None where the best lies inside, or nothing is beyond: of words, of 0, and of what the option's bounds exclude.
     """
@@ -116,7 +116,7 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
 
 
 def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
-    """Return the grid with one more value: beyond the edge on which the best lies, or else beside the best.
+    """Return the grid with one more value: beyond the edge at which the best lies, or else beside the best.
 
     Beside the best, it is the clients' learning rate halfway, as a ratio, to the better of its neighbours.
 

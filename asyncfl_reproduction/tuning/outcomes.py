@@ -1,4 +1,4 @@
-"""What searches found: one row per combination that was tried and seed, in tables that are written as a search goes on.
+"""Outcomes of searches: one row per combination and seed, in tables that grow during a search.
 
 The searches of studies are in ``results/searches.parquet``, named as ``fedecho-overlaid_mnist/fedbuff-tuned``; those of
 cells in ``results/<tier>/<paper>/searches.parquet``, named as their cells.
@@ -17,9 +17,9 @@ from asyncfl_reproduction import home
 from asyncfl_reproduction.parquet import alone_in, read_table, write_table
 
 METRIC = "last5_accuracy"
-"""What is best: its mean over seeds."""
+"""Selection metric, averaged over seeds."""
 FIELDS = ("search", "point", "seed", METRIC, "final_accuracy", "config_hash", "meaning", "cpu_seconds")
-"""Columns of the tables; ``point`` is what was tried, as JSON: ``{"client_lr": 0.1, "settings.distill_lr": 1e-3}``.
+"""Columns of the tables; ``point`` is the combination, as JSON: ``{"client_lr": 0.1, "settings.distill_lr": 1e-3}``.
 
 A run that diverged has no accuracy: ``nan``.
 """
@@ -39,17 +39,17 @@ def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
 
 
 def of_cells(tier: str, cell: str, folder: Path | None = None) -> Path:
-    """Return the table with the outcomes of a cell's own search, and of others of its paper."""
+    """Return the table with the outcomes of a cell's own search and of others of its paper."""
     return (home.RESULTS if folder is None else folder) / tier / cell.split("/", 1)[0] / SEARCHES
 
 
 def rows_of(path: Path, search: str) -> list[Row]:
-    """Return what is kept of a search; nothing where there is none."""
+    """Return the kept outcomes of a search; empty if there are none."""
     return kept_in(path).get(search, [])
 
 
 def kept_in(path: Path) -> Mapping[str, list[Row]]:
-    """Return search -> its rows in a table, which need not be there yet."""
+    """Return search -> its rows in a table, which may not exist yet."""
     if not path.exists():
         return {}
     status = path.stat()
@@ -63,7 +63,7 @@ def _read(path: Path, _: tuple[int, int, int]) -> Mapping[str, list[Row]]:
 
 
 def keep(path: Path, search: str, rows: Sequence[Row]) -> None:
-    """Let a table hold these rows of a search, in the place of all that it held of it."""
+    """Write the rows of a search into a table, replacing all earlier rows of this search."""
     with alone_in(path.parent):
         kept = {**kept_in(path), search: rows}
         every = [{**row, "search": name} for name in sorted(kept) for row in kept[name]]

@@ -1,4 +1,4 @@
-"""Carrying out searches: all of a grid with all seeds in lockstep, the grid extended while its edge is best.
+"""Grid searches: all combinations with all seeds in lockstep; the grid is extended while its edge is best.
 
 What was tried so far is kept apart from the outcomes of searches that are at their end: nothing takes its choice from
 half a search, and one that was stopped goes on. What another search of the study ran in just the same configuration,
@@ -25,11 +25,11 @@ from asyncfl_reproduction.tuning.studies import Grid, Search, points_of
 from asyncfl_reproduction.tuning.tuned import best_of, in_words
 
 Known = dict[tuple[str, int], Row]
-"""A point, as JSON, and a seed -> what its run gave."""
+"""A combination, as JSON, and a seed -> the outcome of its run."""
 EXTENSIONS = 2
-"""How often a grid may grow by a row where the best lies on its edge."""
+"""Largest number of times that a grid grows if the best lies on its edge."""
 AT_ONCE = 32
-"""Runs in lockstep; what a round has beyond them waits, so that memory stays small and a stop loses little."""
+"""Runs in lockstep; further runs of a round wait, so that memory stays small and a stop loses little."""
 
 
 def tune(
@@ -38,7 +38,7 @@ def tune(
     say: Callable[[str], None] = print,
     extensions: int | None = None,
 ) -> dict[str, Any]:
-    """Carry out a search, or what is left of it, and return the best point.
+    """Run a search, or the remainder of it, and return the best combination.
 
     Args:
         search: what is tried.
@@ -69,7 +69,7 @@ def tune(
 
 
 def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
-    """Return those outcomes that still mean the same; others are dropped."""
+    """Return the outcomes that still have the same meaning; others are dropped."""
     known = Known()
     for row in rows:
         try:
@@ -82,7 +82,7 @@ def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
 
 
 def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[Row]:
-    """Run what is missing of a grid, add it to what is known, and return the grid's outcomes, in its order."""
+    """Run the missing combinations of a grid, add them to the known ones, and return the grid's outcomes in order."""
     wanted = {(json.dumps(point), seed): (point, seed) for point in points_of(grid) for seed in search.seeds}
     missing = [(name, one) for name, one in wanted.items() if name not in known]
     for begin in range(0, len(missing), AT_ONCE):
@@ -99,7 +99,7 @@ def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[R
 
 
 def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
-    """Run configurations and yield what ends together: small models' runs all at once, large ones' one by one.
+    """Run configurations and yield those that end together: small models' runs all at once, large ones' one by one.
 
     A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
     """
@@ -118,7 +118,7 @@ def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
 
 
 def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | None) -> Row:
-    """Return an outcome; a run that diverged, of which there is no result, has no accuracy and no time."""
+    """Return an outcome; a run that diverged has no result, so no accuracy and no time."""
     numbers = [result.summary[METRIC], result.summary["final_accuracy"]] if result else [nan, nan]
     seconds = result.timing["cpu_seconds"] if result else 0.0
     values = [json.dumps(point), seed, *(float(f"{number:.6g}") for number in numbers)]
@@ -127,7 +127,7 @@ def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | No
 
 
 def _extended(search: Search, grid: Grid, best: dict[str, Any]) -> Grid:
-    """Return the grid with one more value of each knob whose best value is its smallest or largest.
+    """Return the grid with one more value of each option whose best value is its smallest or largest.
 
     The new value is as far from the edge as the edge is from its neighbour, as a ratio. A value that a configuration
     cannot have is left out.

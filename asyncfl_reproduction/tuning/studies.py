@@ -1,4 +1,4 @@
-"""Studies: which settings are tried for which methods on a workload, read from ``cells/tuning.yaml`` and checked.
+"""Studies: the settings to try for each method on a workload, read from ``cells/tuning.yaml`` and checked.
 
 A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
 column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a
@@ -26,35 +26,35 @@ from asyncfl_reproduction.tuning.tuned import nested
 
 Column = Literal["tuned", "printed"]
 Grid = dict[str, list[Any]]
-"""Knob -> its values in order; a knob of a group is written ``settings.distill_lr``."""
+"""Option -> its values in order; an option in a group is written ``settings.distill_lr``."""
 
 
 class TriedMethod(Settings):
-    """One method of a study, as the file writes it."""
+    """One method of a study, as the file has it."""
 
     settings: dict[str, Any] = {}
     tuned: Grid = Field(min_length=1)
     printed: Grid = {}
-    """None where the paper prints no setting of the server's that ``tuned`` tries."""
+    """None if the paper prints no server setting that ``tuned`` tries."""
 
 
 class StudyEntry(Settings):
-    """A study, as the file writes it."""
+    """A study, as the file has it."""
 
     about: str
     settings: dict[str, Any]
     methods: dict[str, TriedMethod] = Field(min_length=1)
     seeds: Seeds | None = None
-    """In the place of the file's, where a run takes minutes."""
+    """Replaces the file's number of seeds, if a run takes minutes."""
 
 
 class StudyFile(Settings):
-    """``cells/tuning.yaml``."""
+    """The content of ``cells/tuning.yaml``."""
 
     seeds: Seeds
     studies: dict[str, StudyEntry] = Field(min_length=1)
     definitions: dict[str, Any] = {}
-    """A place for YAML anchors; not read."""
+    """Space for YAML anchors; not read."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Such as ``fedecho-overlaid_mnist/fedbuff-tuned``."""
+        """Name, such as ``fedecho-overlaid_mnist/fedbuff-tuned``."""
         return f"{self.study}/{self.method}-{self.column}"
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
@@ -98,7 +98,7 @@ def points_of(grid: Grid) -> list[dict[str, Any]]:
 
 
 def read_searches(path: str | Path, only: str = "*") -> list[Search]:
-    """Read the file of studies and return its searches, every setting in them checked.
+    """Read the file of studies and return its searches, with every setting in them checked.
 
     Args:
         path: ``cells/tuning.yaml``.

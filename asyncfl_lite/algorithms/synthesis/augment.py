@@ -1,4 +1,4 @@
-"""Random crops and mirror images of what a server distils on, as FedRevive's authors' code has them.
+"""Random crops and mirrored images for distillation on the server, as in the code of FedRevive's authors.
 
 That code cuts made-up images of CIFAR anew whenever a model on the server sees them, borders reflected, and mirrors
 half of them; it also turns those of CIFAR-100 by up to 15 degrees, which is left out here. The paper names none of it.
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Return windows of images that are continued beyond their borders by reflection; half are mirrored.
+    """Return random windows of images, padded by reflection; half of them are mirrored.
 
     A window is moved by at most an eighth of a side, 4 pixels of 32, in each direction.
 
@@ -32,7 +32,7 @@ def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _window(drawn: Tensor, side: int) -> Tensor:
-    """Return the ``(n, side)`` places that a window of a side shows, for ``(n,)`` numbers in [0, 1)."""
+    """Return the ``(n, side)`` indices that a window shows along one side, for ``(n,)`` numbers in [0, 1)."""
     furthest, last = side // 8, side - 1
     moved = (drawn * (2 * furthest + 1)).long()[:, None] - furthest
     places = (moved + torch.arange(side, device=drawn.device)).abs()

@@ -18,7 +18,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 
 class ImageGenerator(nn.Module):
-    """Images of ``shape`` from latents.
+    """Generator of images of a given ``shape`` from latents.
 
     Linear, then BatchNorm, upsampling, 3×3 convolution, BatchNorm, leaky ReLU, upsampling, convolution,
     BatchNorm, leaky ReLU, convolution, sigmoid, with 2 × width, 2 × width and width channels. The first image
@@ -50,12 +50,12 @@ class ImageGenerator(nn.Module):
         )
 
     def forward(self, latents: Tensor) -> Tensor:
-        """Return ``(B, *shape)`` in [0, 1] for ``(B, nz)``."""
+        """Return ``(B, *shape)`` images in [0, 1] for ``(B, nz)`` latents."""
         return self.convolutions(self.linear(latents).unflatten(1, self.quarter))
 
 
 class VectorGenerator(nn.Module):
-    """Inputs of any shape from latents, by two linear layers: for what is not an image. Ours, not the paper's.
+    """Generator of inputs that are not images, by two linear layers. Ours, not the paper's.
 
     Args:
         shape: of one input.
@@ -75,17 +75,17 @@ class VectorGenerator(nn.Module):
         )
 
     def forward(self, latents: Tensor) -> Tensor:
-        """Return ``(B, *shape)`` in [0, 1] for ``(B, nz)``."""
+        """Return ``(B, *shape)`` inputs in [0, 1] for ``(B, nz)`` latents."""
         return self.layers(latents)
 
 
 def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
-    """Return BatchNorm by the batch's own statistics: nothing is kept from one synthesis to the next."""
+    """Return BatchNorm that uses the batch's own statistics and keeps nothing from one synthesis to the next."""
     return kind(channels, track_running_stats=False)
 
 
 class GeneratedInputs:
-    """The maker that is a generator (see :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`).
+    """A generator as an :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`.
 
     Its latents are ``(B, nz)`` noise and ``(C, nz)`` class embeddings, both drawn anew and trained in every
     synthesis, as in the authors' code.
@@ -115,7 +115,7 @@ class GeneratedInputs:
         return [torch.from_numpy(rng.standard_normal(size)).to(self.like) for size in sizes]
 
     def __call__(self, theta: Tensor, latents: list[Tensor], labels: Tensor) -> Tensor:
-        """Return ``(B, *shape)`` inputs within the task's range."""
+        """Generate ``(B, *shape)`` inputs within the task's range."""
         noise, embeddings = latents
         conditioned = noise + self.class_weight * embeddings[labels]
         return self.spec.low + (self.spec.high - self.spec.low) * self.generator(theta, conditioned)

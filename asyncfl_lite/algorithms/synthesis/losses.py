@@ -20,7 +20,7 @@ FeatureNorm = Literal["l2", "l2sq"]
 
 @dataclass(frozen=True)
 class TeacherAnswers:
-    """What K teachers say to B inputs.
+    """Outputs of K teachers for B inputs.
 
     Attributes:
         logits: ``(…, K, B, C)``.
@@ -34,12 +34,12 @@ class TeacherAnswers:
 
 
 def weights_of(labels: Tensor, weights: Tensor) -> Tensor:
-    """Return ``(…, K, B)`` ω̂ of each input's label, for ``(…, B)`` labels and ``(…, K, C)`` ω̂."""
+    """Return the ``(…, K, B)`` weights ω̂ of each input's label, for ``(…, B)`` labels and ``(…, K, C)`` ω̂."""
     return weights.gather(-1, labels.unsqueeze(-2).expand(*weights.shape[:-1], -1))
 
 
 def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Return L_target: the teachers' weighted cross-entropies with the labels that were asked for.
+    """Return L_target: the teachers' weighted cross entropies with the requested labels.
 
     Args:
         logits: ``(…, K, B, C)`` the teachers'.
@@ -51,7 +51,7 @@ def target_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
 
 def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Return L_adv: less the divergence from teacher to student where both name the same class.
+    """Return L_adv: minus the divergence from teacher to student, where both predict the same class.
 
     Args:
         logits: ``(…, K, B, C)`` the teachers'.
@@ -68,7 +68,7 @@ def adversarial_loss(logits: Tensor, student: Tensor, labels: Tensor, weights: T
 def feature_loss(
     statistics: list[Tensor], stored: Tensor, labels: Tensor, weights: Tensor, norm: FeatureNorm = "l2"
 ) -> Tensor:
-    """Return L_feat: how far the batch's features lie from those of real data.
+    """Return L_feat: the distance of the batch's features from those of real data.
 
     φ is that of the whole batch, since one sample has no variance; so a teacher's distance counts with its
     mean weight over the batch.

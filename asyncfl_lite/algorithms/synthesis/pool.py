@@ -1,4 +1,4 @@
-"""The set D_KD that a server distils on: labelled inputs, oldest out first (FedRevive §2.2, steps 2 and 4)."""
+"""The set D_KD on which a server distils: labelled inputs, oldest out first (FedRevive §2.2, steps 2 and 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Pool:
-    """Labelled inputs, at most ``capacity`` of them.
+    """Labelled inputs, at most ``capacity`` of them; new ones replace the oldest.
 
     Args:
         capacity: how many are kept.
@@ -61,7 +61,7 @@ class Pool:
         return torch.from_numpy(places)
 
     def _sorted(self, num_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the places by label, how many each label has, and where each label's begin."""
+        """Return the indices sorted by label, the count of each label, and the position where each label begins."""
         if self._by_label is None:
             labels = self.labels.numpy()
             held = np.bincount(labels, minlength=num_classes)
@@ -69,10 +69,10 @@ class Pool:
         return self._by_label
 
     def state(self) -> dict[str, Tensor | None]:
-        """Return what :meth:`restore` needs."""
+        """Return the state that :meth:`restore` loads."""
         return {"inputs": self.inputs, "labels": self.labels}
 
     def restore(self, state: dict[str, Tensor | None]) -> None:
-        """Take up a saved state."""
+        """Load a saved state."""
         self.inputs, self.labels = state["inputs"], torch.as_tensor(state["labels"]).cpu()
         self._by_label = None

@@ -1,4 +1,4 @@
-"""Soft prompts, which make text up as embeddings (FedRevive §3.2, text task).
+"""Soft prompts, which synthesise text as embeddings (FedRevive §3.2, text task).
 
 A few vectors that are meta-learned, θ, stand directly after the model's prediction token; the embeddings of a
 snippet of text follow and are the latents. The paper's snippets come from a language model of a billion
@@ -18,7 +18,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 
 class SoftPrompts:
-    """The maker of embedded text (see :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`).
+    """Soft prompts as an :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`: text as embeddings.
 
     Args:
         spec: length of a text and number of tokens.
@@ -55,11 +55,11 @@ class SoftPrompts:
         self._initial = self._initial.to(like)
 
     def initial(self) -> Tensor:
-        """Return the ``(length · width,)`` initial prompt vectors, one after another."""
+        """Return the initial prompt vectors, concatenated to ``(length · width,)``."""
         return self._initial
 
     def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
-        """Return the ``(B, text length - length, width)`` embeddings of snippets, in the model ``x``."""
+        """Return the ``(B, text length - length, width)`` embeddings of text snippets, by the model ``x``."""
         shape = (len(labels), self.spec.shape[0])
         if self.snippets is None:
             tokens = torch.from_numpy(rng.integers(self.spec.vocabulary or 0, size=shape))

@@ -1,4 +1,4 @@
-"""Which classes a client seems to have, inferred from its first uploads (FedRevive §2.1 and Appendix B).
+"""Estimates of each client's class proportions from its first uploads (FedRevive §2.1 and Appendix B).
 
 A model answers noise with the classes that it was trained on most. Its mean answer is the client's proxy π̂ of
 class proportions; the teachers' proxies give each teacher's weight ω̂ for each class.
@@ -16,7 +16,7 @@ from asyncfl_lite.models.base import InputSpec
 
 
 def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Tensor) -> Tensor:
-    """Return ``(count, *shape)`` inputs that mean nothing: standard normal values, or random tokens.
+    """Return ``(count, *shape)`` meaningless inputs: standard normal values, or random tokens.
 
     Args:
         spec: what the task's inputs look like.
@@ -47,7 +47,7 @@ def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
 
 
 def teacher_weights(proportions: Tensor) -> Tensor:
-    """Return ω̂: how much of each class's weight each teacher has.
+    """Return ω̂: each teacher's share of the weight of each class.
 
     Args:
         proportions: ``(K, C)`` the teachers' class proportions.
@@ -60,7 +60,7 @@ def teacher_weights(proportions: Tensor) -> Tensor:
 
 
 class ClassProxies:
-    """Every client's class proportions, as far as known.
+    """Estimated class proportions of every client, as far as known.
 
     Args:
         num_classes: C.
@@ -78,26 +78,26 @@ class ClassProxies:
         self.counts: dict[int, int] = {}
 
     def complete(self, client: int) -> bool:
-        """Whether the client's proxy is final."""
+        """Return whether the client's proxy is final."""
         return self.counts.get(client, 0) >= self.uploads
 
     def add(self, client: int, proportions: Tensor) -> None:
-        """Count one more upload, with ``(C,)`` proportions; one that is not finite is passed over."""
+        """Add one upload's ``(C,)`` proportions to a client's estimate; values that are not finite are skipped."""
         if not self.complete(client) and torch.isfinite(proportions).all():
             self.sums[client] = self.sums.get(client, 0.0) + proportions
             self.counts[client] = self.counts.get(client, 0) + 1
 
     def of(self, clients: Sequence[int]) -> Tensor:
-        """Return ``(len(clients), C)`` proportions; equal ones for a client of which nothing is known."""
+        """Return ``(len(clients), C)`` proportions; uniform ones for a client of which nothing is known."""
         unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
         rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
         return torch.stack(rows)
 
     def state(self) -> dict[str, dict]:
-        """Return what :meth:`restore` needs."""
+        """Return the state that :meth:`restore` loads."""
         return {"sums": dict(self.sums), "counts": dict(self.counts)}
 
     def restore(self, state: dict[str, dict]) -> None:
-        """Take up a saved state."""
+        """Load a saved state."""
         self.sums = {client: total.cpu() for client, total in state["sums"].items()}
         self.counts = dict(state["counts"])

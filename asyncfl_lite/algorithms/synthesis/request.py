@@ -1,4 +1,4 @@
-"""A synthesis as something that a server asks for, so that several servers' teachers answer at once."""
+"""Synthesis as a request by a server, so that the teachers of several servers are computed together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """A request: inputs that K teachers take for the classes asked for, made by a server's synthesiser, which learns.
+    """A request for synthetic inputs of given classes, made by a server's synthesiser with K teachers.
 
     Attributes:
         synthesiser: makes them.
@@ -59,7 +59,7 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """Chains of layers on vectors answer side by side, where company leaves their bits as they are.
+        """What requests must have in common to be computed together, with the same bits as alone.
 
         Each synthesiser makes its own inputs.
         """
@@ -70,7 +70,7 @@ class Synthesis:
         return run, self.model.architecture, self.xs[0].dtype, self.xs[0].device, size, self.terms
 
     def alone(self) -> Tensor | None:
-        """Return the inputs, the teachers asked one after another."""
+        """Return the inputs, with the teachers computed one after another."""
         return self.synthesiser.synthesise(self._loss, self.latents, self.labels)
 
     def _loss(self, inputs: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class Synthesis:
 
     @classmethod
     def together(cls, requests: Sequence[Synthesis]) -> list[Tensor | None]:
-        """Return each request's inputs, all teachers asked at once."""
+        """Return each request's inputs, with all teachers computed together."""
         return synthesised(
             [one.synthesiser for one in requests],
             lambda places, inputs: _losses([requests[place] for place in places], torch.stack(list(inputs))),
@@ -103,7 +103,7 @@ class Synthesis:
 
 
 def _all_stored(stored: Sequence[Tensor | None]) -> Tensor:
-    """Return ``(K, 2, F)`` what clients' features are like; every client must have said it."""
+    """Return the ``(K, 2, F)`` feature statistics of K clients; each must have reported them."""
     return torch.stack([own for own in stored if own is not None])
 
 

@@ -1,4 +1,4 @@
-"""Generating inputs, and learning to do it better next time (FedRevive §2.2, steps 2 and 3).
+"""Synthesis of inputs, and meta-learning that makes the next synthesis better (FedRevive §2.2, steps 2 and 3).
 
 A maker turns parameters θ, latents z and labels into inputs. Each synthesis starts from θ and fresh latents,
 takes a few steps on both, keeps the best batch, and moves θ a little towards where the steps led (Reptile,
@@ -16,14 +16,14 @@ import torch
 from torch import Tensor
 
 BETAS = (0.5, 0.999)
-"""Adam's, of the inner steps and of the meta-update alike (the authors' code)."""
+"""Adam's betas in the inner steps and in the meta-update (the authors' code)."""
 
 
 class InputMaker(Protocol):
-    """What makes inputs of parameters and latents: a generator, or soft prompts."""
+    """Makes inputs from parameters and latents: a generator, or soft prompts."""
 
     def initial(self) -> Tensor:
-        """Return the ``(g,)`` parameters θ that it begins with."""
+        """Return the ``(g,)`` initial parameters θ."""
 
     def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
         """Return fresh latents for ``(B,)`` labels, given the global model's ``(d,)`` parameters."""
@@ -77,7 +77,7 @@ class Synthesiser:
         self._adam: dict[str, Any] | None = None
 
     def synthesise(self, loss: Callable[[Tensor], Tensor], latents: list[Tensor], labels: Tensor) -> Tensor | None:
-        """Return the ``(B, …)`` inputs of lowest loss among those that the steps went through.
+        """Return the ``(B, …)`` inputs with the lowest loss among all steps.
 
         Args:
             loss: of ``(B, …)`` inputs.
@@ -92,7 +92,7 @@ class Synthesiser:
         return best
 
     def meta_update(self, adapted: Tensor) -> None:
-        """Move θ towards ``adapted``, the ``(g,)`` parameters θ' that the steps of a synthesis gave."""
+        """Move θ towards ``adapted``, the ``(g,)`` parameters θ' after the steps of a synthesis."""
         if self.meta == "sgd":
             self.theta = torch.lerp(self.theta, adapted, self.meta_rate)
             return
@@ -106,16 +106,16 @@ class Synthesiser:
         self.theta, self._adam = torch.where(moved, point, self.theta).detach(), optimiser.state_dict()
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`restore` needs."""
+        """Return the state that :meth:`restore` loads."""
         return {"theta": self.theta, "adam": self._adam, "syntheses": self.syntheses}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a saved state."""
+        """Load a saved state."""
         self.theta, self._adam, self.syntheses = state["theta"], state["adam"], state["syntheses"]
 
 
 Losses = Callable[[Sequence[int], Sequence[Tensor]], Tensor]
-"""``(places of synthesisers, each one's (B, …) inputs) -> (len(places),)`` losses."""
+"""``(indices of synthesisers, each one's (B, …) inputs) -> (len(indices),)`` losses."""
 
 
 def synthesised(
@@ -124,7 +124,7 @@ def synthesised(
     latents: Sequence[Sequence[Tensor]],
     labels: Sequence[Tensor],
 ) -> list[Tensor | None]:
-    """Let several synthesisers, of as many steps, take their steps side by side; see :meth:`Synthesiser.synthesise`."""
+    """Run the steps of several synthesisers side by side; see :meth:`Synthesiser.synthesise`."""
     thetas = [one.theta.clone().requires_grad_() for one in synthesisers]
     own = [[latent.clone().requires_grad_() for latent in given] for given in latents]
     groups: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Where a run's initial weights come from; importing this package registers every way."""
+"""Initialisers: the sources of a run's initial weights; importing this package registers them all."""
 
 from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser, RandomInitial
 from asyncfl_lite.runs.initial.teacher_chain import TeacherChain

@@ -1,4 +1,4 @@
-"""What gives a run its first model."""
+"""The base class of initialisers, which give a run its first model."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ INITIALISERS: Registry[Initialiser] = Registry("initial")
 
 
 class Initialiser(Settings):
-    """A way to the initial weights, with its settings."""
+    """A source of initial weights, with its settings."""
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the numbers change in meaning, so that older results count as outdated."""
 
     costly: ClassVar[bool] = False
-    """Whether it trains, so that what it made is kept for other runs (:mod:`asyncfl_lite.runs.initial.remembered`)."""
+    """Whether it trains a model, which is then kept for other runs (:mod:`asyncfl_lite.runs.initial.remembered`)."""
 
     @property
     def held_out(self) -> float:
@@ -33,7 +33,7 @@ class Initialiser(Settings):
     def build(
         self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
     ) -> nn.Module:
-        """Return the initial model.
+        """Build the initial model.
 
         Args:
             spec: the clients' model.
@@ -51,5 +51,5 @@ class RandomInitial(Initialiser):
     def build(
         self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
     ) -> nn.Module:
-        """Return the model as it is made."""
+        """Return the model with its random weights."""
         return initial_model(spec, task.input_spec, seed)

@@ -1,4 +1,4 @@
-"""Initial models that are expensive to make are made once: a chain of teachers serves every method that starts from it.
+"""A cache of expensive initial models: a chain of teachers serves every method that starts from it.
 
 They are kept in ``initial/`` of the cache folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``),
 under a digest of everything that they depend on: model, task, initialisation, seed, what the code's numbers mean, and
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from asyncfl_lite.runs.config import Config
 
 DECISIVE = ("task", "task_settings", "model", "model_settings", "initial", "initial_settings", "device", "seed")
-"""What of a configuration an initial model depends on; the labelled set follows from these and what is held out."""
+"""Settings on which an initial model depends; they and the held-out fraction determine the labelled set."""
 
 
 def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[], nn.Module]) -> nn.Module:
-    """Return the initial model of ``config``, from the cache if it was made before.
+    """Return the initial model of ``config``, from the cache if it exists there.
 
     Args:
         config: of the run.

@@ -26,7 +26,7 @@ from asyncfl_lite.tasks import TASKS, Task
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
-    """Return L_KD, the scalar squared error between ``(n, …, C)`` logits, averaged over all but the classes.
+    """Return L_KD, the squared error between ``(n, …, C)`` logits, averaged over everything but the classes.
 
     ``sum`` is ``‖z_t - z_s‖²`` as KUIPER prints it. ``mean``, the mean squared error as it is called there, is
     C times smaller.
@@ -42,38 +42,39 @@ class TeacherChain(Initialiser):
     costly = True
 
     fraction: float = Field(0.1, gt=0, lt=1)
-    """Part of the training samples that the server keeps for this, where it has no ``task`` of its own."""
+    """Fraction of the training samples that the server keeps for the chain, if ``task`` names no data set."""
     task: str | None = None
-    """A task whose training set is the server's own, such as ``kinetics`` for ``hmdb51``; clients keep all of
-    theirs, and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
+    """Task whose training set belongs to the server, such as ``kinetics`` for ``hmdb51``; clients keep all of theirs,
+    and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
     task_settings: dict[str, Any] = Field(default_factory=dict)
-    """That task's settings."""
+    """Settings of that task."""
     teachers: tuple[dict[str, Any], ...] = ()
-    """For each model before the clients', largest first, what differs from ``model_settings``; none given,
-    relatives of the clients' model: twice as large (ResNet-34 for ResNet-18), then evenly down."""
+    """For each model before the clients', largest first: its differences from ``model_settings``. If empty, larger
+    versions of the clients' model: twice as large (ResNet-34 for ResNet-18), then evenly down."""
     teaching_assistants: int = Field(1, ge=0)
-    """Models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers`` it is theirs."""
+    """Number of models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers``, it follows from
+    them."""
     epochs: int = Field(200, ge=1)
-    """Passes over the server's samples, each model (Table 3)."""
+    """Passes over the server's samples for each model (Table 3)."""
     batch_size: int = Field(128, ge=1)
     lr: float = Field(0.1, ge=0)
     momentum: float = Field(0.9, ge=0, lt=1)
     weight_decay: float = Field(1e-3, ge=0)
-    """SGD's, as the three before it: Appendix H."""
+    """Weight decay of SGD; like the three values before it, from Appendix H."""
     clip: float | None = Field(1.0, gt=0)
     """Largest global L2 norm of a gradient; ours: without, the paper's rate makes models without
     normalisation diverge. None for no clipping."""
     class_weight: float = Field(0.5, ge=0, le=1)
-    """α on the loss against labels, 1 - α on the squared error; not printed."""
+    """Weight α of the loss against labels, 1 - α of the squared error; not printed."""
     over_classes: Literal["mean", "sum"] = "mean"
-    """What becomes of a sample's squared errors: with the mean, α means the same for any number of classes."""
+    """Reduction of a sample's squared errors: with the mean, α means the same for any number of classes."""
     reinitialise_last: bool = False
-    """Draw the last linear layer anew, as the paper does where clients have other classes than the server."""
+    """Draw the last linear layer anew, as the paper does if clients have other classes than the server."""
 
     @model_validator(mode="before")
     @classmethod
     def _follow(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Let the teachers that are given say how many assistants there are, and a task that classes differ."""
+        """Derive the number of assistants from given teachers, and new classes from a given task."""
         if given.get("task") is not None:
             given = {"reinitialise_last": True, **given}
         teachers = given.get("teachers")
@@ -138,7 +139,7 @@ class TeacherChain(Initialiser):
         return self._handed_over(student, _fresh(spec, task, seed, inputs))
 
     def _servers_task(self, task: Task) -> Task:
-        """Return the task that the chain learns, on the clients' task's device: a task of its own, or theirs.
+        """Return the task that the chain learns, on the device of the clients' task: its own task, or theirs.
 
         Raises:
             ConfigError: when its inputs have another shape than the clients'.
@@ -153,7 +154,7 @@ class TeacherChain(Initialiser):
         return own.to(task.inputs.device)
 
     def _handed_over(self, student: nn.Module, fresh: nn.Module) -> nn.Module:
-        """Return ``fresh``, the clients' model as it is made, with what the student learned.
+        """Copy what the student learned into ``fresh``, a new model of the clients, and return it.
 
         Raises:
             ConfigError: when the two differ in the shape of a layer that is handed over.
@@ -170,7 +171,7 @@ class TeacherChain(Initialiser):
         return fresh
 
     def chain(self, spec: ModelSpec) -> list[ModelSpec]:
-        """Return the models in the order in which they are trained; the last is ``spec`` itself.
+        """Return the models in the order of training; the last is ``spec`` itself.
 
         Raises:
             ConfigError: when teachers do not fit the model, or none are given and it has no larger relatives.
@@ -193,7 +194,7 @@ class TeacherChain(Initialiser):
         teacher: Tensor | None,
         rng: np.random.Generator,
     ) -> None:
-        """Train ``module`` in place, on ``(n, …, C)`` logits of its teacher too if there is one."""
+        """Train ``module`` in place, also on ``(n, …, C)`` logits of its teacher if there is one."""
         inputs, labels = labelled
         optimiser = torch.optim.SGD(
             module.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
@@ -217,19 +218,19 @@ class TeacherChain(Initialiser):
 
 
 def _fresh(spec: ModelSpec, task: Task, seed: int, like: Tensor) -> nn.Module:
-    """Return a model with random weights on the device of ``like``."""
+    """Build a model with random weights on the device of ``like``."""
     return initial_model(spec, task.input_spec, seed).to(like.device)
 
 
 @torch.no_grad()
 def _logits(module: nn.Module, inputs: Tensor) -> Tensor:
-    """Return the ``(n, …, C)`` logits of a trained model, as it predicts in use."""
+    """Return the ``(n, …, C)`` logits of a trained model in evaluation mode."""
     module.eval()
     return torch.cat([module(batch) for batch in inputs.split(500)])
 
 
 def _last_linear(module: nn.Module) -> str:
-    """Return the name of the layer that makes the logits."""
+    """Return the name of the layer that computes the logits."""
     layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     if not layers:
         raise ConfigError("reinitialise_last: must be False for a model without a linear layer, got True")

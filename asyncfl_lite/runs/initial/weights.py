@@ -1,4 +1,4 @@
-"""Initial weights that somebody has: a model that was trained before, here or elsewhere."""
+"""Start from given weights (file, state dict or module)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from asyncfl_lite.tasks import Task
 
 @INITIALISERS.register("weights")
 class WeightsInitial(Initialiser):
-    """Weights from a file, or those that ``run(config, weights=…)`` is given."""
+    """Weights from a file, or those passed as ``run(config, weights=…)``."""
 
     file: Path | None = None
-    """A file of safetensors, or of ``torch.save(module.state_dict(), path)``, or the folder of a saved result."""
+    """File of safetensors, file of ``torch.save(module.state_dict(), path)``, or folder of a saved result."""
     leave_out: tuple[str, ...] = Field(())
-    """How the names of parameters begin that keep their random values, such as ``fc.`` for classes of another task."""
+    """Prefixes of parameters that keep their random values, such as ``fc.`` for another task's classes."""
 
     def files(self) -> list[Path]:
-        """Return the file of weights."""
+        """Return the paths of the weights."""
         if self.file is None:
             return []
         return [self.file / WEIGHTS if self.file.is_dir() else self.file]
@@ -34,7 +34,7 @@ class WeightsInitial(Initialiser):
     def build(
         self, spec: ModelSpec, task: Task, labelled: tuple[Tensor, Tensor] | None, seed: int, rng: np.random.Generator
     ) -> nn.Module:
-        """Return the model with the weights of the file.
+        """Build the model with the weights from the file.
 
         Raises:
             ConfigError: when no file is named, or its weights do not fit.
@@ -45,7 +45,7 @@ class WeightsInitial(Initialiser):
         return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
 
     def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:
-        """Return a module with these weights, but for what is left out.
+        """Copy these weights into a module, except those that are left out, and return it.
 
         Raises:
             ConfigError: when they do not fit.

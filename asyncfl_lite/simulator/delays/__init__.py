@@ -1,4 +1,4 @@
-"""How long clients take, by name: one file a paper; importing this package registers them all."""
+"""Delay laws by name, one file per paper; importing this package registers them all."""
 
 from asyncfl_lite.simulator.delays import fedecho, fedrevive, flash, kuiper, simple, trace  # noqa: F401 - they register
 from asyncfl_lite.simulator.delays.base import DELAYS, ClientDelays, DelayLaw, prepared

@@ -1,4 +1,4 @@
-"""Delay laws: how long one job of a client takes on the virtual clock.
+"""Delay laws: how long each job of a client takes on the virtual clock.
 
 A law's ``prepare`` draws once what stays with a client (its category, its mean); what it returns draws the duration of
 each job. The two use separate random streams, so that neither moves when the other draws more. The simulator asks for
@@ -21,7 +21,7 @@ from asyncfl_lite.simulator.simulation import Delays
 
 @dataclass(frozen=True, eq=False)
 class ClientDelays(ABC):
-    """What a law drew once for each of N clients; draws the duration of each of their jobs.
+    """A law's fixed properties of each of N clients, from which the durations of their jobs are drawn.
 
     It holds arrays and never changes, so that a saved run needs only the states of its generators.
 
@@ -35,7 +35,7 @@ class ClientDelays(ABC):
 
     @cached_property
     def categories(self) -> list[str] | None:
-        """A client's category name by client index, or None where the law has no categories."""
+        """Category names by client index, or None if the law has no categories."""
         if self.category_index is None:
             return None
         return [self.category_names[index] for index in self.category_index.tolist()]
@@ -64,7 +64,7 @@ class UniformDelays(ClientDelays):
 
 @dataclass(frozen=True, eq=False)
 class ExponentialDelays(ClientDelays):
-    """Exponential with ``mean`` (N,), plus a uniform part between ``low`` and ``low + width`` (N,)."""
+    """Exponential with ``mean`` (N,), plus a uniform part from ``low`` to ``low + width``, both (N,)."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -78,7 +78,7 @@ class ExponentialDelays(ClientDelays):
 
 @dataclass(frozen=True, eq=False)
 class TraceDelays(ClientDelays):
-    """One of the client's recorded durations: ``seconds[starts[client]:starts[client + 1]]``."""
+    """Recorded durations of each client: ``seconds[starts[client]:starts[client + 1]]``."""
 
     seconds: np.ndarray
     starts: np.ndarray
@@ -90,17 +90,17 @@ class TraceDelays(ClientDelays):
 
 
 class DelayLaw(Settings):
-    """How long jobs take; abstract. A new law defines ``prepare``, and ``unit`` where it has one, and is registered."""
+    """Abstract base of delay laws; a new law defines ``prepare`` (and ``unit``, if it has one) and is registered."""
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the law's numbers change in meaning, so that older results count as outdated."""
 
     unit: ClassVar[str] = "time units"
     """What one unit of virtual time means under this law, such as ``"s"``."""
 
     @abstractmethod
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
-        """Draw what stays with each client for the whole run.
+        """Draw the properties that a client keeps for the whole run.
 
         Args:
             num_samples: (N,) number of training samples of each client.
@@ -117,7 +117,7 @@ DELAYS: Registry[DelayLaw] = Registry("delay")
 
 
 def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
-    """Return what a law prepares for clients with so many samples each, see :meth:`DelayLaw.prepare`.
+    """Prepare a law for clients with the given sample counts, see :meth:`DelayLaw.prepare`.
 
     Raises:
         ConfigError: in one line that says what an own law lacks.

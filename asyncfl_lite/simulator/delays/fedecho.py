@@ -1,4 +1,4 @@
-"""FedEcho's and FADAS's laws: every client belongs to a category of runtimes."""
+"""The delay laws of FedEcho and FADAS: every client belongs to a category of durations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Return categories by the largest entry of a Dirichlet draw, as FADAS, but led by size.
+    """Return categories by the largest entry of a Dirichlet draw, as in FADAS, but influenced by size.
 
     The concentration is (3, 2, 1) / gamma for the clients that are small enough to be short at
     ``gamma`` 0, (2, 3, 1) / gamma for the medium and (1, 2, 3) / gamma for the long ones. Draws with
@@ -85,17 +85,17 @@ class CategoryLaw(DelayLaw):
     """A short, medium or long category for each client; durations uniform within its bounds."""
 
     bounds: ClassVar[tuple[tuple[float, float], ...]]
-    """Low and high duration of each of ``CATEGORIES``."""
+    """Shortest and longest duration of each category in ``CATEGORIES``."""
 
     runtime_draw: Literal["per_job", "per_client"] = "per_job"
-    """Whether a duration is drawn anew for each job or once for each client."""
+    """Whether durations are drawn anew for each job or once for each client."""
 
     @abstractmethod
     def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Draw each client's category and, where wanted, its one duration."""
+        """Draw each client's category and, if durations are fixed, its duration."""
         index = self.categorise(num_samples, rng)
         low, high = np.array(self.bounds).T
         start, width = low[index], (high - low)[index]
@@ -105,12 +105,12 @@ class CategoryLaw(DelayLaw):
 
 
 class FedEchoLaw(CategoryLaw):
-    """FedEcho's delays (Section 5 and Table 1), by a category that depends on a client's size."""
+    """FedEcho's delays (Section 5 and Table 1): categories that depend on a client's sample count."""
 
     unit = "10 s"
 
     gamma: float = Field(1.0, ge=0, le=1e9)
-    """How little the category depends on the sample count; the paper prints no value."""
+    """Noise in the category's dependence on the sample count (0: none); the paper prints no value."""
 
     category_rule: Literal["rank", "fadas_dirichlet"] = "rank"
 
@@ -148,7 +148,7 @@ class FadasLaw(CategoryLaw):
     bounds = ((1, 2), (3, 5), (5, 8))
 
     scale: float = Field(1.0, ge=1e-9, le=1e9)
-    """Common factor of the Dirichlet concentrations."""
+    """Factor on all Dirichlet concentrations."""
 
     def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""

@@ -1,4 +1,4 @@
-"""FedRevive's laws (App. D): exponential training, constant download, uniform upload."""
+"""FedRevive's delay laws (App. D): exponential training, constant download, uniform upload."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, ExponentialDela
 
 
 class FedReviveLaw(DelayLaw):
-    """Exponential training, constant download and uniform upload, with means that stay per client."""
+    """Exponential training, constant download and uniform upload; each client keeps its means."""
 
     unit = "time units"
     train_means: ClassVar[tuple[float, ...]]
@@ -20,7 +20,7 @@ class FedReviveLaw(DelayLaw):
     upload_half_width: ClassVar[float]
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
-        """Draw each client's mean training and upload time, independently of each other."""
+        """Draw each client's mean training and upload times, independently."""
         train = rng.choice(self.train_means, len(num_samples), p=self.train_shares)
         upload = rng.choice(self.upload_means, len(num_samples))
         low = np.maximum(upload - self.upload_half_width, 0)
@@ -29,7 +29,7 @@ class FedReviveLaw(DelayLaw):
 
 @DELAYS.register("fedrevive")
 class FedReviveDefault(FedReviveLaw):
-    """Train Exp(1.0 to 1.6), download 0.1, upload 0.15 or 0.25 +- 0.02 (FedRevive App. D)."""
+    """Train Exp(1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D)."""
 
     train_means = (1.0, 1.3, 1.6)
     train_shares = (0.25, 0.5, 0.25)
@@ -40,7 +40,7 @@ class FedReviveDefault(FedReviveLaw):
 
 @DELAYS.register("fedrevive_shift")
 class FedReviveShift(FedReviveLaw):
-    """Train Exp(0.1), download 0.02, upload 0.05 or 0.10 +- 0.01 (FedRevive App. D.1)."""
+    """Train Exp(0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1)."""
 
     train_means = (0.1,)
     train_shares = (1.0,)

@@ -1,4 +1,4 @@
-"""Measured phones and networks, in the format of FLASH's device profiles.
+"""Delays of measured phones and networks, in the format of FLASH's device profiles.
 
 Yang et al., "Characterizing Impacts of Heterogeneity in Federated Learning upon Large-Scale Smartphone Data"
 (FLASH), WWW 2021, and its repository's files: AI-Benchmark scores of phone models, the models that users were
@@ -27,12 +27,13 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 NETWORKS, SCORES, PHONES = "speed_distri.json", "benchmark2score.json", "real2benchmark.json"
 LINKS = ("down_u", "down_sigma", "up_u", "up_sigma")
-"""Mean and standard deviation of the downlink, then of the uplink, in KiB/s; FLASH's code takes them so."""
+"""Columns of a network: mean and standard deviation of the downlink, then of the uplink, in KiB/s, as in FLASH's code.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class PhoneDelays(ClientDelays):
-    """Computing at a phone's speed between a download and an upload of the model.
+    """Download of the model, training at a phone's speed, and upload.
 
     Attributes:
         compute: (N,) seconds that a client computes.
@@ -47,14 +48,14 @@ class PhoneDelays(ClientDelays):
     kib: float
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
-        """Return the duration in seconds of one job of ``client``; each transfer has a rate of its own."""
+        """Return the duration in seconds of one job of ``client``; each transfer draws a rate of its own."""
         down, down_spread, up, up_spread = self.links[self.network.item(client)].tolist()
         transfers = self.kib / _rate(down, down_spread, rng) + self.kib / _rate(up, up_spread, rng)
         return self.compute.item(client) + transfers
 
 
 def _rate(mean: float, spread: float, rng: np.random.Generator) -> float:
-    """Return a normal draw, drawn anew until it is above 0."""
+    """Return a normal draw, repeated until it is above 0."""
     while (rate := mean + spread * rng.standard_normal()) <= 0:
         pass
     return rate
@@ -67,14 +68,14 @@ class FlashLaw(DelayLaw):
     unit = "s"
 
     folder: str | None = None
-    """Folder with FLASH's three profile files, or with a folder ``flash-devices`` that has them."""
+    """Folder that contains FLASH's three profile files, or a folder ``flash-devices`` with them."""
     base: NotNegative = 60.0
-    """Seconds that a job computes on the phone of median score."""
+    """Seconds of computing per job on the phone of median score."""
     model_bytes: NotNegative = 44_700_000
-    """What is sent each way; the default is a ResNet-18's 11.17 million parameters in float32."""
+    """Bytes sent each way; the default is a ResNet-18's 11.17 million parameters in float32."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> PhoneDelays:
-        """Draw each client's phone and network, each as likely as the others.
+        """Draw each client's phone and network, all equally likely.
 
         Raises:
             DataError: if a file is missing or not in FLASH's format.
@@ -85,7 +86,7 @@ class FlashLaw(DelayLaw):
         return PhoneDelays(self.base * np.median(scores) / phones, network, networks, self.model_bytes / 1024)
 
     def files(self) -> list[Path]:
-        """Return the three files, if they are there."""
+        """Return the paths of the three files, if they exist."""
         with suppress(DataError):
             return [self.place() / name for name in (NETWORKS, SCORES, PHONES)]
         return []
@@ -105,7 +106,7 @@ class FlashLaw(DelayLaw):
 
 
 def read_phones(place: Path) -> np.ndarray:
-    """Return the (P,) scores of the phones that users had, a model as often as it has names.
+    """Read the (P,) scores of users' phones; a model counts once for each of its names.
 
     Names without a score are left out, as nothing is known of their speed.
 
@@ -125,7 +126,7 @@ def read_phones(place: Path) -> np.ndarray:
 
 
 def read_networks(path: Path) -> np.ndarray:
-    """Return the (R, 4) networks, in the order of ``LINKS``.
+    """Read the (R, 4) networks, with columns in the order of ``LINKS``.
 
     Raises:
         DataError: naming the file and what is wrong with it.
@@ -140,7 +141,7 @@ def read_networks(path: Path) -> np.ndarray:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """Return a JSON file's object, which is not empty."""
+    """Read the object in a JSON file, which must not be empty."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -151,7 +152,7 @@ def _mapping(path: Path) -> dict[str, Any]:
 
 
 def _check(path: Path, name: str, value: Any, *, above: bool) -> None:
-    """Refuse what is not a finite number above 0, or of at least 0."""
+    """Refuse values that are not finite, or not positive (where 0 is allowed, negative ones)."""
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not (0 < number < math.inf or (number == 0 and not above)):
         raise DataError(f"{path}: {name} must be a number {'above' if above else 'of at least'} 0, got {shown(value)}")

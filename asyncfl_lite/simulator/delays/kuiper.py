@@ -1,4 +1,4 @@
-"""KUIPER's laws: measured boards, and stragglers in thirds."""
+"""KUIPER's delay laws: measured boards, and stragglers in thirds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Device = Literal["Nano", "TX2", "NX", "AGX"]
 
 
 class KuiperDeviceLaw(DelayLaw):
-    """Measured seconds of four boards; client i has ``devices[i % len(devices)]``.
+    """Measured durations of four boards; client i has ``devices[i % len(devices)]``.
 
     A job takes ``epochs`` times the seconds of a training epoch (KUIPER Table 1) plus those of a
     pass over the test set (Table 2), whatever the client's sample count: a client of the paper held
@@ -28,10 +28,10 @@ class KuiperDeviceLaw(DelayLaw):
     devices: Annotated[tuple[Device, ...], Field(min_length=1)] = ("Nano", "TX2", "NX", "AGX")
     epochs: int = Field(3, ge=1)
     jitter: float = Field(0.0, ge=0, le=1)
-    """A duration is uniform within this share above and below the measured one."""
+    """Relative width of the uniform distribution around the measured duration."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Give each client its board; draws nothing."""
+        """Assign each client its board; draws nothing."""
         names = tuple(self.epoch_seconds)
         by_board = np.array([self.epochs * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
         index = np.resize([names.index(name) for name in self.devices], len(num_samples)).astype(np.int8)
@@ -58,7 +58,7 @@ class KuiperUcf101(KuiperDeviceLaw):
 
 @DELAYS.register("kuiper_straggler")
 class KuiperStraggler(DelayLaw):
-    """A third of the clients at 1 x, a third at 3 x, a third at 5 x the base (KUIPER Fig. 7).
+    """A third of the clients each at 1×, 3× and 5× the base duration (KUIPER Fig. 7).
 
     The paper has 12 clients, 4 of each, in this order; other numbers of clients are cut in thirds
     in the same way. It does not print the base: the default is its AGX board's on HMDB51.
@@ -70,7 +70,7 @@ class KuiperStraggler(DelayLaw):
     seconds: Positive = 3 * 84.5 + 68.3
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Give each client its multiplier; draws nothing."""
+        """Assign each client its multiplier; draws nothing."""
         num_clients, kinds = len(num_samples), len(self.multipliers)
         index = (np.arange(num_clients) * kinds // max(num_clients, 1)).astype(np.int8)
         duration = self.seconds * np.array(self.multipliers)[index]

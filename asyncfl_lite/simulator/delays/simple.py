@@ -1,4 +1,4 @@
-"""FedADT's law, and laws for teaching and tests."""
+"""FedADT's delay law, and simple laws for teaching and tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FedAdtLaw(DelayLaw):
     unit = "s"
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Give every client the same bounds; draws nothing."""
+        """Assign every client the same bounds; draws nothing."""
         return same_for_all(0.0, 5000.0, len(num_samples))
 
 
@@ -33,7 +33,7 @@ class ConstantLaw(DelayLaw):
     duration: Positive = 1.0
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Give every client the same duration; draws nothing."""
+        """Assign every client the same duration; draws nothing."""
         return same_for_all(self.duration, self.duration, len(num_samples))
 
 
@@ -53,7 +53,7 @@ class UniformLaw(DelayLaw):
         return self
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Give every client the same bounds; draws nothing."""
+        """Assign every client the same bounds; draws nothing."""
         return same_for_all(self.low, self.high, len(num_samples))
 
 
@@ -66,19 +66,19 @@ class ExponentialLaw(DelayLaw):
     mean: Positive = 1.0
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
-        """Give every client the same mean; draws nothing."""
+        """Assign every client the same mean; draws nothing."""
         nothing = np.zeros(len(num_samples))
         return ExponentialDelays(np.full(len(num_samples), self.mean), nothing, nothing)
 
 
 @DELAYS.register("per_client")
 class PerClientLaw(DelayLaw):
-    """A fixed duration for each client, by a list that is repeated when clients outnumber it."""
+    """A fixed duration for each client, from a list that repeats if there are more clients."""
 
     unit = "time units"
 
     durations: Annotated[tuple[Positive, ...], Field(min_length=1)]
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Give client i ``durations[i % len(durations)]``; draws nothing."""
+        """Assign client i ``durations[i % len(durations)]``; draws nothing."""
         return UniformDelays(np.resize(self.durations, len(num_samples)), np.zeros(len(num_samples)))

@@ -1,4 +1,4 @@
-"""Recorded durations."""
+"""The delay law that replays recorded durations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, TraceDelays
 
 @DELAYS.register("trace")
 class TraceLaw(DelayLaw):
-    """Recorded seconds from a CSV file (client,seconds); a job takes one of its client's rows.
+    """Recorded seconds from a CSV file (client,seconds); each job draws one of its client's rows.
 
     Clients count from 0. Each of a client's rows is as likely as its others; rows of clients that a
     run does not have, and other columns, are ignored.
@@ -24,7 +24,7 @@ class TraceLaw(DelayLaw):
     unit = "s"
 
     path: Path
-    """The file, relative to the working folder."""
+    """Path of the file, relative to the working folder."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> TraceDelays:
         """Read the file; draws nothing.
@@ -68,7 +68,7 @@ def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parse_number(text: str | None, kind: Callable[[str], float], message: str) -> float:
-    """Return ``text`` as a finite number of at least 0, or raise a DataError that starts with ``message``."""
+    """Parse ``text`` as a finite number of at least 0, or raise a DataError that starts with ``message``."""
     try:
         number = kind(text or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which client is sent work next.
+"""Client selection: which client is sent work next.
 
 A :class:`Selection` holds no model; it draws from the simulation's stream of client choices only.
 """
@@ -20,7 +20,7 @@ SELECTIONS: Registry[Selection] = Registry("selection")
 
 
 class IdleClients:
-    """The clients without work: a random one, or a named one, is taken in constant time.
+    """The clients without work; taking a random or a named one is a constant-time operation.
 
     Two arrays of 8 bytes per client: which clients are idle, and where in it each client stands.
 
@@ -43,16 +43,16 @@ class IdleClients:
         return 0 <= client <= self.highest and self._position[client] >= 0
 
     def as_list(self) -> list[int]:
-        """Return the clients in their current order (the order matters to :meth:`draw`)."""
+        """Return the clients in their current order (:meth:`draw` depends on the order)."""
         return self._clients.tolist()
 
     def add(self, client: int) -> None:
-        """Put a client back."""
+        """Add a client that is idle again."""
         self._position[client] = len(self._clients)
         self._clients.append(client)
 
     def remove(self, client: int) -> None:
-        """Take a client out.
+        """Remove a client.
 
         Raises:
             KeyError: when it is not idle.
@@ -67,27 +67,27 @@ class IdleClients:
             self._position[last] = place
 
     def draw(self, rng: np.random.Generator) -> int:
-        """Return a uniformly random idle client; it stays in."""
+        """Return a uniformly random idle client, without removing it."""
         return self._clients[int(rng.random() * len(self._clients))]
 
 
 class Selection(ABC):
-    """Chooses which client is sent work next.
+    """A policy that chooses which client is sent work next.
 
     Args:
         settings: the policy's own switches, by name.
     """
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the policy's numbers change in meaning, so that older results count as outdated."""
 
     needs_rounds: ClassVar[bool] = False
-    """Whether it makes sense only where clients are chosen a round at a time."""
+    """Whether the policy only makes sense when clients are chosen one round at a time."""
     overcommit: float = 1.0
-    """How many times the wanted number of clients a round invites."""
+    """Number of clients that a round invites, as a multiple of the wanted number."""
 
     class Settings(registry.Settings):
-        """A policy without switches of its own."""
+        """Options of a policy that has none of its own."""
 
     settings: Settings
 
@@ -95,11 +95,11 @@ class Selection(ABC):
         self.settings = self.Settings(**settings)
 
     def start(self, num_samples: Mapping[int, int]) -> None:  # noqa: B027
-        """Learn how many samples each client has, before the first choice."""
+        """Receive each client's sample count, before the first choice."""
 
     @abstractmethod
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
-        """Return ``count`` of the ``idle`` clients, each of which is taken out before the next is asked for.
+        """Choose ``count`` of the ``idle`` clients; each is removed before the next is chosen.
 
         Args:
             idle: the clients without work.
@@ -109,22 +109,22 @@ class Selection(ABC):
         """
 
     def observe(self, update: Update) -> None:  # noqa: B027
-        """Learn from a report that the server took in."""
+        """Learn from a report that the server accepted."""
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`restore` needs, as plain numbers, lists and mappings."""
+        """Return the state that :meth:`restore` loads, as plain numbers, lists and mappings."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
-        """Take up a saved state."""
+        """Load a saved state."""
 
 
 @SELECTIONS.register("uniform")
 class Uniform(Selection):
-    """Uniform over the idle clients, the one that has just reported included (FedEcho Alg. 1)."""
+    """Uniform over the idle clients, including the one that has just reported (FedEcho Alg. 1)."""
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
-        """Return uniformly random idle clients."""
+        """Choose uniformly random idle clients."""
         if count == 1:  # what happens once an event
             return (idle.draw(rng),)
         return (idle.draw(rng) for _ in range(count))
@@ -132,9 +132,9 @@ class Uniform(Selection):
 
 @SELECTIONS.register("same_client")
 class SameClient(Selection):
-    """The reporter gets its next job at once; for examples that are worked by hand."""
+    """The client that reported gets the next job at once; for examples worked by hand."""
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
-        """Yield the reporter; at the start, and for one that has left, the idle clients with the lowest numbers."""
+        """Yield the client that reported; at the start, or if it left, the idle clients with the lowest numbers."""
         for _ in range(count):
             yield reporter if reporter is not None and reporter in idle else min(idle.as_list())

@@ -1,4 +1,4 @@
-"""Oort: clients of high utility first, and always a few new ones.
+"""Oort: selects clients of high utility, and always a few new ones.
 
 Lai et al., "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021, Algorithm 1 and
 §4; numbers and order of steps follow its authors' code (SymbioticLab/Oort, ``oort.py``), but for two: the range of
@@ -20,10 +20,10 @@ from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selec
 from asyncfl_lite.simulator.update import Update
 
 WINDOW = 5
-"""Never tried clients are drawn among so many times those wanted, the most promising ones."""
+"""Clients never tried are drawn from the most promising ones: this many times as many as wanted."""
 
 SMALLEST_WEIGHT = 1e-300
-"""Keeps a client that scores 0 in the draw, behind all others."""
+"""Smallest weight in a draw: a client that scores 0 can still be drawn, after all others."""
 
 
 def statistical_utility(num_samples: int, mean_square_loss: float) -> float:
@@ -32,7 +32,7 @@ def statistical_utility(num_samples: int, mean_square_loss: float) -> float:
 
 
 def preferred_duration(durations: Sequence[float], percentile: float) -> float:
-    """Return T, the ``percentile`` (0 to 100) of the durations; infinite at 100 or when none is known."""
+    """Return T, the ``percentile`` (0 to 100) of the durations; infinite at 100 or if none is known."""
     if percentile >= 100 or not len(durations):
         return math.inf
     return float(np.sort(durations)[min(int(len(durations) * percentile / 100), len(durations) - 1)])
@@ -52,7 +52,7 @@ def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.
 
 
 def temporal_term(last_rounds: np.ndarray, now: int) -> np.ndarray:
-    """Return ``sqrt(0.1 ln R / L)`` for the rounds L (from 1) in which clients last took part."""
+    """Return ``sqrt(0.1 ln R / L)``, where L is the round (from 1) in which a client last took part."""
     return np.sqrt(0.1 * math.log(now) / np.asarray(last_rounds, dtype=float))
 
 
@@ -67,7 +67,7 @@ def scores(
     clip_bound: float = 0.98,
     penalty: float = 2.0,
 ) -> np.ndarray:
-    """Return what the candidates are ranked by: clipped, scaled utility and age, times speed.
+    """Return the candidates' scores: clipped, scaled utility plus age, times speed.
 
     Args:
         utilities: ``(n,)`` statistical utilities U, at least one.
@@ -92,7 +92,7 @@ def scores(
 
 
 def paced(threshold: float, before: float, now: float, delta: float, rule: Literal["code", "paper"]) -> float:
-    """Return the percentile that T is taken at from here on.
+    """Return the percentile at which T is taken from now on.
 
     Args:
         threshold: the percentile until here.
@@ -109,7 +109,7 @@ def paced(threshold: float, before: float, now: float, delta: float, rule: Liter
 
 
 def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.random.Generator) -> list[int]:
-    """Return ``count`` different clients, one after another with probability ∝ weight among those left.
+    """Draw ``count`` different clients, one after another, with probability ∝ weight among those left.
 
     The smallest of exponential variables with these rates comes first with just that probability.
     """
@@ -119,7 +119,7 @@ def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.rando
 
 @SELECTIONS.register("oort")
 class Oort(Selection):
-    """Clients of high loss and speed, with some never tried ones mixed in (Lai et al. 2021; in rounds).
+    """Clients of high loss and speed, mixed with some never tried before (Lai et al. 2021; in rounds).
 
     A client without a report is "never tried", and its size stands for its utility. How fast one is cannot be known
     before its first job, so its speed factor is 1; once it was called off, it is known to be slower than all who
@@ -136,30 +136,30 @@ class Oort(Selection):
     revision = 2
 
     class Settings(Selection.Settings):
-        """Switches of Oort; the defaults are its authors' code's."""
+        """Options of Oort; the defaults are those of its authors' code."""
 
         exploration: float = Field(0.9, ge=0, le=1)
-        """ε to begin with: the part of a round that goes to never tried clients."""
+        """Initial ε: the fraction of a round for clients never tried before."""
         exploration_decay: float = Field(0.98, gt=0, le=1)
-        """Factor on ε before each round, the first one included."""
+        """Factor on ε before each round, including the first."""
         exploration_min: float = Field(0.2, ge=0, le=1)
-        """Where ε stops falling."""
+        """Smallest ε."""
         clip_bound: float = Field(0.98, ge=0, le=1)
         """Quantile of utilities at which larger ones are clipped."""
         round_threshold: float = Field(10.0, ge=0, le=100)
-        """Percentile of durations that is the preferred duration T, at the start."""
+        """Initial percentile of durations that defines the preferred duration T."""
         pacer: Literal["code", "paper"] = "code"
-        """When that percentile moves: see :func:`paced`."""
+        """Rule by which this percentile moves: see :func:`paced`."""
         pacer_delta: float = Field(5.0, ge=0, le=100)
-        """δ, by how many percentage points it moves."""
+        """δ, the step of the percentile, in percentage points."""
         pacer_step: int = Field(20, ge=1)
-        """Rounds in a window of the pacer, which looks once a window."""
+        """Number of rounds in a window of the pacer, which acts once per window."""
         cut_off: float = Field(0.7, ge=0, le=1)
-        """Clients that score at least this part of the first one that is not wanted may be drawn."""
+        """Clients may be drawn if they score at least this fraction of the (k+1)-th largest score."""
         penalty: float = Field(2.0, ge=0)
-        """a, exponent of the penalty on clients slower than T; 0 ignores speed."""
+        """a, the exponent of the penalty on clients slower than T; 0 ignores speed."""
         overcommit: float = Field(1.1, ge=1)
-        """How many times the wanted number of clients a round invites."""
+        """Number of clients that a round invites, as a multiple of the wanted number."""
 
     settings: Settings
 
@@ -170,7 +170,7 @@ class Oort(Selection):
         self.overcommit = self.settings.overcommit
 
     def start(self, num_samples: Mapping[int, int]) -> None:
-        """Begin with nobody tried."""
+        """Start with no client tried."""
         self.num_samples = dict(num_samples)
         self.round = 0
         self.threshold = self.settings.round_threshold
@@ -183,13 +183,13 @@ class Oort(Selection):
 
     @property
     def epsilon(self) -> float:
-        """The part of this round that goes to never tried clients."""
+        """Fraction of this round for clients never tried before."""
         chosen = self.settings
         lowest = min(chosen.exploration, chosen.exploration_min)
         return max(chosen.exploration * chosen.exploration_decay**self.round, lowest)
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterator[int]:
-        """Yield a round's clients: the exploited first, then the explored."""
+        """Yield a round's clients: exploited ones first, then explored ones."""
         if self.round:
             self._close_round()
         self.round += 1
@@ -206,7 +206,7 @@ class Oort(Selection):
     def _exploit(
         self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
     ) -> list[int]:
-        """Draw among the tried clients whose score is not far below the best that is not wanted.
+        """Sample from explored clients that score at least ``cut_off`` times the (k+1)-th largest score.
 
         Args:
             tried, count, preferred: the candidates, how many of them, and T.
@@ -232,7 +232,7 @@ class Oort(Selection):
         return drawn([tried[place] for place in good], score[good], count, rng)
 
     def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
-        """Draw among the most promising never tried clients by size, which counts less for those known to be slow."""
+        """Sample from the most promising clients never tried, by size, with less weight for known slow ones."""
         sizes = np.array([self.num_samples[client] for client in new], dtype=float)
         known = np.array([self.durations.get(client, 0.0) for client in new])
         reward = sizes * speed_factor(known, preferred, self.settings.penalty)
@@ -240,13 +240,13 @@ class Oort(Selection):
         return drawn([new[place] for place in first], reward[first], count, rng)
 
     def observe(self, update: Update) -> None:
-        """Note a client's utility and how long it took."""
+        """Record a client's utility and duration."""
         self.utilities[update.client] = statistical_utility(update.num_samples, update.mean_square_loss)
         self.durations[update.client] = update.duration
         self.last_rounds[update.client] = self.round
 
     def _close_round(self) -> None:
-        """Learn which clients were too slow for the round that ended, and how useful its exploited clients were."""
+        """Record which clients were too slow for the last round, and how useful its exploited clients were."""
         reported = {client for client in self.invited if self.last_rounds.get(client) == self.round}
         if reported:
             slowest = max(self.durations[client] for client in reported)
@@ -260,10 +260,10 @@ class Oort(Selection):
             self.threshold = paced(self.threshold, before, now, self.settings.pacer_delta, self.settings.pacer)
 
     def state(self) -> dict[str, Any]:
-        """Return rounds, the pacer's history, and what is known of the clients."""
+        """Return the rounds, the pacer's history, and everything known about the clients."""
         return {name: copy.copy(getattr(self, name)) for name in self.state_names}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a saved state; the policy must have been started."""
+        """Load a saved state into a policy that has been started."""
         for name in self.state_names:
             setattr(self, name, copy.copy(state[name]))

@@ -1,4 +1,4 @@
-"""Trouble at clients: jobs that are lost, late, cut short, doubled or damaged, and clients that come and go."""
+"""Trouble at clients: jobs that are lost, late, cut short, duplicated or damaged, and clients that come and go."""
 
 from asyncfl_lite.simulator.trouble.settings import TROUBLE, Trouble
 from asyncfl_lite.simulator.trouble.simulation import TroubledClock, TroubledSimulation, troubled

@@ -1,4 +1,4 @@
-"""What happens to each job, drawn when it is dispatched."""
+"""Random trouble of each job, drawn when it is dispatched."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.simulator.update import Outcome
 
 DAMAGES = ("nan", "inf", "length")
-"""Ways in which an update arrives broken."""
+"""Ways in which an update can be damaged."""
 KINDS = ("drop_out", "crash", "partial", "duplicate", "damage")
-"""The settings that are chances of a job."""
+"""Settings that are probabilities per job."""
 
 
 class Fates:
-    """Draws the fates of jobs, each kind from a stream of its own.
+    """Draws the trouble of jobs, each kind from its own random stream.
 
     Args:
         trouble: how likely each kind is.
@@ -36,7 +36,7 @@ class Fates:
         self.streams = {kind: stream(seed, f"trouble: {kind.replace('_', '-')}") for kind in kinds}
 
     def draw(self, client: int) -> Fate | None:
-        """Return the fate of the job that is dispatched now, or None if nothing strikes it."""
+        """Return the trouble of the job that is dispatched now, or None if there is none."""
         fate, trouble, streams = Fate(), self.trouble, self.streams
         for kind, rng in streams.items():
             if kind == "drop_out":
@@ -55,21 +55,21 @@ class Fates:
         return fate if fate.lost or fate.struck else None
 
     def pace(self, fate: Fate) -> float:
-        """Return how many times its usual duration a job of this fate takes."""
+        """Return the factor by which trouble lengthens or shortens a job's duration."""
         return fate.share * (self.trouble.late if fate.crashed else 1.0)
 
     def state(self) -> dict[str, Any]:
-        """Return the streams' states."""
+        """Return the states of the random streams."""
         return {kind: rng.bit_generator.state for kind, rng in self.streams.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up saved states."""
+        """Load saved states."""
         for kind, rng in self.streams.items():
             rng.bit_generator.state = state[kind]
 
 
 def damaged(outcome: Outcome, damage: str) -> Outcome:
-    """Return an outcome as it arrives broken; the one that is given stays as it is."""
+    """Return a damaged copy of an outcome; the original stays unchanged."""
     if outcome.delta is None:  # of a clock without training
         return outcome
     if damage == "length":
@@ -80,7 +80,7 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 
 def second_copy(job: Job, later: float) -> Job:
-    """Return what arrives again of a trained job, so much later, without tensors: the server does not look at them."""
+    """Return the second copy of a trained job, with its delay, without tensors: the server does not look at them."""
     tensors: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     outcome = dataclasses.replace(job.done, **tensors)
     return dataclasses.replace(

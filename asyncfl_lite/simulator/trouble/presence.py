@@ -1,4 +1,4 @@
-"""Who is there: clients that come and go, by themselves or as a file says."""
+"""Presence: clients that come and go, at random or as a file says."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from asyncfl_lite.simulator.selection import IdleClients
 from asyncfl_lite.simulator.trouble.settings import Trouble
 
 Spells = list[tuple[float, float]]
-"""When a client is there: from, until; in order, apart from each other."""
+"""Intervals (from, until) in which a client is present; sorted and disjoint."""
 
 
 class Presence:
-    """Which clients are there at a time that only goes forward.
+    """Which clients are present, at a time that only moves forward.
 
     A client that leaves at a time is not there at that time any more; one that comes then is.
 
@@ -46,7 +46,7 @@ class Presence:
         self.go_back_to(0.0)
 
     def go_back_to(self, time: float) -> None:
-        """Become what it was at a time: begin anew, and go there."""
+        """Restore the state at a given time, by starting again and advancing to it."""
         self.there: set[int] = set()
         self.leaves: dict[int, float] = {}
         self._changes: list[tuple[float, int]] = []
@@ -56,7 +56,7 @@ class Presence:
         self.advance(time)
 
     def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
-        """Begin in the steady state: which clients are there, and until when."""
+        """Draw the steady state: which clients are present, and until when."""
         rng = stream(seed, "trouble: presence")
         for client in clients:
             there = rng.random() < available / (available + away)
@@ -66,7 +66,7 @@ class Presence:
         self._next = lambda client, time, there: time + means[there] * rng.standard_exponential()
 
     def _read_first(self, spells: dict[int, Spells]) -> None:
-        """Begin with what the file says of time 0."""
+        """Take the state at time 0 from the file."""
         changes = {client: iter([*(time for spell in rows for time in spell)]) for client, rows in spells.items()}
         for client, times in changes.items():
             first = next(times, math.inf)
@@ -82,11 +82,11 @@ class Presence:
 
     @property
     def next_change(self) -> float:
-        """When the next client comes or leaves; infinite if none ever does."""
+        """Time at which the next client comes or leaves; infinite if none ever does."""
         return self._changes[0][0]
 
     def advance(self, until: float) -> list[tuple[int, bool]]:
-        """Go on to a time; return who came (True) and who left (False) on the way, in order."""
+        """Advance to a given time; return who came (True) and who left (False) on the way, in order."""
         happened = []
         while self._changes[0][0] <= until < math.inf:
             time, client = heappop(self._changes)
@@ -104,7 +104,7 @@ class Presence:
 
 
 class PresentClients(IdleClients):
-    """The idle clients that are there; those that are not stand aside until they come.
+    """The idle clients that are present; absent ones are set aside until they come back.
 
     Args:
         clients: those that are idle now, there or not.
@@ -120,27 +120,27 @@ class PresentClients(IdleClients):
         self.aside = {*aside, *(client for client in clients if client not in presence.there)}
 
     def add(self, client: int) -> None:
-        """Put a client back, or aside if it is away."""
+        """Add an idle client, or set it aside if it is away."""
         if client in self.presence.there:
             super().add(client)
         else:
             self.aside.add(client)
 
     def come(self, client: int) -> None:
-        """Note that a client is there again; nothing changes if it has work."""
+        """Record that a client is present again; no other effect while it has work."""
         if client in self.aside:
             self.aside.remove(client)
             super().add(client)
 
     def leave(self, client: int) -> None:
-        """Note that a client has left; nothing changes if it has work, which the server still waits for."""
+        """Record that a client has left; no other effect while it has work, for which the server still waits."""
         if client in self:
             super().remove(client)
             self.aside.add(client)
 
 
 def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
-    """Read when each client is there; one without a row never is. Spells that touch or overlap are joined.
+    """Read when each client is present (never, without a row); touching or overlapping intervals are merged.
 
     Args:
         path: CSV file with the columns client,from,until; ``inf`` as until means for good. Rows of clients that the

@@ -1,4 +1,4 @@
-"""What can go wrong at clients, as settings."""
+"""Settings of what can go wrong at clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asyncfl_lite.base.registry import Registry, Settings
 
 
 class Trouble(Settings):
-    """What goes wrong at clients, and how long the server waits; by default nothing does.
+    """What goes wrong at clients, and how long the server waits; by default nothing goes wrong.
 
     Each kind draws from a random stream of its own, once for each job in the order of dispatch, whether another kind
     strikes too or not. So switching one on or off leaves the others as they were. Times are in the delay law's unit.
@@ -21,29 +21,29 @@ class Trouble(Settings):
     """
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the numbers change in meaning, so that older results count as outdated."""
 
     drop_out: float = Field(0.0, ge=0, lt=1)
-    """Chance that a job never returns."""
+    """Probability that a job never returns."""
     crash: float = Field(0.0, ge=0, le=1)
-    """Chance that a client crashes while it works, and returns late."""
+    """Probability that a client crashes during a job and returns late."""
     late: float = Field(3.0, gt=1)
-    """How many times its usual duration such a job takes."""
+    """Factor on the duration of such a job."""
     partial: float = Field(0.0, ge=0, le=1)
-    """Chance that a job does only part of its local work: a uniformly drawn share of its minibatch steps, at least
+    """Probability that a job does only part of its local work: a uniformly drawn share of its minibatch steps, at least
     one. Its duration is that share of the usual."""
     duplicate: float = Field(0.0, ge=0, le=1)
-    """Chance that an update arrives a second time, after as long again as another job of its client would take."""
+    """Probability that an update arrives a second time, after as long again as another job of its client would take."""
     damage: float = Field(0.0, ge=0, lt=1)
-    """Chance that an update arrives broken: with a NaN in it, with an infinite number, or one number short."""
+    """Probability that an update arrives damaged: with a NaN in it, with an infinite number, or one number short."""
     time_out: float | None = Field(None, gt=0)
-    """Virtual time after dispatch at which the server gives up on a job; what arrives later is discarded."""
+    """Virtual time after dispatch at which the server gives up on a job; later arrivals are discarded."""
     available: float | None = Field(None, gt=0)
-    """Mean time that a client is there at a stretch, exponential. A client that leaves loses its job."""
+    """Mean length of a client's presence, exponentially distributed. A client that leaves loses its job."""
     away: float | None = Field(None, gt=0)
-    """Mean time for which it is away then, exponential."""
+    """Mean length of a client's absence, exponentially distributed."""
     trace: Path | None = None
-    """CSV file (client,from,until) of the times at which clients are there, in place of ``available`` and ``away``;
+    """CSV file (client,from,until) of the times at which clients are present, in place of ``available`` and ``away``;
     relative to the working folder."""
 
     @model_validator(mode="after")
@@ -60,7 +60,7 @@ class Trouble(Settings):
 
     @property
     def comes_and_goes(self) -> bool:
-        """Whether clients come and go."""
+        """Whether clients come and go during the run."""
         return self.available is not None or self.trace is not None
 
     @property
@@ -71,7 +71,7 @@ class Trouble(Settings):
 
 
 class _OneClass(Registry[Trouble]):
-    """A registry of one class, which is there by itself and chosen by no name."""
+    """A registry of a single class that is always used, so that nobody chooses it by name."""
 
     def get(self, name: object) -> type[Trouble]:
         """Return the class."""

@@ -25,11 +25,11 @@ from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.simulator.update import Receipt
 
 MOST_LOST_IN_A_ROW = 10_000
-"""Jobs that may be lost in a row before a run without a horizon ends; more where chance makes that likely."""
+"""Abort a run without horizon after this many consecutive lost jobs (scaled up if losses are frequent)."""
 
 
 class TroubledSimulation(Simulation):
-    """A :class:`~asyncfl_lite.simulator.simulation.Simulation` of clients in trouble.
+    """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which things go wrong at clients.
 
     Args:
         parts, seed, options: as :class:`~asyncfl_lite.simulator.simulation.Simulation` takes them.
@@ -64,7 +64,7 @@ class TroubledSimulation(Simulation):
     # What comes next ----------------------------------------------------------------------------------------
 
     def _next_arrival(self) -> Job | None:
-        """Let everything happen that comes before the next arrival; return its job, or None at the end of the run."""
+        """Process all events before the next arrival; return its job, or None at the end of the run."""
         while self.algorithm.version < self.rounds:
             arrives = self.heap[0][0] if self.heap else math.inf
             again = self.copies[0][0] if self.copies else math.inf
@@ -88,7 +88,7 @@ class TroubledSimulation(Simulation):
 
     @property
     def next_change(self) -> float:
-        """When the next client comes or leaves; infinite where none does, or none is waited for."""
+        """Time at which the next client comes or leaves; infinite if none does or none is awaited."""
         waiting = self.heap or self.unfilled or self.awaited
         return self.presence.next_change if waiting and self.presence is not None else math.inf
 
@@ -100,7 +100,7 @@ class TroubledSimulation(Simulation):
 
     @property
     def _present(self) -> PresentClients:
-        """The idle clients, where clients come and go."""
+        """The idle clients, if clients come and go."""
         if not isinstance(self.idle, PresentClients):
             raise SimulationError("the clients of this run do not come and go")
         return self.idle
@@ -108,7 +108,7 @@ class TroubledSimulation(Simulation):
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
-        """Note which clients come and leave until a time, or until now if that is later; give those work that come."""
+        """Record who comes and leaves until ``until`` (or now, if later); give work to those that come."""
         happened = self._present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:
@@ -120,7 +120,7 @@ class TroubledSimulation(Simulation):
                 self._fill_slot(client, until)
 
     def _fill_slot(self, client: int, now: float) -> None:
-        """Send the current model to a client that has come back, if it is awaited or a slot is unfilled."""
+        """Send the current model to a client that has come back, if it is awaited or a slot is empty."""
         if client in self.awaited:
             self.awaited.remove(client)
         elif self.unfilled and self.scheduling.may_fill(client):
@@ -131,7 +131,7 @@ class TroubledSimulation(Simulation):
         self.dispatch(client)
 
     def dispatch_idle(self, count: int, reporter: int | None = None) -> None:
-        """Send the current model to ``count`` idle clients; slots for which there are too few stay unfilled."""
+        """Send the current model to ``count`` idle clients; if there are too few, slots stay empty."""
         if self.presence is not None:
             self._come_and_go(self.clock)
             here = min(count, len(self.idle))
@@ -150,7 +150,7 @@ class TroubledSimulation(Simulation):
         super().dispatch(client)
 
     def call_off(self) -> None:
-        """Call every job in flight off, and leave no slot to be filled."""
+        """Cancel every job in flight, and leave no slot to fill."""
         super().call_off()
         self.unfilled = 0
         self.awaited.clear()
@@ -158,7 +158,7 @@ class TroubledSimulation(Simulation):
     # Jobs that are lost, late, doubled or damaged -----------------------------------------------------------
 
     def _send(self, job: Job) -> None:
-        """Put a job on its way, as its fate has it."""
+        """Start a job, with the trouble drawn for it."""
         fate = self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
@@ -172,7 +172,7 @@ class TroubledSimulation(Simulation):
             super()._send(job)
 
     def _why_lost(self, job: Job, fate: Fate | None, gives_up: float) -> str:
-        """Return what keeps a job from arriving before the server gives up on it, or nothing."""
+        """Return why a job does not arrive before the server gives up on it; empty if it does arrive."""
         if fate is not None and fate.lost:
             return fate.lost
         if self.presence is not None and self.presence.leaves[job.client] < min(job.finish_time, gives_up):
@@ -180,7 +180,7 @@ class TroubledSimulation(Simulation):
         return GIVEN_UP if job.finish_time > gives_up else ""
 
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
-        """Let the server give up on a job."""
+        """Make the server give up on a job."""
         self.clock = max(self.clock, gives_up)
         self._end(job, job.lost)
         self._count_lost(job.lost)
@@ -188,7 +188,7 @@ class TroubledSimulation(Simulation):
         self._note()
 
     def _receive(self, job: Job) -> None:
-        """Receive what arrives; the server knows by the job's number whether it had arrived before."""
+        """Process an arrival; by the job's number the server sees whether it arrived before."""
         if job.number <= self.last_arrived[job.client]:
             self._refuse_copy(job)
             return
@@ -205,19 +205,19 @@ class TroubledSimulation(Simulation):
         super()._receive(job)
 
     def _refuse_copy(self, job: Job) -> None:
-        """Note a second copy in the table of updates, and nowhere else."""
+        """Record a second copy in the table of updates, and nowhere else."""
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
         if self.keep_arrivals or self.observers:
             self._note(Arrival.of(job, version - job.start_version, version, DUPLICATE))
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """Count refused updates in a row but for those that were damaged, which say nothing of the method."""
+        """Count refused updates in a row, except damaged ones, which say nothing about the method."""
         if job.fate is None or not job.fate.damage:
             super()._check_progress(job, refused)
 
     def _count_lost(self, why: str) -> None:
-        """Count one more job that was lost or damaged; end a run in which too many were in a row."""
+        """Count one more lost or damaged job; end a run in which too many were in a row."""
         self.lost_in_a_row += 1
         chance = (1 - self.trouble.drop_out) * (1 - self.trouble.damage)
         limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)
@@ -230,7 +230,7 @@ class TroubledSimulation(Simulation):
     # Saving -------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return what every simulation has, and which clients are there, second copies and random streams."""
+        """Return the state of every simulation, plus present clients, second copies and random streams."""
         return {
             **super().state(),
             "awaited": sorted(self.awaited),
@@ -243,7 +243,7 @@ class TroubledSimulation(Simulation):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a saved state."""
+        """Load a saved state."""
         super().restore(state)
         self.awaited = set(state["awaited"])
         if self.presence is not None:
@@ -256,15 +256,15 @@ class TroubledSimulation(Simulation):
 
 
 class TroubledClock(ClockOnly, TroubledSimulation):
-    """The same without training, for a server that counts updates."""
+    """A clock with trouble but without training, for a server that counts updates."""
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
-        """Count the job if it is sound."""
+        """Count the job if its update is not damaged."""
         if job.fate is not None and job.fate.damage:
             return Receipt(False, "damaged")
         return super().deliver(job, staleness)
 
 
 def troubled(kind: type[Simulation]) -> type[TroubledSimulation]:
-    """Return the kind of simulation that does the same where things go wrong at clients."""
+    """Return the class of simulation that adds trouble at clients to the given one."""
     return {Simulation: TroubledSimulation, ClockOnly: TroubledClock}[kind]

@@ -1,3 +1,3 @@
-"""Texts to write: mathematical problems for causal language models."""
+"""Generation tasks: mathematical problems for causal language models."""
 
 from asyncfl_lite.tasks.generation import gsm8k, modmath  # noqa: F401 - they register

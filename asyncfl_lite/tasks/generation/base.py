@@ -26,11 +26,11 @@ from asyncfl_lite.tasks.text.sequences import IGNORED, SequenceTask
 NUMBER = re.compile(r"-?(?:\d[\d,]*\.?\d*|\.\d+)")
 
 LARGEST_OUTPUT = 2**27
-"""Logits that testing holds at a time: half a GB of float32."""
+"""Most logits in memory at a time while testing: half a GB of float32."""
 
 
 def final_number(text: str) -> Decimal | None:
-    """Return the number behind GSM8K's ``####`` if there is one, else the last number; None without any.
+    """Return the number after GSM8K's ``####`` if there is one, else the last number; None without any.
 
     Thousands' commas are dropped, so that 1,000 and 1000.0 are equal.
     """
@@ -40,7 +40,7 @@ def final_number(text: str) -> Decimal | None:
 
 @dataclass(frozen=True)
 class GenerationTask(SequenceTask):
-    """A task whose models write an answer after a question.
+    """A task in which models write an answer to a question.
 
     Attributes:
         marker: token ids between question and answer.
@@ -56,7 +56,7 @@ class GenerationTask(SequenceTask):
     first_answer: int | None = None
 
     def counted(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` bool: from the marker's last token as far as the token before the end."""
+        """Return ``(n, L)`` bool: True from the marker's last token up to the token before the end."""
         if inputs.is_floating_point():
             return super().counted(inputs)
         asked = self._marked(inputs).cumsum(-1) > 0
@@ -65,7 +65,7 @@ class GenerationTask(SequenceTask):
         return asked & (((inputs == self.end) & answering).cumsum(-1) == 0)
 
     def _marked(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` bool, where the last token of a marker is."""
+        """Return ``(n, L)`` bool: True at the last token of each marker."""
         here = torch.ones_like(inputs, dtype=torch.bool)
         for back, token in enumerate(reversed(self.marker)):
             here[:, :back] = False
@@ -73,11 +73,11 @@ class GenerationTask(SequenceTask):
         return here
 
     def class_logits(self, outputs: Tensor) -> Tensor:
-        """Return the ``(n, V)`` logits of the first answer token, or of the last position where that varies."""
+        """Return the ``(n, V)`` logits of the first answer token, or of the last token if its position varies."""
         return outputs[:, -1 if self.first_answer is None else self.first_answer]
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
-        """Return ``accuracy``, the share of right final numbers, ``loss``, and ``token_accuracy``.
+        """Return ``accuracy`` (the share of right final numbers), ``loss``, and ``token_accuracy``.
 
         Loss and token accuracy are those of the true answers' tokens in the whole test set, a mean over each
         answer; what the model writes by itself is scored on the first samples, as many as have a reference. Where
@@ -101,7 +101,7 @@ class GenerationTask(SequenceTask):
         }
 
     def written(self, predict: Callable[[Tensor], Tensor], inputs: Tensor) -> list[str]:
-        """Return what a model writes after the questions of ``(n, L)`` inputs, always its most likely token.
+        """Generate the text after the questions of ``(n, L)`` inputs, greedily.
 
         It stops at the end token or when the sequence is full. All questions go on together, with one forward
         pass per step, of as many tokens as the longest has.
@@ -139,7 +139,7 @@ def generation_task(
     source: str,
     **about: Any,
 ) -> GenerationTask:
-    """Return a task of problems.
+    """Make a task of problems.
 
     Its unlabelled sets are sequences with answers, whose tokens are read but never scored: ``cross``, other
     problems; ``natural``, held-out ones of the same kind; ``synthetic``, clients' problems with each question's
@@ -192,7 +192,7 @@ def generation_task(
 
 
 def _of(tokens: LanguageTokens, problems: Callable[[], Sequence[Problem]], length: int) -> UnlabelledSet:
-    """Return a set that draws from problems, which are made or read when it is first asked."""
+    """Return a set that draws from problems, which are made or read on first use."""
     return lambda count, rng: sample(tokens.rows(problems(), length)[0], count, rng)
 
 

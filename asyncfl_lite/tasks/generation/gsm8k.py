@@ -21,10 +21,10 @@ from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.task import Task, TaskSource
 
 CALCULATOR = re.compile(r"<<.*?>>")
-"""Notes in GSM8K's answers for a calculator."""
+"""Pattern of the calculator notes in GSM8K's answers."""
 
 MOST_STEPS_COUNTED = 8
-"""Answers with this many lines or more are one kind."""
+"""Answers with at least this many lines are one kind."""
 
 GSM8K_HOW = (
     "get train.jsonl and test.jsonl of github.com/openai/grade-school-math and name the folder in task_settings "
@@ -37,7 +37,7 @@ MATHINSTRUCT_HOW = (
 
 
 def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
-    """Return some strings of every object in a file with a JSON list, or with one JSON object per line.
+    """Read given text fields of every object in a file with a JSON list, or with one JSON object per line.
 
     Raises:
         DataError: naming the place of an object that lacks one of them.
@@ -57,7 +57,7 @@ def read_rows(path: Path, *keys: str) -> list[tuple[str, ...]]:
 
 
 def fetched(repository: str, part: str, *keys: str, config: str | None = None) -> list[tuple[str, ...]]:
-    """Return some columns of a data set on the hub, fetched through `datasets` unless they were before.
+    """Read columns of a data set on the hub, downloaded through `datasets` on first use.
 
     Raises:
         DataError: when it cannot be fetched.
@@ -74,7 +74,7 @@ def fetched(repository: str, part: str, *keys: str, config: str | None = None) -
 
 
 def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
-    """Return GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator's notes.
+    """Read GSM8K's 7,473 ``train`` or 1,319 ``test`` problems, without the calculator notes.
 
     Raises:
         DataError: when they are not available.
@@ -91,49 +91,49 @@ def read_gsm8k(folder: str | None, part: str, download: bool) -> list[Problem]:
 
 
 class MathsSource(TaskSource):
-    """What the tasks that are tested on GSM8K share; abstract."""
+    """Abstract base of tasks that are tested on GSM8K."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     about: ClassVar[dict[str, str]]
 
     folder: str | None = None
-    """Where the data are, in folders of their own; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder that contains the data sets' folders; None for ASYNCFL_DATA, else the cache folder."""
     download: bool = False
-    """Whether what is missing, data or tokeniser, may be fetched over the network."""
+    """Whether missing data or a missing tokeniser may be downloaded."""
     length: int = Field(320, ge=16)
-    """Tokens of question and answer."""
+    """Number of tokens in question and answer together."""
     tokenizer: str | None = None
-    """Folder or name of a language model whose tokeniser to use, or ``smollm2``; None for a small one of the task's
-    own."""
+    """Folder or name of a language model whose tokeniser to use, or ``smollm2``; None for a small one made for this
+    task."""
     gguf_file: str | None = None
-    """File in the tokeniser's folder, where it comes in GGUF."""
+    """Name of the GGUF file in the tokeniser's folder, if it comes in one."""
     vocabulary: int = Field(4000, ge=100)
-    """Most tokens of the task's own tokeniser."""
+    """Largest number of tokens of the task's own tokeniser."""
     samples: int | None = Field(None, ge=1)
-    """Training problems, the first of a fixed shuffle; None for all."""
+    """Number of training problems, the first of a fixed shuffle; None for all."""
     test_samples: int | None = Field(None, ge=1)
-    """Test problems, the first; None for all."""
+    """Number of test problems, the first ones; None for all."""
     scored: int = Field(200, ge=0)
-    """Test problems, the first, for which models write an answer. That takes one forward pass per token; with 0
-    `accuracy` is that of the true answers' tokens instead."""
+    """Number of test problems, the first ones, for which models write an answer. That takes one forward pass per token;
+    with 0, `accuracy` is that of the true answers' tokens instead."""
     held_out: int = Field(100, ge=1)
-    """Training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
+    """Number of training problems that no client gets: the unlabelled set `natural`, FedEcho's 100 held-out queries."""
 
     def files(self) -> list[Path]:
-        """Return GSM8K's folder, which has the test problems, if it is there."""
+        """Return GSM8K's folder, which has the test problems, if it exists."""
         return data_places(self.folder, "gsm8k", "GSM8K")
 
     @abstractmethod
     def read(self) -> tuple[list[Problem], np.ndarray]:
-        """Return the training problems, and the kind of each, int64."""
+        """Read the training problems, and the kind of each, int64."""
 
     @abstractmethod
     def cross(self) -> list[Problem]:
-        """Return problems of another data set."""
+        """Return problems of another data set, as an unlabelled set."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         problems, kinds = self.read()
         count = len(problems) - self.held_out if self.samples is None else self.samples
         if not 0 < count <= len(problems) - self.held_out:
@@ -169,13 +169,13 @@ class GSM8K(MathsSource):
     about = {"source": "GSM8K (Cobbe et al., 2021)", "licence": "MIT"}
 
     def read(self) -> tuple[list[Problem], np.ndarray]:
-        """Return GSM8K's training problems; a problem's kind is how many steps its solution has."""
+        """Read GSM8K's training problems; a problem's kind is the number of steps in its solution."""
         problems = read_gsm8k(self.folder, "train", self.download)
         steps = [min(answer.partition("####")[0].strip().count("\n") + 1, MOST_STEPS_COUNTED) for _, answer in problems]
         return problems, np.unique(steps, return_inverse=True)[1]
 
     def cross(self) -> list[Problem]:
-        """Return made-up word problems."""
+        """Return generated word problems."""
         return every_problem()[0]
 
 
@@ -191,11 +191,11 @@ class MathInstruct(MathsSource):
     }
 
     def files(self) -> list[Path]:
-        """Return both data sets' folders, where they are there."""
+        """Return both data sets' folders, if they exist."""
         return data_places(self.folder, "MathInstruct", "mathinstruct") + super().files()
 
     def read(self) -> tuple[list[Problem], np.ndarray]:
-        """Return MathInstruct's problems; a problem's kind is which of its sources it is from."""
+        """Read MathInstruct's problems; a problem's kind is the source from which MathInstruct took it."""
         keys = ("source", "instruction", "output")
         try:
             place = data_folder(self.folder, "MathInstruct", "mathinstruct", how=MATHINSTRUCT_HOW)

@@ -1,4 +1,4 @@
-"""How the texts of generation tasks become tokens: with a small tokeniser of their own or a language model's."""
+"""Tokens of generation tasks: from a small tokeniser of their own or from a language model's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Problem = tuple[str, str]
 
 @dataclass(frozen=True)
 class LanguageTokens:
-    """How a task's texts become token ids.
+    """A tokeniser with the special tokens of a generation task.
 
     Attributes:
         encode: text to ids, without special tokens.
@@ -40,7 +40,7 @@ class LanguageTokens:
     padding: int
 
     def rows(self, problems: Sequence[Problem], length: int) -> tuple[Tensor, Tensor, list[int]]:
-        """Return inputs, labels, and which problems they are of.
+        """Return inputs, labels, and the index of each row's problem.
 
         An answer that is too long loses its end; a problem whose question is too long is left out.
 
@@ -63,7 +63,7 @@ class LanguageTokens:
 
 
 def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageTokens:
-    """Return tokens of a small tokeniser made for ``problems``; its separator parts and ends."""
+    """Train a small tokeniser on ``problems``; its separator also ends answers."""
     tokeniser = trained_tokeniser(name, problems, vocabulary)
     separator = tokeniser.ids.separator
 
@@ -82,7 +82,7 @@ def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageT
 
 
 def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = None) -> LanguageTokens:
-    """Return a language model's own tokens; a question is put as its chat template has it, if it has one.
+    """Return a language model's own tokens; questions use its chat template, if it has one.
 
     Raises:
         DataError: when the checkpoint is not available.

@@ -1,4 +1,4 @@
-"""Made-up arithmetic word problems, written and read character by character."""
+"""Generated arithmetic word problems, written and read character by character."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ KINDS = {
     "twice {b}": lambda a, b: a + 2 * b,
     "shares {b}": lambda a, b: a % b if b > 1 else None,
 }
-"""How a problem ends, and its answer for numbers from 0 to 9; the last asks for the rest of a division."""
+"""Endings of problems, with their answers for numbers from 0 to 9; the last asks for a remainder."""
 
 HELD_OUT = 1000
-"""Problems that no client has and that are not tested."""
+"""Number of problems that no client has and that are not tested."""
 QUESTION_LENGTH = 26
-"""Characters in a question; shorter ones get spaces before them."""
+"""Characters in a question; shorter ones are padded with spaces in front."""
 
 
 def characters() -> LanguageTokens:
@@ -52,7 +52,7 @@ def characters() -> LanguageTokens:
 
 
 def every_problem(largest: int = 9) -> tuple[list[Problem], np.ndarray]:
-    """Return all problems there are with numbers up to ``largest``, and the kind of each."""
+    """Return all possible problems with numbers up to ``largest``, and the kind of each."""
     problems, kinds = [], []
     for kind, (ending, solve) in enumerate(KINDS.items()):
         for name, thing, a, b in product(NAMES, THINGS, range(largest + 1), range(largest + 1)):
@@ -63,29 +63,29 @@ def every_problem(largest: int = 9) -> tuple[list[Problem], np.ndarray]:
 
 
 def sums() -> list[Problem]:
-    """Return the same arithmetic without words."""
+    """Return the same arithmetic problems without words."""
     pairs = list(product(range(10), range(10)))
     return [(f"{a}+{b}", str(a + b)) for a, b in pairs] + [(f"{a}%{b}", str(a % b)) for a, b in pairs if b]
 
 
 @TASKS.register("modmath")
 class ModMath(TaskSource):
-    """Made-up arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K."""
+    """Generated arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K."""
 
     title: ClassVar[str] = "modmath"
     later: ClassVar[frozenset[str]] = frozenset({"largest"})
 
     samples: int = Field(2000, ge=10, le=8000)
-    """Training problems; all problems are different."""
+    """Number of training problems; all problems are different."""
     test_samples: int = Field(400, ge=10, le=1000)
     scored: int = Field(200, ge=1)
-    """Test problems, the first, to which models are let write an answer."""
+    """Number of test problems, the first ones, for which models write an answer."""
 
     largest: int = Field(9, ge=4, le=9)
-    """Number in a problem; with smaller ones there are fewer sums to know, which come in more words each."""
+    """Largest number in a problem; a smaller one leaves fewer sums to learn, each in more wordings."""
 
     def load(self) -> Task:
-        """Return the task; its natural set are 1,000 problems that no client has, its cross set are bare sums.
+        """Load the task; its natural set is 1,000 problems that no client has, its cross set is bare sums.
 
         Raises:
             ConfigError: when there are not so many problems.

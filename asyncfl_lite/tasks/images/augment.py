@@ -1,4 +1,4 @@
-"""Random crops and flips as operations on a whole batch, where the batch lies."""
+"""Random crops and flips of a whole batch, on the batch's device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class CropAndFlip:
-    """Pad, cut the old size out at a random place, mirror every other image: the usual way with CIFAR.
+    """Pad, crop to the original size at a random position, and mirror half of the images, as usual for CIFAR.
 
     Each image takes three numbers from the generator, in its turn: the first images of a larger batch are cut
     as those of a smaller one. Equal settings make equal, hashable objects.
@@ -27,7 +27,7 @@ class CropAndFlip:
     flip: bool = True
 
     def __call__(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
-        """Return images like ``inputs``, ``(n, C, height, width)``, which stay as they are.
+        """Return augmented copies of ``inputs``, ``(n, C, height, width)``.
 
         Args:
             inputs: on any device.

@@ -1,4 +1,4 @@
-"""CIFAR-10 (JPEG q75): all of CIFAR-10's images after lossy compression, for when the originals are not available.
+"""CIFAR-10 (JPEG q75): all of CIFAR-10's images after lossy compression, for use when the originals are not available.
 
 Against the originals the mean PSNR is about 30 dB: accuracies on it are not CIFAR-10 accuracies, and must not
 be compared with published ones.
@@ -27,7 +27,7 @@ FILE = "cifar10-jpeg75.npz"
 
 @lru_cache(maxsize=4)
 def _decoded(path: Path, part: str, count: int | None, what: str) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Return ``(n, 3, 32, 32)`` bytes, ``(n,)`` int64 labels and the classes' names of one part of the file.
+    """Decode one part of the file: ``(n, 3, 32, 32)`` bytes, ``(n,)`` int64 labels and class names.
 
     Args:
         path: of the file: ``jpeg_header`` once for all, and for ``train`` and ``test`` a ``stream`` of the rest
@@ -67,12 +67,12 @@ class CIFAR10JPEG75(ImageFiles):
     natural: Literal["warped", Other] = "warped"
 
     def files(self) -> list[Path]:
-        """Return the file, if it is there, and what the unlabelled sets are read from."""
+        """Return the data file, if it exists, and the files of the unlabelled sets."""
         places = [data_root(self.folder) / name for name in (FILE, f"CIFAR10/{FILE}")]
         return [path for path in places if path.is_file()][:1] + super().files()
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
-        """Return training and test images as asked for, number and names of the classes."""
+        """Read the requested training and test images, and the number and names of the classes."""
         how = f"it is not a public file; use cifar10, or name the folder of {FILE} in task_settings folder"
         path = data_file(data_root(self.folder), FILE, f"CIFAR10/{FILE}", how=how)
         images, labels, names = _decoded(path, "train", self.samples, "samples")

@@ -31,11 +31,11 @@ NAMES = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
 REPOSITORY = "flwrlabs/femnist"
 
 Written = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""``(n, 784)`` bytes, ``(n,)`` int64 labels, ``(n,)`` names of their writers."""
+"""Samples: ``(n, 784)`` bytes, ``(n,)`` int64 labels, ``(n,)`` names of their writers."""
 
 
 def read_leaf(folder: Path) -> Written:
-    """Return all samples in LEAF's JSON files in ``folder``, file by file in the order of their names.
+    """Read all samples in LEAF's JSON files in ``folder``, in the order of the file names.
 
     Raises:
         DataError: in one line, when there is no such file or one is not LEAF's.
@@ -67,7 +67,7 @@ def read_leaf(folder: Path) -> Written:
 
 
 def read_parquet(files: list[str], writers: int | None, *, download: bool = False) -> Written:
-    """Return the samples of some writers in the parquet copy, in its order.
+    """Read the samples of given writers from the parquet copy, in its order.
 
     Args:
         files: the parquet files; none lets ``datasets`` get the copy, if ``download``.
@@ -102,7 +102,7 @@ def read_parquet(files: list[str], writers: int | None, *, download: bool = Fals
 
 
 def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndarray:
-    """Return which of ``names`` belong to the first ``writers`` writers of a fixed shuffle.
+    """Return a mask of the ``names`` that belong to the first ``writers`` writers of a fixed shuffle.
 
     Args:
         names: ``(n,)`` writers' names.
@@ -131,14 +131,14 @@ class FEMNIST(ImageFiles):
         "class_names": NAMES,
     }
     writers: int | None = Field(None, ge=1)
-    """How many writers, always the same ones; None for all. FedRevive takes 1,000 of 3,597."""
+    """Number of writers, always the same ones; None for all. FedRevive takes 1,000 of 3,597."""
     test_share: float = Field(0.15, gt=0, lt=1)
-    """Part of all samples held out for testing, where the copy has no test part of its own."""
+    """Fraction of samples held out for testing, if the copy has no test part of its own."""
     cross: Other = "mnist5k"
     natural: Literal["warped", Other] = "warped"
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
-        """Return training and test images of the chosen writers, and the training samples' owners."""
+        """Read training and test images of the chosen writers, and the training samples' owners."""
         train, test = self._parts()
         train = _part(train, balanced(train[1], self.samples, "samples"))
         test = _part(test, balanced(test[1], self.test_samples, "test_samples"))
@@ -150,11 +150,11 @@ class FEMNIST(ImageFiles):
         return (images[0], labels[0]), (images[1], labels[1]), {"owners": owners}
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, where it is there."""
+        """Return the data set's folder, if it exists."""
         return data_places(self.folder, "femnist", "FEMNIST") + super().files()
 
     def _parts(self) -> tuple[Written, Written]:
-        """Return the samples for training and for testing, all by the chosen writers."""
+        """Read the training and test samples, all by the chosen writers."""
         how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
         try:
             place = data_folder(self.folder, "femnist", "FEMNIST", how=how)
@@ -171,18 +171,18 @@ class FEMNIST(ImageFiles):
         raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
 
     def _leaf(self, folder: Path) -> tuple[Written, Written]:
-        """Return LEAF's own two parts; of ``-t user``, where no writer is in both, all test writers."""
+        """Read LEAF's own two parts; for ``-t user``, where no writer is in both, all test writers."""
         train, test = read_leaf(folder / "train"), read_leaf(folder / "test")
         mine, tested = (chosen(part[2], train[2], self.writers) for part in (train, test))
         return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
 
     def _held_out(self, written: Written) -> tuple[Written, Written]:
-        """Return all but a fixed share of the samples, and that share."""
+        """Split the samples: return all but a fixed share, and that share."""
         count = max(1, round(self.test_share * len(written[1])))
         test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
         return _part(written, ~test), _part(written, test)
 
 
 def _part(written: Written, which: np.ndarray) -> Written:
-    """Return the samples at places, or where ``(n,)`` bools are true."""
+    """Return the samples at given indices, or where ``(n,)`` bools are true."""
     return tuple(one[which] for one in written)

@@ -1,4 +1,4 @@
-"""Shapes that a generator draws: as many classes, and as hard to tell apart, as one asks for."""
+"""Generated shapes: as many classes as one asks for, and as hard to tell apart."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from asyncfl_lite.tasks.task import Task, TaskSource
 from asyncfl_lite.tasks.worlds import Worlds
 
 GRAIN = 6
-"""Independent values a side of a random field: how fine shapes are."""
+"""Independent values per side of a random field: the fineness of shapes."""
 OWN_PART = 0.6
-"""How much of a look is its own, against 1 for what the looks of a class share."""
+"""Weight of a look's own part, relative to 1 for the part that all looks of a class share."""
 STRANGERS = 200
-"""Shapes of no class in a world."""
+"""Number of shapes in a world that belong to no class."""
 
 
 def soft_shapes(fields: Tensor, side: int) -> Tensor:
-    """Return shapes ``(n, 1, side, side)`` in [0, 1]: where smooth fields are high, with soft edges, inside a disc.
+    """Return shapes ``(n, 1, side, side)`` in [0, 1]: high values of smooth fields, with soft edges, in a disc.
 
     Args:
         fields: ``(n, GRAIN, GRAIN)`` of independent normal numbers, which are joined smoothly.
@@ -43,7 +43,7 @@ def soft_shapes(fields: Tensor, side: int) -> Tensor:
 
 
 class Warp(NamedTuple):
-    """How far images are moved: the largest turn in radians, stretch and shear, and shift in halves of the side."""
+    """Limits of random distortions: rotation in radians, stretch and shear, and shift in halves of the side."""
 
     angle: float
     scale: float
@@ -51,7 +51,7 @@ class Warp(NamedTuple):
     shift: float
 
     def __call__(self, images: Tensor, rng: np.random.Generator) -> Tensor:
-        """Return ``(n, 1, side, side)`` images, each moved by amounts of its own."""
+        """Return ``(n, 1, side, side)`` images, each distorted by random amounts."""
         count = len(images)
         angle, shear = rng.uniform(-self.angle, self.angle, count), rng.uniform(-self.shear, self.shear, count)
         scale = rng.uniform(1 - self.scale, 1 + self.scale, (2, count))
@@ -64,7 +64,7 @@ ANYWHERE = Warp(angle=np.pi, scale=0.3, shear=0.3, shift=0.8)
 
 
 class Scene(NamedTuple):
-    """What surrounds shapes in a world.
+    """The surroundings of shapes in a world: clutter, scale and noise.
 
     Attributes:
         strangers: ``(STRANGERS, 1, 2 side, 2 side)`` shapes of no class.
@@ -75,7 +75,7 @@ class Scene(NamedTuple):
     spoiling: Spoiling
 
     def around(self, shapes: Tensor, rng: np.random.Generator) -> Tensor:
-        """Return ``(n, 1, side, side)`` images of ``(n, 1, 2 side, 2 side)`` shapes: cluttered, small, noisy."""
+        """Return ``(n, 1, side, side)`` images of ``(n, 1, 2 side, 2 side)`` shapes, shrunk, with clutter and noise."""
         chosen = torch.from_numpy(rng.integers(len(self.strangers), size=len(shapes)))
         clutter = ANYWHERE(self.strangers[chosen], rng)
         small, clutter = (resize(drawn, drawn.shape[-1] // 2) for drawn in (shapes, clutter))
@@ -84,7 +84,7 @@ class Scene(NamedTuple):
 
 @TASKS.register("glyphs")
 class Glyphs(TaskSource):
-    """Ten shapes of a generator, cluttered and noisy, another world per seed; stand-in for CIFAR-10.
+    """Ten generated shapes with clutter and noise, another world per seed; stand-in for CIFAR-10.
 
     A class is a smooth random shape, of which there are several looks. An image is one look, moved and turned, with a
     shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test
@@ -97,9 +97,9 @@ class Glyphs(TaskSource):
     stands_in_for: ClassVar[str] = "CIFAR-10"
 
     classes: int = Field(10, ge=2, le=500)
-    """How many."""
+    """Number of classes."""
     looks: int = Field(6, ge=1)
-    """Shapes of a class, which are alike but not the same."""
+    """Number of shapes per class, which are similar but not the same."""
     clutter: float = Field(0.5, ge=0)
     """Strength of the shape of no class that is laid over each image; the image's own has 1."""
     noise: float = Field(0.1, ge=0)
@@ -107,13 +107,13 @@ class Glyphs(TaskSource):
     side: Literal[8, 10, 12] = 12
     """Pixels per side."""
     samples: int = Field(8000, ge=2)
-    """Training images, as many of each class as of the others."""
+    """Number of training images, equally many per class."""
     test_samples: int = Field(1000, ge=2)
     worlds: int = Field(64, ge=1, le=1024)
-    """How many there are; the run with seed s is in world s modulo this."""
+    """Number of worlds; the run with seed s is in world s modulo this number."""
 
     def load(self) -> Task:
-        """Return the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's.
+        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's.
 
         Raises:
             ConfigError: when there are more classes than samples.
@@ -124,7 +124,7 @@ class Glyphs(TaskSource):
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:
-        """Return a world's task, by itself."""
+        """Generate the task of one world."""
         rng = stream(world, "glyphs", "shapes")
         centres = rng.standard_normal((self.classes, 1, GRAIN, GRAIN))
         known, fresh = (self._looks(centres, rng) for _ in range(2))
@@ -169,7 +169,7 @@ class Glyphs(TaskSource):
         return soft_shapes(fields.flatten(0, 1), 2 * self.side).unflatten(0, (self.classes, self.looks))
 
     def _images(self, looks: Tensor, scene: Scene, count: int, rng: np.random.Generator) -> Labelled:
-        """Return labelled images, as many of each class as can be."""
+        """Return labelled images, with classes as balanced as possible."""
         labels = turns(self.classes, count, rng)
         chosen = looks[torch.from_numpy(labels), torch.from_numpy(rng.integers(self.looks, size=count))]
         return scene.around(USUAL(chosen, rng), rng), torch.from_numpy(labels)
@@ -177,7 +177,7 @@ class Glyphs(TaskSource):
 
 @TASKS.register("glyphs50")
 class Glyphs50(Glyphs):
-    """Fifty shapes of a generator, of which 12 clients can have four or five each; stand-in for HMDB51's labels.
+    """Fifty generated shapes, so that each of 12 clients can have four or five; stand-in for HMDB51's labels.
 
     They are in the place of HMDB51 and UCF101 where a claim is about labels: about clients that know a few of very many
     classes. Nothing moves, so nothing is said about clips.
@@ -188,13 +188,13 @@ class Glyphs50(Glyphs):
     stands_in_for: ClassVar[str] = "HMDB51 and UCF101"
 
     classes: int = Field(50, ge=2, le=500)
-    """How many."""
+    """Number of classes."""
     looks: int = Field(2, ge=1)
-    """Shapes of a class, which are alike but not the same."""
+    """Number of shapes per class, which are similar but not the same."""
     clutter: float = Field(0.3, ge=0)
     """Strength of the shape of no class that is laid over each image; the image's own has 1."""
     samples: int = Field(4000, ge=2)
-    """Training images, as many of each class as of the others."""
+    """Number of training images, equally many per class."""
 
 
 def _normal(shape: tuple[int, ...], rng: np.random.Generator) -> Tensor:

@@ -1,4 +1,4 @@
-"""What tasks of images in files share: settings, and which other images serve the server."""
+"""The common base of tasks with images in files: settings, and images of other kinds for the server."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
 
 Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
-"""Images of another kind that the server may hold; ``photographs`` are crops of the two that scikit-learn ships."""
+"""Other kinds of images for the server; ``photographs`` are crops of the two that scikit-learn ships."""
 
 
 def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledSet:
-    """Return a set of random ones of ``images``, which are read when they are first asked for."""
+    """Return a set that draws from ``images``, which are read on first use."""
     return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
 
 
 class ImageFiles(TaskSource):
-    """What tasks of images in files have in common; abstract."""
+    """Abstract base of tasks with images in files."""
 
     name: ClassVar[str]
-    """As configurations call it."""
+    """The task's name in configurations."""
     title: ClassVar[str]
-    """The data set's name in print, wherever a number on it appears."""
+    """The data set's name in print, shown wherever a number on it appears."""
     about: ClassVar[dict[str, Any]]
     """Fields of the task that do not depend on the files, such as ``source`` and ``licence``."""
     not_another: ClassVar[frozenset[str]] = frozenset()
-    """Data sets with the same images, which can't be its ``cross`` set."""
+    """Data sets with the same images, which cannot serve as its ``cross`` set."""
 
     folder: str | None = None
-    """Where data sets are; by default the variable ASYNCFL_DATA says, else ~/.cache/asyncfl_lite."""
+    """Folder of data sets; by default the variable ASYNCFL_DATA, else ~/.cache/asyncfl_lite."""
     download: bool = False
-    """Get the data over the network if it is not there."""
+    """Download the data if they do not exist locally."""
     side: int | None = Field(None, ge=8)
-    """Pixels per side; None for as many as there are."""
+    """Pixels per side; None for the original size."""
     samples: int | None = Field(None, ge=1)
-    """Training images, as many of each class, always the same ones; None for all."""
+    """Number of training images, balanced over classes, always the same ones; None for all."""
     test_samples: int | None = Field(None, ge=1)
     cross: Other
-    """FedEcho's other data set."""
+    """FedEcho's unlabelled set of another data set."""
     natural: Literal["warped", Other]
-    """Its natural images; ``warped`` are the task's own training images, distorted."""
+    """FedEcho's set of natural images; ``warped`` are the task's own training images, distorted."""
     generated: str | None = None
-    """A folder of generated images for its synthetic set, in the data folder or a path; None for drawn strokes or
+    """Folder of generated images for the synthetic set, in the data folder or as a path; None for drawn strokes or
     shapes."""
     augment: bool = False
     """Crop and mirror training images at random. No paper says whether it does; FedRevive's code does on CIFAR."""
@@ -69,15 +69,15 @@ class ImageFiles(TaskSource):
         return self
 
     def files(self) -> list[Path]:
-        """Return the folder of generated images; torchvision compares other data sets with sums of its own."""
+        """Return the folder of generated images; other data sets have checksums in torchvision."""
         return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
 
     @abstractmethod
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
-        """Return training and test images as asked for, and other fields of the task, such as its classes."""
+        """Read the requested training and test images, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:
-        """Return the task.
+        """Load the task.
 
         Raises:
             DataError: in one line, when files are missing or damaged.
@@ -90,7 +90,7 @@ class ImageFiles(TaskSource):
         return image_task(self.name, train, test, self._sets(train[0]), augment=crop, **{**self.about, **more})
 
     def _sets(self, train: Tensor) -> dict[str, UnlabelledSet]:
-        """Return FedEcho's three sets, of images like the training images."""
+        """Return FedEcho's three unlabelled sets, with images in the format of the training images."""
         channels, side = train.shape[1], train.shape[-1]
         if self.generated is not None:
             folder = data_root(self.folder) / at_home(self.generated)
@@ -109,7 +109,7 @@ class ImageFiles(TaskSource):
         }
 
     def _others(self, setting: str, side: int, channels: int) -> UnlabelledSet:
-        """Return a set of the images that ``setting`` names, read when they are first asked for."""
+        """Return an unlabelled set of the images that ``setting`` names, read on first use."""
         name = getattr(self, setting)
         if name == "photographs":
             return lambda count, rng: unlabelled.fit(unlabelled.photographs(side, count, rng), side, channels)

@@ -1,4 +1,4 @@
-"""What every image task shares: fixed subsets, one normalisation, unlabelled sets that go through it too."""
+"""The common part of all image tasks: fixed subsets, and one normalisation, also for the unlabelled sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labelled = tuple[Tensor, Tensor]
 
 
 def taken(images: Tensor, labels: Tensor, count: int | None, what: str) -> Labelled:
-    """Return a class-balanced part of labelled images; see :func:`balanced`."""
+    """Return a class-balanced subset of labelled images; see :func:`balanced`."""
     places = torch.from_numpy(balanced(labels.numpy(), count, what))
     return images[places], labels[places]
 
@@ -29,7 +29,7 @@ def channel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def number_names(classes: int) -> tuple[str, ...]:
-    """Return names for classes that are numbers from 0, all of the same width."""
+    """Return class names for numbers from 0, all of the same width."""
     return tuple(f"{label:0{len(str(classes - 1))}d}" for label in range(classes))
 
 
@@ -43,7 +43,7 @@ def image_task(
     augment: Callable[[tuple[float, ...]], Callable[[Tensor, torch.Generator], Tensor]] | None = None,
     **about: Any,
 ) -> Task:
-    """Return a task of images, normalised by the mean and deviation of each colour in the training images.
+    """Make a task of images, normalised by the mean and deviation of each colour in the training images.
 
     Args:
         name: as configurations call it.

@@ -1,4 +1,4 @@
-"""Digits under other digits: small images, quickly trained on, on which methods have room to differ.
+"""Digits overlaid by other digits: small images that train quickly and leave methods room to differ.
 
 On plain digits every method ends above 92 %: classes lie so far apart that a model that swings between clients stays
 right. Here another digit lies faintly over each, with noise, and a swing costs accuracy.
@@ -49,18 +49,18 @@ class OverlaidMNIST(TaskSource):
     title: ClassVar[str] = "overlaid MNIST"
     later: ClassVar[frozenset[str]] = frozenset({"split"})
     overlay: float = Field(0.35, ge=0, lt=1)
-    """What the other digit counts for, where the digit itself counts for 1."""
+    """Weight of the other digit, relative to 1 for the digit itself."""
     noise: float = Field(0.3, ge=0)
-    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
+    """Standard deviation of the pixels' noise, relative to that of the plain images' pixels."""
     copies: int = Field(2, ge=1)
-    """How often each digit comes, each time under another one and with other noise: 4,000 times as many samples to
-    train on, 1,000 times as many to test on. Copies of a digit may go to different clients."""
+    """Number of times that each digit occurs, each time under another digit and with other noise: 4,000 times as many
+    training samples, 1,000 times as many test samples. Copies of a digit may go to different clients."""
     side: Literal[10, 14, 28] = 10
     split: Split = "fixed"
-    """Who splits the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
+    """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Return the task; where the seed splits the images, that of world 0."""
+        """Load the task; if the seed splits the images, that of world 0."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         images, labels = mnist_images()
@@ -78,7 +78,7 @@ class OverlaidMNIST(TaskSource):
         return {**about, "stands_in_for": "CIFAR-10, MNIST, Fashion-MNIST", "num_classes": 10}
 
     def draw(self, world: int) -> Task:
-        """Return the task as the seeds of a world split the images."""
+        """Make the task of one world, whose seeds split the images."""
         rng = stream(world, "overlaid_mnist", "images")
         images, labels = mnist_images()
         parts = Parts.of((resize(images, self.side), labels), 1000, world, rng)
@@ -112,18 +112,18 @@ class OverlaidPairs100(TaskSource):
     title: ClassVar[str] = "overlaid pairs"
     later: ClassVar[frozenset[str]] = frozenset({"split"})
     overlay: float = Field(0.35, ge=0, lt=1)
-    """What the other pair counts for, where the pair itself counts for 1."""
+    """Weight of the other pair, relative to 1 for the pair itself."""
     noise: float = Field(0.3, ge=0)
-    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
+    """Standard deviation of the pixels' noise, relative to that of the plain images' pixels."""
     samples: int = Field(10_000, ge=100)
-    """Training pairs, of 1,437 digits."""
+    """Number of training pairs, made of 1,437 digits."""
     test_samples: int = Field(2_000, ge=100)
-    """Test pairs, of 360 other digits."""
+    """Number of test pairs, made of 360 other digits."""
     split: Split = "fixed"
-    """Who splits the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
+    """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Return the task; where the seed splits the images, that of world 0."""
+        """Load the task; if the seed splits the images, that of world 0."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         left, right = split(*digits_images(), 360)
@@ -141,7 +141,7 @@ class OverlaidPairs100(TaskSource):
         return {**about, "class_names": number_names(100), "stands_in_for": "CIFAR-100", "num_classes": 100}
 
     def draw(self, world: int) -> Task:
-        """Return the task as the seeds of a world split the images."""
+        """Make the task of one world, whose seeds split the images."""
         rng = stream(world, "overlaid_pairs100", "images")
         parts = Parts.of(digits_images(), 360, world, rng)
         train, validation, test = (

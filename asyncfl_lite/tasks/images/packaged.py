@@ -1,4 +1,4 @@
-"""Image tasks whose real data ships inside Python packages, or is made from such data: nothing is downloaded."""
+"""Image tasks with real data from Python packages, or made from such data, without downloads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mnist_images() -> Labelled:
 
 
 def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tuple[Labelled, Labelled]:
-    """Return training and test images with their labels, each class in both alike, the same for the same ``seed``."""
+    """Split images and labels into training and test, balanced over classes; the same ``seed`` gives the same split."""
     from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=seed)
@@ -56,7 +56,7 @@ class Digits(TaskSource):
     title: ClassVar[str] = "digits"
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         train, test = split(*digits_images(), 360)
         sets = grey_sets(train[0], lambda: mnist_images()[0])
         about: dict[str, Any] = {"source": DIGITS, "licence": DIGITS_LICENCE, "class_names": number_names(10)}
@@ -71,7 +71,7 @@ class MNIST5k(TaskSource):
     side: Literal[14, 28] = 14
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         images, labels = mnist_images()
         train, test = split(resize(images, self.side), labels, 1000)
         sets = grey_sets(train[0], lambda: digits_images()[0])
@@ -81,7 +81,7 @@ class MNIST5k(TaskSource):
 
 
 def digit_pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelled:
-    """Return ``(count, 1, 8, 16)`` pairs of digits and their two-digit numbers, all 100 about as often."""
+    """Return ``(count, 1, 8, 16)`` pairs of digits and their two-digit numbers, all 100 about equally often."""
     images, labels = pool
     numbers = unlabelled.turns(100, count, rng)
     sides = []
@@ -100,12 +100,12 @@ class PairDigits100(TaskSource):
 
     title: ClassVar[str] = "pairdigits100"
     samples: int = Field(10_000, ge=100)
-    """Training pairs, of 1,437 digits."""
+    """Number of training pairs, made of 1,437 digits."""
     test_samples: int = Field(2_000, ge=100)
-    """Test pairs, of 360 other digits."""
+    """Number of test pairs, made of 360 other digits."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         left, right = split(*digits_images(), 360)
         rng = np.random.default_rng(0)
         train, test = digit_pairs(left, self.samples, rng), digit_pairs(right, self.test_samples, rng)

@@ -1,4 +1,4 @@
-"""Which images are whose, drawn by a seed: clients', validation's, the server's unlabelled ones, the test's.
+"""A split of images by a seed: clients', validation, the server's unlabelled set, and test images.
 
 No image is in two parts. Which images may be tested on is the same for every seed, so that settings that were chosen on
 one seed's validation images were chosen on none that another seed tests on. Which of them are tested, how often, and
@@ -15,11 +15,11 @@ from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.images.packaged import split
 
 SHARE = 0.1
-"""Of the images that may be trained on, this share is for validation, and as many others are for the unlabelled set."""
+"""Fraction of the training images for validation; the same number goes to the unlabelled set."""
 
 
 WORLDS = 64
-"""Ways to split the images; the run with seed s has that of s modulo this."""
+"""Number of ways to split the images; the run with seed s has the split of s modulo this number."""
 
 Split = Literal["fixed", "seeded"]
 """``fixed``: one split into training and test images for all seeds; nothing is kept for validation, and the natural
@@ -27,7 +27,7 @@ unlabelled set is made of training images. ``seeded``: :class:`Parts`."""
 
 
 class Parts(NamedTuple):
-    """Labelled images that share none; see the module."""
+    """Disjoint parts of a set of labelled images; see the module."""
 
     clients: Labelled
     validation: Labelled
@@ -36,7 +36,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, pool: Labelled, test_size: int, seed: int, rng: np.random.Generator) -> Parts:
-        """Return the parts of a seed.
+        """Return the parts for a seed.
 
         Args:
             pool: all images there are.

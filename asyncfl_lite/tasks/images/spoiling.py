@@ -1,4 +1,4 @@
-"""Images made hard to tell apart, so that a class's margin is small: another image laid over each, and noise."""
+"""Images made hard to classify, with small margins: another image laid over each, and noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 @dataclass(frozen=True)
 class Spoiling:
-    """Lay a fainter image over each image, and add noise.
+    """A fainter image laid over each image, and noise.
 
     Attributes:
         overlay: what the image laid over counts for, where the image itself counts for 1.
@@ -27,7 +27,7 @@ class Spoiling:
 
     @classmethod
     def of(cls, images: Tensor, overlay: float, noise: float) -> Spoiling:
-        """Return the spoiling whose ``noise`` is given in standard deviations of ``images``' pixels.
+        """Make a spoiling with ``noise`` in standard deviations of ``images``' pixels.
 
         It is the same as standardising images, laying standardised ones over them and adding ``noise`` times standard
         normal numbers, up to the scale that a task gives its images anyway.
@@ -40,7 +40,7 @@ class Spoiling:
         return images + self.overlay * others + self.noise * torch.from_numpy(drawn)
 
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
-        """Return ``(copies · n, C, height, width)``: all ``images``, as often as asked, each under another one of them.
+        """Return ``(copies · n, C, height, width)``: all ``images``, ``copies`` times, under other ones of them.
 
         Args:
             images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
@@ -56,7 +56,7 @@ class Spoiling:
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
     def chosen(self, images: Tensor, index: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return ``(k, C, height, width)`` images of those with these indices, each under another of ``images``.
+        """Return the ``(k, C, height, width)`` images with these indices, each under another of ``images``.
 
         Args:
             images: ``(n, C, height, width)``.
@@ -76,11 +76,11 @@ class Spoiling:
         )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
-        """Return unlabelled sets, each of whose images is one of ``plain``'s under another one of the same set."""
+        """Return unlabelled sets of ``plain``'s images, each under another image of the same set."""
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:
-        """Return one such set; ``draw`` itself where there is neither overlay nor noise."""
+        """Return one such set; ``draw`` itself if there is neither overlay nor noise."""
         if not (self.overlay or self.noise):
             return draw
 

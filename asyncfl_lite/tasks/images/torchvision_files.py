@@ -1,4 +1,4 @@
-"""Data sets of images that torchvision reads and checks, as bytes; MNIST-like ones packed or not."""
+"""Image data sets that torchvision reads and checks, as bytes; MNIST-like ones also from packed files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from asyncfl_lite.tasks.subsets import check_labels
 
 @dataclass(frozen=True)
 class Known:
-    """A data set that torchvision reads.
+    """A data set that torchvision can read.
 
     Attributes:
         title: its name in print.
@@ -45,7 +45,7 @@ TORCHVISION_SETS = {
 
 @lru_cache(maxsize=4)
 def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Return one part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
+    """Read one part of a data set of :data:`TORCHVISION_SETS`, checked by torchvision.
 
     Args:
         name: of the data set.
@@ -80,24 +80,24 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
 
 
 def _names(data: Any) -> tuple[str, ...]:
-    """Return the classes' names; MNIST's are ``0 - zero`` and so on, of which the figure is enough."""
+    """Return class names; of MNIST's ``0 - zero`` and so on, only the digit."""
     return tuple(name.split(" - ")[0] for name in data.classes)
 
 
 def _channels_first(images: Tensor) -> Tensor:
-    """Return ``(n, C, height, width)`` bytes of what torchvision keeps: grey, channels last, or that."""
+    """Convert torchvision's arrays (grey, channels last or first) to ``(n, C, height, width)`` bytes."""
     if images.dim() == 3:
         return images[:, None]
     return images.permute(0, 3, 1, 2).contiguous() if images.shape[-1] == 3 else images.contiguous()
 
 
 def _labels(data: Any) -> Tensor:
-    """Return ``(n,)`` int64 labels, which torchvision keeps under one of two names."""
+    """Return the ``(n,)`` int64 labels, which torchvision stores under one of two names."""
     return torch.as_tensor(np.asarray(data.labels if hasattr(data, "labels") else data.targets)).long()
 
 
 def _packed(reader: Any, raw: Path, part: str) -> Labelled | None:
-    """Return one part of an MNIST-like data set from its ``.gz`` files, or None where they are unpacked.
+    """Read one part of an MNIST-like data set from its ``.gz`` files; None if they are unpacked.
 
     torchvision unpacks beside them; here that happens in memory, checked by torchvision's sums.
 

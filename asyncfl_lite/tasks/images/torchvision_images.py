@@ -24,14 +24,14 @@ CIFAR_LICENCE = "not stated; the authors ask to cite their report of 2009"
 
 
 class TorchvisionImages(ImageFiles):
-    """A task whose files torchvision reads; abstract."""
+    """Abstract base of tasks whose files torchvision reads."""
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, where it is there, and what the unlabelled sets are read from."""
+        """Return the data set's folder, if it exists, and the files of the unlabelled sets."""
         return data_places(self.folder, *TORCHVISION_SETS[self.name].places) + super().files()
 
     def read(self) -> tuple[Labelled, Labelled, dict[str, Any]]:
-        """Return training and test images as asked for, number and names of the classes."""
+        """Read the requested training and test images, and the number and names of the classes."""
         root = str(data_root(self.folder))
         images, labels, names = read_files(self.name, root, True, self.download)
         train = taken(images, labels, self.samples, "samples")

@@ -1,4 +1,4 @@
-"""Unlabelled image sets for the server: other images, warped ones, photographs, drawings, a folder's.
+"""Unlabelled image sets for the server: other images, warped ones, photographs, drawings, images from a folder.
 
 They are, or stand in for, FedEcho's cross-dataset, natural and synthetic sets (§5.1). Images are
 ``(n, C, height, width)`` in [0, 1], C = 1 for grey and 3 for colour; labels are never looked at.
@@ -20,23 +20,23 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
-"""What counts as an image in a folder."""
+"""File name endings that count as images in a folder."""
 
 
 def unit(images: Tensor) -> Tensor:
-    """Return float32 images in [0, 1]; bytes are divided by 255."""
+    """Convert images to float32 in [0, 1]; bytes are divided by 255."""
     return images if images.is_floating_point() else images.float() / 255.0
 
 
 def resize(images: Tensor, side: int) -> Tensor:
-    """Return ``(n, C, side, side)``: means of areas when smaller, bilinear when larger."""
+    """Resize to ``(n, C, side, side)``: by area means when smaller, bilinearly when larger."""
     if images.shape[-1] > side:
         return functional.interpolate(images, size=(side, side), mode="area")
     return functional.interpolate(images, size=(side, side), mode="bilinear", align_corners=False)
 
 
 def fit(images: Tensor, side: int, channels: int) -> Tensor:
-    """Return ``(n, channels, side, side)`` in [0, 1]: grey repeated as colour, colour averaged to grey."""
+    """Convert images to ``(n, channels, side, side)`` in [0, 1]: grey repeated as colour, colour averaged to grey."""
     sized = resize(unit(images), side)
     if sized.shape[1] == channels:
         return sized
@@ -44,7 +44,7 @@ def fit(images: Tensor, side: int, channels: int) -> Tensor:
 
 
 def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Return ``count`` random images, each used again only after all the others were.
+    """Draw ``count`` random images; none is used again before all the others have been.
 
     Args:
         images: ``(n, C, height, width)``.
@@ -55,7 +55,7 @@ def sample(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 def turns(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return ``(count,)`` places below ``size``, each again only after all the others."""
+    """Draw ``(count,)`` indices below ``size``; none is used again before all the others have been."""
     passes = [rng.permutation(size) for _ in range(math.ceil(count / size))]
     return np.concatenate(passes)[:count]
 
@@ -63,7 +63,7 @@ def turns(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
 def moved(
     images: Tensor, angle: np.ndarray, scale: np.ndarray, shear: np.ndarray, shift: np.ndarray | float = 0.0
 ) -> Tensor:
-    """Return square images turned, scaled, sheared and shifted, each by its own amounts; black comes in.
+    """Rotate, scale, shear and shift square images, each by its own amounts; gaps become black.
 
     Args:
         images: ``(n, C, side, side)``.
@@ -84,7 +84,7 @@ def moved(
 
 
 def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-    """Return images turned, sheared, scaled, shifted, and with a random rectangle erased.
+    """Rotate, shear, scale and shift images, and erase a random rectangle of each.
 
     The turn is up to 45°, scale 0.7 to 1.3, shear up to 0.4, shift up to a fifth of the side; the
     rectangle takes 10% to 40% of each side.
@@ -98,7 +98,7 @@ def warped(images: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 
 def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
-    """Return ``(count, 1, side, side)`` bool, True inside one random rectangle each."""
+    """Return ``(count, 1, side, side)`` bool masks, True inside one random rectangle each."""
     size = rng.uniform(0.1, 0.4, (2, count)) * side
     start = rng.uniform(0, 1, (2, count)) * (side - size)
     place = np.arange(side) + 0.5
@@ -107,7 +107,7 @@ def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
 
 
 def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, points: int = 40) -> Tensor:
-    """Return grey drawings of one to three quadratic curves each, as a pen of random width would draw them.
+    """Draw one to three quadratic curves per grey image, each as with a pen of random width.
 
     Args:
         side: of the images that come out.
@@ -133,7 +133,7 @@ def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, p
 
 
 def shapes(side: int, count: int, rng: np.random.Generator) -> Tensor:
-    """Return colour drawings: a background that fades between two colours, and two to five blots on it.
+    """Draw colour images: a background that fades between two colours, with two to five blots on it.
 
     A blot is an ellipse or a rectangle in a colour of its own, turned at random, with a soft edge.
 
@@ -186,7 +186,7 @@ def photographs(side: int, count: int, rng: np.random.Generator) -> Tensor:
 
 @lru_cache(maxsize=4)
 def folder_images(root: Path, side: int, channels: int) -> Tensor:
-    """Return all images of a folder and its subfolders, sorted by name: ``(n, channels, side, side)`` in [0, 1].
+    """Read all images of a folder and its subfolders, sorted by name: ``(n, channels, side, side)`` in [0, 1].
 
     This is how images that a generative model made come in, FedEcho's synthetic set. Each is cut to its middle
     square and resized.
@@ -211,7 +211,7 @@ def folder_images(root: Path, side: int, channels: int) -> Tensor:
 
 
 def _middle_square(image: Tensor) -> Tensor:
-    """Return the largest square around the middle of a ``(C, height, width)`` image."""
+    """Return the largest centred square of a ``(C, height, width)`` image."""
     height, width = image.shape[1:]
     size = min(height, width)
     top, left = (height - size) // 2, (width - size) // 2
@@ -219,7 +219,7 @@ def _middle_square(image: Tensor) -> Tensor:
 
 
 def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, UnlabelledSet]:
-    """Return FedEcho's three kinds of set for grey images: another data set, warped images, drawn strokes.
+    """Return FedEcho's three sets for grey images: another data set, warped images, drawn strokes.
 
     Args:
         train: ``(n, 1, side, side)`` the training images, to be warped.
@@ -234,7 +234,7 @@ def grey_sets(train: Tensor, other: Callable[[], Tensor]) -> dict[str, Unlabelle
 
 
 def side_by_side(draw: UnlabelledSet) -> UnlabelledSet:
-    """Return a set that puts two images of ``draw`` beside each other."""
+    """Return a set of images that each show two images of ``draw`` side by side."""
 
     def drawn(count: int, rng: np.random.Generator) -> Tensor:
         images = draw(2 * count, rng)

@@ -1,4 +1,4 @@
-"""Digits written in made-up hands, a writer for each client: what the papers have FEMNIST for."""
+"""Digits in generated handwritings, one writer per client, as the papers use FEMNIST."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from asyncfl_lite.tasks.worlds import Worlds
 
 
 def thickened(images: Tensor, by: np.ndarray) -> Tensor:
-    """Return grey images with strokes thicker or thinner.
+    """Return grey images with thicker or thinner strokes.
 
     Args:
         images: ``(n, 1, side, side)``.
@@ -50,33 +50,34 @@ class Writers(TaskSource):
     title: ClassVar[str] = "writers"
     later: ClassVar[frozenset[str]] = frozenset({"overlay", "noise", "split"})
     writers: int = Field(200, ge=1)
-    """How many; a client of the partition ``natural`` is one of them."""
+    """Number of writers; a client of the partition ``natural`` is one of them."""
     samples: int = Field(40, ge=1)
-    """Training images per writer; when all 4,000 images were used, they are used again in another hand."""
+    """Training images per writer; after all 4,000 images, they are used again in another handwriting."""
     side: Literal[10, 14, 28] = 14
     overlay: float = Field(0.0, ge=0, lt=1)
-    """What another writer's digit, laid over each, counts for, where the digit itself counts for 1."""
+    """Weight of another writer's digit laid over each, relative to 1 for the digit itself."""
     noise: float = Field(0.0, ge=0)
-    """Standard deviation of the noise of each pixel, where that of the plain images' pixels is 1."""
+    """Standard deviation of the pixels' noise, relative to that of the plain images' pixels."""
 
     split: Split = "fixed"
-    """Who splits the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. The hands, too, are then a seed's."""
+    """Way to split the digits: see :data:`~asyncfl_lite.tasks.images.parts.Split`. The handwritings then also depend on
+    the seed."""
 
     def load(self) -> Task:
-        """Return the task; test images are by the same writers. Where the seed splits the digits, that of world 0."""
+        """Load the task; test images are by the same writers. If the seed splits the digits, that of world 0."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         train, test = split(*mnist_images(), 1000)
         return self._made(np.random.default_rng(0), train, test)
 
     def draw(self, world: int) -> Task:
-        """Return the task as the seeds of a world split the digits."""
+        """Make the task of one world, whose seeds split the digits."""
         rng = stream(world, "writers", "images")
         parts = Parts.of(mnist_images(), 1000, world, rng)
         return self._made(rng, parts.clients, parts.test, parts)
 
     def _made(self, rng: np.random.Generator, train: Labelled, test: Labelled, parts: Parts | None = None) -> Task:
-        """Return the task of these digits in writers' hands; without ``parts`` unlabelled images are clients' own."""
+        """Make the task of these digits in writers' hands; without ``parts``, unlabelled images are clients' own."""
         hands = {
             "angle": rng.uniform(-math.pi / 6, math.pi / 6, self.writers),
             "shear": rng.uniform(-0.5, 0.5, self.writers),
@@ -106,11 +107,11 @@ class Writers(TaskSource):
         return image_task("writers", own, tests, sets, num_classes=10, **about)
 
     def _by_anybody(self, part: Labelled, hands: dict[str, np.ndarray], rng: np.random.Generator) -> Labelled:
-        """Return digits in the hands of writers drawn at random."""
+        """Return digits in the handwriting of random writers."""
         return self._written(part[0], rng.integers(self.writers, size=len(part[1])), hands), part[1]
 
     def _written(self, images: Tensor, owners: np.ndarray, hands: dict[str, np.ndarray]) -> Tensor:
-        """Return ``(n, 1, side, side)`` images in their owners' hands."""
+        """Return ``(n, 1, side, side)`` images in their owners' handwriting."""
         hand = {what: values[..., owners] for what, values in hands.items()}
         inked = thickened(images, hand.pop("stroke"))
         return resize(moved(inked, **hand), self.side)

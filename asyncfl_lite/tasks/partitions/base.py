@@ -19,13 +19,13 @@ from asyncfl_lite.base.registry import Registry, Settings
 
 
 class Partition(Settings):
-    """Which samples each client holds; abstract. A new one defines ``assign`` and is registered."""
+    """Abstract base of partitions; a new one defines ``assign`` and is registered."""
 
     revision: ClassVar[int] = 1
-    """Raised when its numbers change in meaning, so that older results count as stale."""
+    """Increase it when the partition's numbers change in meaning, so that older results count as outdated."""
 
     needs_owners: ClassVar[bool] = False
-    """Whether samples are split by a given owner each, not by label."""
+    """Whether samples are split by their owners, not by label."""
 
     shares_samples: ClassVar[bool] = False
     """Whether several clients may hold the same sample."""
@@ -62,7 +62,7 @@ class Partition(Settings):
 
     @abstractmethod
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return each client's indices, where ``split`` has checked the input.
+        """Assign samples to clients, after ``split`` has checked the input.
 
         Args:
             kinds: (n,) labels (owners where ``needs_owners``) numbered 0 to C - 1, none left out.
@@ -75,7 +75,7 @@ PARTITIONS: Registry[Partition] = Registry("partition")
 
 
 class Parts(list[np.ndarray]):
-    """Each client's indices, one client's behind the other's in one array, whose memory they share.
+    """Each client's indices, concatenated in one array, whose memory they share.
 
     Args:
         whole: ``(n,)`` int64.
@@ -100,7 +100,7 @@ def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
 
 
 def checked_parts(partition: Partition, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
-    """Return what a partition's ``assign`` gave as sorted int64 arrays, or raise in one line what is wrong with it."""
+    """Return the indices from a partition's ``assign`` as sorted int64 arrays, or raise what is wrong in one line."""
     whose = f"partition: {type(partition).__name__}.assign"
     found = parts if isinstance(parts, Parts) else list(parts) if isinstance(parts, Iterable) else []
     if len(found) != num_clients:
@@ -137,7 +137,7 @@ def checked_parts(partition: Partition, parts: object, num_clients: int, num_sam
 
 
 def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return how many samples each of N clients holds, (N,) int64."""
+    """Return the number of samples of each of N clients, (N,) int64."""
     return np.fromiter(map(len, parts), np.int64, len(parts))
 
 
@@ -149,7 +149,7 @@ def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
 
 
 def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) -> np.ndarray:
-    """Return how many samples of each class each client holds, (N, num_classes) int64.
+    """Return the number of samples per client and class, (N, num_classes) int64.
 
     Args:
         labels: (n,) class of each sample, 0 to ``num_classes`` - 1.
@@ -166,7 +166,7 @@ def label_counts(labels: np.ndarray, parts: list[np.ndarray], num_classes: int) 
 
 
 def total_variation(counts: np.ndarray) -> float:
-    """Return the clients' mean total variation distance from the label shares of all together.
+    """Return the mean total variation distance between clients' label shares and the overall ones.
 
     0 means that every client has the same label shares; the distance is at most 1. Clients without
     samples are left out.

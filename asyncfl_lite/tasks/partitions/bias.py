@@ -12,7 +12,7 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
 
 
 class BiasPartition(Partition):
-    """Labels belong to groups of clients; the bias is how much a group gets of its own labels.
+    """Labels belong to groups of clients; the bias says how many of its own labels a group gets.
 
     Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
     their indices. There are as many groups as clients, unless ``groups`` says less, and never more
@@ -24,7 +24,7 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return (G, G): how likely a sample of a row's group is to go to each group.
+        """Return (G, G): the probabilities that a sample of a row's group goes to each group.
 
         Args:
             group_sizes: (G,) number of clients in each group.

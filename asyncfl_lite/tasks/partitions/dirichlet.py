@@ -1,4 +1,4 @@
-"""Dirichlet partitions: four readings of one idea, by where the papers' code comes from."""
+"""Dirichlet partitions: four readings of one idea, each from the code of another paper."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_REDRAWS = 20
 Alpha = Annotated[float, Field(gt=0, le=1e9)]
 MAX_CANDIDATES = 100
 AT_ONCE = 2**20
-"""How many shuffled samples are held at a time."""
+"""Number of shuffled samples in memory at a time."""
 SMALL_SHARE = 1e-12
-"""Added to drawn class shares, so that a class can always be given to somebody."""
+"""Number added to drawn class shares, so that every class can always be assigned."""
 
 
 def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def deal(kinds: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Give each client ``counts[class, client]`` samples of each class at random; returns clients (n,)."""
+    """Deal ``counts[class, client]`` random samples of each class to each client; returns clients (n,)."""
     shuffled = rng.permutation(len(kinds))
     class_by_class = shuffled[np.argsort(kinds[shuffled], kind="stable")]
     client_of = np.empty(len(kinds), dtype=np.int64)
@@ -38,7 +38,7 @@ def deal(kinds: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.
 
 
 def donations(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Return how many samples each client gives so that the largest clients give ``total`` together."""
+    """Return the number of samples that each client gives, so that the largest clients give ``total`` together."""
     level = bisect_left(range(sizes.max()), -total, key=lambda level: -np.maximum(sizes - level, 0).sum())
     given = np.maximum(sizes - level, 0)
     given[np.flatnonzero(sizes >= level)[: total - given.sum()]] += 1
@@ -92,7 +92,7 @@ class DirichletClass(Partition):
 
 @PARTITIONS.register("dirichlet_client")
 class DirichletClient(Partition):
-    """Each client a class mix from Dir(alpha), in equal numbers (Acar et al., FedDyn code).
+    """Each client draws a class mix from Dir(alpha); equal sizes (Acar et al., FedDyn code).
 
     Clients draw a class from their mix for one sample after the other, in random order; a class
     without samples left is drawn again. ``prior`` ``uniform`` gives every class the concentration
@@ -103,12 +103,12 @@ class DirichletClient(Partition):
     prior: Literal["uniform", "empirical"] = "uniform"
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return each client's indices, equally many give or take one."""
+        """Return each client's indices, with sizes that differ by at most one."""
         counts = self.drawn_counts(np.bincount(kinds), num_clients, rng)
         return by_client(deal(kinds, counts, rng), num_clients)
 
     def drawn_counts(self, class_sizes: np.ndarray, num_clients: int, rng: np.random.Generator) -> np.ndarray:
-        """Return (C, N) counts that the clients draw from classes of ``class_sizes`` (C,) samples."""
+        """Return the (C, N) counts that clients draw from classes of ``class_sizes`` (C,) samples."""
         left, num_samples = class_sizes.copy(), class_sizes.sum()
         prior = np.ones(len(left)) if self.prior == "uniform" else left / num_samples
         mixes = rng.dirichlet(self.alpha * prior, size=num_clients) + SMALL_SHARE
@@ -127,7 +127,7 @@ class DirichletClient(Partition):
 
 @PARTITIONS.register("dirichlet_flgo")
 class DirichletFlgo(Partition):
-    """Each client a class mix from Dir(alpha p), p the class frequencies (FLGo; for FedADT).
+    """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo; for FedADT).
 
     As FLGo's DirichletPartitioner with equal sizes: one client's mix after the other is replaced by
     the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to
@@ -163,7 +163,7 @@ class DirichletFlgo(Partition):
 
 @PARTITIONS.register("dirichlet_wrap")
 class DirichletWrap(Partition):
-    """Each client a class mix from Dir(alpha); samples are shared (FedRevive code).
+    """Each client draws a class mix from Dir(alpha); samples are shared (FedRevive code).
 
     Each class is a shuffled list that clients take their counts from; one that is too short for the
     next client is shuffled and begun again. Rounding is settled as in the authors' code: what is
@@ -207,7 +207,7 @@ class DirichletWrap(Partition):
 
 
 def wrapped(samples: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield what clients take from a class, some clients at a time, one behind the other.
+    """Yield the samples that clients take from a class, in chunks of clients.
 
     Args:
         samples: ``(n,)``, dealt out in random order. Where too few are left for the next client, all are shuffled and

@@ -1,4 +1,4 @@
-"""What some clients of a larger federation hold: one trained alone, stragglers dropped, a growing federation."""
+"""A part of a larger federation: one client trained alone, stragglers dropped, a growing federation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_lite.tasks.partitions.bias import NoniidBias
 
 @PARTITIONS.register("noniid_bias_part")
 class NoniidBiasPart(NoniidBias):
-    """What some clients of a larger `noniid_bias` federation hold (KUIPER Figs. 2, 4, 7, 13).
+    """The data of some clients of a larger `noniid_bias` federation (KUIPER Figs. 2, 4, 7, 13).
 
     KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
     it grow by one of 50 slices of the data per client (Fig. 4, setup 2). With the same seed every client that is left
@@ -22,9 +22,9 @@ class NoniidBiasPart(NoniidBias):
     """
 
     of: int | None = Field(None, ge=1)
-    """Clients of the whole federation; None: those of the run, so that none is left out."""
+    """Number of clients in the whole federation; None: those of the run, so that none is left out."""
     chosen: Literal["first", "random"] = "first"
-    """Which clients are in the run: 0, 1, …, or others for each seed."""
+    """Choice of the clients in the run: 0, 1, …, or others for each seed."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices."""

@@ -1,4 +1,4 @@
-"""Independent and identical samples, samples by owner, and samples that came with their clients."""
+"""Simple partitions: IID samples, samples by owner, and samples that came with their clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client,
 
 @PARTITIONS.register("iid")
 class Iid(Partition):
-    """Samples at random, in equal numbers (give or take one)."""
+    """Random samples, equally many for each client (up to one)."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices."""

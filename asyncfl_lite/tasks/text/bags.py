@@ -1,4 +1,4 @@
-"""Documents as bags of words: vectors that say how often each word occurs, so that a perceptron learns topics."""
+"""Documents as bags of words: vectors of word frequencies, from which a perceptron learns topics."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from asyncfl_lite.tasks.text.unlabelled import written
 from asyncfl_lite.tasks.worlds import Worlds
 
 SPECIAL = 3
-"""Tokens that do not occur, the first ones."""
+"""Number of first tokens that do not occur."""
 
 
 class Weighing:
-    """Turns documents into vectors by how often words occur in them, and in the training documents.
+    """Converts documents into tf-idf vectors, by the frequencies in the training documents.
 
     Args:
         documents: ``(n, words)`` token ids of the training documents.
@@ -39,13 +39,13 @@ class Weighing:
         self.mean, self.std = vectors.mean(), vectors.std()
 
     def _counts(self, documents: Tensor) -> np.ndarray:
-        """Return ``(n, vocabulary - 3)`` how often each token occurs in each document."""
+        """Count each token in each document, ``(n, vocabulary - 3)``."""
         counts = torch.zeros(len(documents), self.vocabulary)
         counts.scatter_add_(1, documents, torch.ones(documents.shape))
         return counts[:, SPECIAL:].numpy()
 
     def __call__(self, documents: Tensor) -> Tensor:
-        """Return ``(n, vocabulary - 3)`` float32 tf-idf vectors, by the training vectors' mean and deviation."""
+        """Return ``(n, vocabulary - 3)`` float32 tf-idf vectors, standardised by the training vectors."""
         vectors = self.tfidf.transform(self._counts(documents)).toarray()
         return (torch.from_numpy(vectors.astype(np.float32)) - self.mean) / self.std
 
@@ -64,26 +64,26 @@ class Topics20Bags(Topics20):
     title: ClassVar[str] = "topics, as bags of words"
 
     samples: int = Field(8000, ge=20)
-    """Training documents."""
+    """Number of training documents."""
     words: int = Field(150, ge=1)
-    """In a document."""
+    """Number of words in a document."""
     vocabulary: int = Field(103, ge=100)
     """Number of tokens, of which three do not occur; the others are the inputs' entries."""
     on_topic: float = Field(0.8, ge=0, le=1)
-    """Probability that a word belongs to one of its document's topics, and not to the language at large."""
+    """Probability that a word belongs to one of its document's topics, not to the common language."""
     mixture: float = Field(0.002, gt=0)
-    """Concentration of the Dirichlet law of a document's topics; its class is that of the topic with most weight."""
+    """Concentration of the Dirichlet law of a document's topics; the class is that of the topic with most weight."""
     sides: int = Field(5, ge=1, le=50)
-    """Topics that a class consists of, each with frequent words of its own: no single word tells a class."""
+    """Number of topics in a class, each with frequent words of its own, so that no single word tells a class."""
     worlds: int = Field(64, ge=1, le=1024)
-    """How many there are; the run with seed s is in world s modulo this."""
+    """Number of worlds; the run with seed s is in world s modulo this number."""
 
     def load(self) -> Task:
-        """Return the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's."""
+        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's."""
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:
-        """Return a world's task, by itself; its natural set are more documents, its cross set has other topics."""
+        """Generate the task of one world; its natural set is more documents, its cross set has other topics."""
         rng = stream(world, "topics20")
         language, topics, other = self._zipf(rng), *(self._topics(rng, 20 * self.sides) for _ in range(2))
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))

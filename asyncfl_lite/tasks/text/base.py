@@ -1,4 +1,4 @@
-"""What text classification tasks share: tokenisers, and how texts become a task.
+"""The common part of text classification tasks: tokenisers, and how texts become a task.
 
 A text is a string, or several that belong together, such as the two of a pair. As token ids it is
 ``sentence [SEP] …``, cut or padded to one length; the prediction token before it, FedRevive's and BERT's
@@ -35,12 +35,12 @@ Text = tuple[str, ...]
 """One sentence or passage, or several that belong together."""
 
 SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
-"""The first tokens of the package's own tokenisers, whose ids :class:`TokenIds` has as its defaults."""
+"""The first tokens of the package's own tokenisers; their ids are the defaults of :class:`TokenIds`."""
 
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """Texts to token ids and back.
+    """Converts texts to token ids and back.
 
     Attributes:
         model: of the library `tokenizers`.
@@ -52,11 +52,11 @@ class Tokeniser:
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens there are."""
+        """Number of tokens."""
         return self.model.get_vocab_size()
 
     def __call__(self, texts: Sequence[Text], length: int) -> Tensor:
-        """Return ``(n, length)`` int64 ids: each sentence with a separator behind it, cut or padded.
+        """Return ``(n, length)`` int64 ids: a separator after each sentence, then cut or padded.
 
         A text that is too long loses its end, not the last separator.
         """
@@ -76,7 +76,7 @@ class Tokeniser:
 
 
 def trained_tokeniser(name: str, texts: Sequence[Text], vocabulary: int) -> Tokeniser:
-    """Return a small lower-case byte-pair tokeniser made for ``texts``; the same texts give the same one.
+    """Train a small lower-case byte-pair tokeniser on ``texts``; the same texts give the same one.
 
     It is kept in the cache folder, and read from there the next time; a folder that can't be written to is no
     error.
@@ -132,20 +132,20 @@ class TextTask(Task):
 
 
 class TextSource(TaskSource):
-    """Settings that the tasks with real text share; abstract."""
+    """Abstract base of the settings of tasks with real text."""
 
     length: int = Field(128, ge=8)
-    """Tokens that a model reads, its prediction token included; longer texts lose their end."""
+    """Number of tokens that a model reads, including its prediction token; longer texts lose their end."""
     tokenizer: str | None = None
-    """Folder or name of a pretrained model whose tokeniser to use, or ``minilm``; None for a small one of the
-    task's own."""
+    """Folder or name of a pretrained model whose tokeniser to use, or ``minilm``; None for a small one made for this
+    task."""
     vocabulary: int = Field(4000, ge=100)
-    """Most tokens of the task's own tokeniser."""
+    """Largest number of tokens of the task's own tokeniser."""
     download: bool = False
-    """Whether what is missing, data or tokeniser, may be fetched over the network."""
+    """Whether missing data or a missing tokeniser may be downloaded."""
 
     def tokeniser(self, name: str, texts: Sequence[Text]) -> Tokeniser:
-        """Return the chosen tokeniser; the task's own learns from the training ``texts``."""
+        """Return the chosen tokeniser; the task's own is trained on the training ``texts``."""
         if self.tokenizer is None:
             return trained_tokeniser(name, texts, self.vocabulary)
         return pretrained_tokeniser(self.tokenizer, self.download)
@@ -161,7 +161,7 @@ def text_task(
     natural: Sequence[Text] | None = None,
     **about: Any,
 ) -> TextTask:
-    """Return a task of texts and their classes.
+    """Make a task of texts and their classes.
 
     Its unlabelled sets: ``cross``, other texts; ``natural``, texts of its own kind that no client has, or else
     training texts that lack three tokens in ten; ``synthetic``, what a chain writes in which each token follows

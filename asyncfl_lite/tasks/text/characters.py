@@ -33,7 +33,7 @@ HOW_TO_GET = (
     "with empty lines between them, and name the folder in task_settings folder or ASYNCFL_DATA"
 )
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
-"""Stands for every character that the training text does not have; its id is 0."""
+"""Token for every character that is not in the training text; its id is 0."""
 
 
 class Alphabet:
@@ -51,7 +51,7 @@ class Alphabet:
         return len(self.characters)
 
     def windows(self, text: str, length: int) -> Tensor:
-        """Return ``(n, length + 1)`` ids; each window begins with the character that the one before ends with."""
+        """Return ``(n, length + 1)`` ids; each window begins with the last character of the one before."""
         ids = torch.tensor([self._ids.get(character, 0) for character in text], dtype=torch.int64)
         if len(ids) <= length:
             return ids.new_zeros(0, length + 1)
@@ -70,7 +70,7 @@ def character_task(
     length: int,
     **about: Any,
 ) -> SequenceTask:
-    """Return the task of predicting what roles say next, with roles as owners.
+    """Make the task of predicting the next character of roles, which are the owners.
 
     Its unlabelled sets: ``cross``, another text; ``natural``, other roles' texts; ``synthetic``, what a chain
     writes in which each character follows the three before it as in the training windows.
@@ -122,7 +122,7 @@ def character_task(
 
 
 def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return role -> its speeches, a line break after each, and role -> characters in its blocks, name included.
+    """Return role -> its speeches, one per line, and role -> number of characters in its blocks, with the name.
 
     Args:
         play: blocks with an empty line between them, each a line ``SPEAKER:`` and a speech.
@@ -142,18 +142,18 @@ class Shakespeare(TaskSource):
     """Next character of Shakespeare by role (tinyshakespeare, 105 roles); scored by perplexity."""
 
     folder: str | None = None
-    """Where input.txt is, with or without tinyshakespeare/; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder with input.txt, or with tinyshakespeare/ in it; None for ASYNCFL_DATA, else the cache folder."""
     least: int = Field(2000, ge=1)
-    """Characters that a role's blocks must have for it to be a client's, its name before each included."""
+    """Smallest number of characters, in blocks with the role's name, for a role to become a client."""
     length: int = Field(80, ge=2)
-    """Characters in a window."""
+    """Number of characters in a window."""
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, where it is there."""
+        """Return the data set's folder, if it exists."""
         return data_places(self.folder, "tinyshakespeare", "shakespeare")
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         place = data_folder(self.folder, "tinyshakespeare", "shakespeare", how=HOW_TO_GET)
         path = data_file(place, "input.txt", how=HOW_TO_GET)
         speeches, sizes = roles_of(text_of(path))
@@ -175,12 +175,12 @@ class PydocChars(TaskSource):
     """Next character of Python's manual by topic, real prose, stand-in for Shakespeare; scored by perplexity."""
 
     least: int = Field(2000, ge=1)
-    """Characters that a topic must have to be a client's."""
+    """Smallest number of characters for a topic to become a client."""
     length: int = Field(40, ge=2)
-    """Characters in a window."""
+    """Number of characters in a window."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         every = prose.topics()
         roles = {topic: text for topic, text in every.items() if len(text) >= self.least}
         return character_task(

@@ -1,4 +1,4 @@
-"""MRPC: whether two sentences of news say the same (Dolan and Brockett 2005; FedEcho §5.2)."""
+"""MRPC: whether two news sentences mean the same (Dolan and Brockett 2005; FedEcho §5.2)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ COLUMNS = ("Quality", "#1 String", "#2 String")
 
 @TASKS.register("mrpc")
 class MRPC(TextSource):
-    """MRPC: do two sentences of news say the same; 4,076 pairs, 1,725 test, two thirds positive."""
+    """MRPC: do two news sentences mean the same; 4,076 pairs, 1,725 test, two thirds positive."""
 
     folder: str | None = None
-    """Where the data are, with or without MRPC/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder of the data, or with MRPC/ in it; None for ASYNCFL_DATA, else the cache folder."""
     evaluation: Literal["validation", "test"] = "validation"
-    """What is tested on: 408 of the training pairs that no client gets, with the test pairs as unlabelled set
-    ``natural``, as in FedEcho's appendix; or the test pairs, with all training pairs for the clients."""
+    """Test set: 408 of the training pairs that no client gets, with the test pairs as unlabelled set ``natural``, as in
+    FedEcho's appendix; or the test pairs, with all training pairs for the clients."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         train, validation, test = self._read()
         natural = None
         if self.evaluation == "validation":
@@ -58,11 +58,11 @@ class MRPC(TextSource):
         )
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, where it is there."""
+        """Return the data set's folder, if it exists."""
         return data_places(self.folder, "MRPC", "mrpc")
 
     def _read(self) -> tuple[Labelled, Labelled, Labelled]:
-        """Return the pairs for training, validation and testing."""
+        """Read the pairs for training, validation and testing."""
         try:
             place = data_folder(self.folder, "MRPC", "mrpc", how=HOW_TO_GET)
         except DataError:

@@ -1,4 +1,4 @@
-"""20 Newsgroups: which of 20 groups a post of 1993 was sent to (Lang 1995; FedRevive §3.2)."""
+"""20 Newsgroups: posts of 1993 to classify by group (Lang 1995; FedRevive §3.2)."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ HOW_TO_GET = (
 )
 FOLDERS = ("20newsgroups", "20news-bydate", "20news")
 SCIKIT_LEARNS = "20news-bydate_py3.pkz"
-"""What scikit-learn keeps in its own folder once it has fetched the data."""
+"""Name of the file in which scikit-learn keeps the downloaded data."""
 
 QUOTE = re.compile(r"writes in|writes:|wrote:|says:|said:|^In article|^Quoted from|^\||^>")
-"""A line that quotes, or names the author of a quotation."""
+"""Pattern of a line that quotes, or names the author of a quotation."""
 
 Posts = tuple[list[str], list[int]]
-"""Texts with their line breaks, and labels."""
+"""Texts with their line breaks, and their labels."""
 
 
 def without_header(post: str) -> str:
-    """Return what follows the first blank line."""
+    """Return the text after the first blank line."""
     return post.partition("\n\n")[2]
 
 
 def without_footer(post: str) -> str:
-    """Return what precedes the last line that is blank or made of hyphens; all of it, if there is none."""
+    """Return the text before the last line that is blank or made of hyphens; all of it, if there is none."""
     lines = post.strip().split("\n")
     ends = [number for number, line in enumerate(lines) if not line.strip().strip("-")]
     return "\n".join(lines[: ends[-1]]) if ends and ends[-1] else post
 
 
 def without_quotes(post: str) -> str:
-    """Return the lines that neither quote nor name the author of a quotation."""
+    """Return the text without lines that quote or name the author of a quotation."""
     return "\n".join(line for line in post.split("\n") if not QUOTE.search(line))
 
 
@@ -60,24 +60,24 @@ REMOVALS: dict[str, Callable[[str], str]] = {
     "footers": without_footer,
     "quotes": without_quotes,
 }
-"""The rules and the order are those of scikit-learn's ``fetch_20newsgroups(remove=…)``."""
+"""Rules, in order, as in scikit-learn's ``fetch_20newsgroups(remove=…)``."""
 
 
 @TASKS.register("newsgroups20")
 class Newsgroups20(TextSource):
-    """20 Newsgroups by date: which of 20 groups a post was sent to; 11,314 posts, 7,532 test."""
+    """20 Newsgroups by date: to which of 20 groups a post was sent; 11,314 posts, 7,532 test."""
 
     folder: str | None = None
-    """Where the data are, with or without 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    """Folder of the data, or with 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
     remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
-    """What is cut out of the posts because it gives the group away."""
+    """Parts that are cut from the posts because they give the group away."""
     samples: int | None = Field(None, ge=20)
-    """Training posts, as many of each group as can be; None for all."""
+    """Number of training posts, balanced over groups; None for all."""
     test_samples: int | None = Field(None, ge=20)
-    """Test posts, chosen likewise."""
+    """Number of test posts, balanced over groups; None for all."""
 
     def load(self) -> Task:
-        """Return the task; its natural set are training posts that lack words."""
+        """Load the task; its natural set is training posts with some words missing."""
         names, posts, test_posts = self._read()
         train = self._texts(posts, self.samples, "samples")
         test = self._texts(test_posts, self.test_samples, "test_samples")
@@ -95,7 +95,7 @@ class Newsgroups20(TextSource):
         )
 
     def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
-        """Return ``count`` of the posts as texts, without what is removed and what no model would read."""
+        """Return ``count`` of the posts as texts, without removed parts and text that no model would read."""
         places = balanced(np.array(posts[1]), count, what)
         return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
 
@@ -106,11 +106,11 @@ class Newsgroups20(TextSource):
         return " ".join(post.split())[: 8 * self.length]  # tokens have half that: saves most of the time
 
     def files(self) -> list[Path]:
-        """Return the data set's folder, where it is there."""
+        """Return the data set's folder, if it exists."""
         return data_places(self.folder, *FOLDERS)
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
-        """Return the groups' names, and the training and test posts, of the first layout that is there."""
+        """Read the groups' names, and the training and test posts, from the first layout found."""
         try:
             place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
         except DataError:
@@ -164,7 +164,7 @@ def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
 
 
 def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
-    """Read what scikit-learn keeps, and have it fetch that, by its SHA-256 sum, if it may and must.
+    """Read scikit-learn's copy, downloaded by it and checked by SHA-256 if that is allowed and needed.
 
     What it keeps is pickled. Only the few classes that it consists of are admitted: nothing else in it is executed.
     """
@@ -182,7 +182,7 @@ def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, 
 
 
 class _OnlyPosts(pickle.Unpickler):
-    """Reads a pickle of texts and numbers, which may name no other class or function than these."""
+    """Unpickler of texts and numbers that refuses all other classes and functions."""
 
     allowed = re.compile(
         r"sklearn\.utils(\._bunch)?\.Bunch|numpy\.(ndarray|dtype)|numpy\.(_?core)\.multiarray\._reconstruct"
@@ -190,7 +190,7 @@ class _OnlyPosts(pickle.Unpickler):
     )
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what a pickle may name."""
+        """Return a class that the pickle may use; refuse all others."""
         if not self.allowed.fullmatch(f"{module}.{name}"):
             raise ValueError(f"it names {module}.{name}, which has no place in it")
         return super().find_class(module, name)

@@ -13,7 +13,7 @@ SOURCE = "the Python language reference, shipped by CPython in pydoc_data.topics
 LICENCE = "PSF License Version 2"
 
 NO_PROSE = re.compile(r"\||[*=~^.+|-]{3,}")
-"""Strings that are not words but the lines under headings and around tables."""
+"""Pattern of lines under headings and around tables."""
 
 
 @lru_cache(maxsize=1)
@@ -37,12 +37,12 @@ def topics() -> dict[str, str]:
 
 
 def passages(text: str, words: int) -> list[str]:
-    """Cut a text into passages of ``words`` words; what is left at the end is left out."""
+    """Cut a text into passages of ``words`` words; a shorter remainder is dropped."""
     split = text.split()
     return [" ".join(split[start : start + words]) for start in range(0, len(split) - words + 1, words)]
 
 
 def prose(words: int, parts: int = 1) -> list[tuple[str, ...]]:
-    """Return all prose as texts of ``parts`` passages that follow each other, of ``words`` words each."""
+    """Return all prose as texts of ``parts`` consecutive passages, of ``words`` words each."""
     cut = [passages(text, words) for text in topics().values()]
     return [tuple(topic[place : place + parts]) for topic in cut for place in range(0, len(topic) - parts + 1, parts)]

@@ -1,11 +1,11 @@
-"""Generated English sentences, in pairs that mean the same or not."""
+"""Generated pairs of English sentences that mean the same or not."""
 
 from __future__ import annotations
 
 import numpy as np
 
 AGENTS = ("company firm", "doctor physician", "teacher instructor", "judge magistrate", "author writer")
-"""Five meanings, each with the words for it."""
+"""Five meanings, each with its synonyms."""
 ACTS = ("bought purchased", "praised commended", "helped assisted", "watched observed", "fixed repaired")
 THINGS = ("car automobile", "house home", "shop store", "ship vessel", "movie film")
 TIMES = ("lately recently", "quickly rapidly", "often frequently", "again anew", "finally eventually")
@@ -14,7 +14,7 @@ MEANINGS = len(AGENTS)
 
 
 def sentence(meaning: np.ndarray, rng: np.random.Generator) -> str:
-    """Say the meaning, ``(4,)`` places in the four slots, with random words for it, actively or passively."""
+    """Render a meaning (four slot indices) as a sentence with random synonyms, active or passive."""
     words = [slot[number][rng.integers(2)] for slot, number in zip(SLOTS, meaning, strict=True)]
     agent, act, thing, time = words
     if rng.random() < 0.5:
@@ -25,7 +25,7 @@ def sentence(meaning: np.ndarray, rng: np.random.Generator) -> str:
 def sentence_pairs(
     count: int, rng: np.random.Generator, positive: float = 2 / 3, meanings: int = MEANINGS
 ) -> tuple[list[tuple[str, str]], list[int]]:
-    """Return pairs of sentences, and 1 for each whose two mean the same, else 0.
+    """Return pairs of sentences, with label 1 if both mean the same, else 0.
 
     Where they do not, three or all four parts of the second mean something else.
 

@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.tasks.task import Task
 
 IGNORED = -100
-"""Label of a position at which nothing is predicted."""
+"""Label of positions at which nothing is predicted."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SequenceTask(Task):
                 raise DataError(f"{what}: must be {IGNORED} exactly where nothing is predicted")
 
     def counted(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` bool, at which positions of ``(n, L)`` tokens something is predicted: all but padding.
+        """Return ``(n, L)`` bool: the positions of ``(n, L)`` tokens at which something is predicted, all but padding.
 
         ``(n, L, E)`` embeddings in their place have no padding.
         """
@@ -64,19 +64,19 @@ class SequenceTask(Task):
         return -_mean_where(labels != IGNORED, right)
 
     def hits(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Return ``(n,)`` shares of labelled positions at which the most likely token is right."""
+        """Return ``(n,)`` accuracies: the share of labelled positions at which the most likely token is right."""
         return _mean_where(labels != IGNORED, (outputs.argmax(-1) == labels).to(outputs.dtype))
 
     def predictions(self, outputs: Tensor, inputs: Tensor) -> Tensor:
-        """Return the ``(m, C)`` logits at the :meth:`counted` positions, sample after sample."""
+        """Return the ``(m, C)`` logits at the :meth:`counted` positions, sample by sample."""
         return outputs[self.counted(inputs)]
 
     def prediction_counts(self, inputs: Tensor) -> Tensor:
-        """Return ``(n,)`` int64, at how many positions something is predicted."""
+        """Return ``(n,)`` int64: the number of positions at which something is predicted."""
         return self.counted(inputs).sum(-1)
 
     def answers(self, labels: Tensor) -> Tensor:
-        """Return the ``(m,)`` labels that belong to :meth:`predictions`."""
+        """Return the ``(m,)`` correct labels for :meth:`predictions`."""
         return labels[labels != IGNORED]
 
     def class_logits(self, outputs: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class SequenceTask(Task):
         return outputs[:, -1]
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
-        """Return the scores on the test set; ``perplexity`` is exp(loss), where that is the metric."""
+        """Return the scores on the test set, with ``perplexity`` = exp(loss) if that is the metric."""
         scores = super().evaluate(predict, batch_size)
         if self.metric == "perplexity":
             scores["perplexity"] = torch.tensor(scores["loss"], dtype=torch.float64).exp().item()  # inf, not an error

@@ -1,4 +1,4 @@
-"""Snippets alone: text tasks whose training set is what soft prompts start from (FedRevive §3.2, leakage check).
+"""Snippets alone: text tasks that train on the texts from which soft prompts start (FedRevive §3.2, leakage check).
 
 A model trained on the snippets in one place, and tested on the real texts, shows how much of the task they give
 away. In the paper a language model of 1B parameters writes them, and such a model reaches 48.08%.
@@ -27,16 +27,16 @@ HOW_TO_GET = (
 
 @TASKS.register("topics20_snippets")
 class Topics20Snippets(Topics20):
-    """Documents about other topics, `topics20`'s cross set, with those topics' numbers; tested as topics20 is.
+    """Documents of other topics, `topics20`'s cross set, labelled with those topics; test set of topics20.
 
     They share only common words with the test documents, so chance, one in twenty, is to be expected.
     """
 
     snippets: int = Field(1000, ge=20)
-    """How many; FedRevive starts its prompts from as many."""
+    """Number of snippets; FedRevive starts its prompts from as many."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         rng = np.random.default_rng(0)
         language, topics = self._zipf(rng), self._topics(rng)
         for count in (self.samples, self.test_samples):  # as topics20 does before it draws its other topics
@@ -47,21 +47,21 @@ class Topics20Snippets(Topics20):
 
 @TASKS.register("newsgroups20_snippets")
 class Newsgroups20Snippets(Newsgroups20):
-    """Snippets about the groups of 20 Newsgroups, from ``snippets.jsonl`` beside its posts, which are tested on."""
+    """Snippets about the groups of 20 Newsgroups, from ``snippets.jsonl`` beside its posts; tested on the posts."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         return replace(super().load(), name="newsgroups20_snippets", source="written snippets", licence="not stated")
 
     def _read(self) -> tuple[tuple[str, ...], Posts, Posts]:
-        """Return the groups' names, the snippets in place of training posts, and the test posts."""
+        """Read the groups' names, the snippets in place of training posts, and the test posts."""
         names, _, test = super()._read()
         place = data_folder(self.folder, *FOLDERS, how=HOW_TO_GET)
         return names, read_snippets(data_file(place, "snippets.jsonl", how=HOW_TO_GET), len(names)), test
 
 
 def read_snippets(path: Path, num_classes: int) -> Posts:
-    """Return the texts and labels of a file with one JSON object per line.
+    """Read the texts and labels of a file with one JSON object per line.
 
     Each text begins with a blank line, for what precedes a post's first blank line is its header.
 

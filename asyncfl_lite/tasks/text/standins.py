@@ -1,4 +1,4 @@
-"""Text tasks that need no file: topics of Python's manual, pairs of sentences, documents of made-up words."""
+"""Text tasks without files: topics of Python's manual, pairs of sentences, documents of made-up words."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from asyncfl_lite.tasks.text.unlabelled import written
 
 @TASKS.register("pydoc_topics")
 class PydocTopics(TaskSource):
-    """Which topic of Python's manual a passage is from, 12 classes, stand-in for 20 Newsgroups; real prose."""
+    """Topics of passages from Python's manual, 12 classes, stand-in for 20 Newsgroups; real prose."""
 
     topics: int = Field(12, ge=2, le=20)
     """Number of classes: the topics with most prose."""
     words: int = Field(15, ge=5)
-    """Words in a passage."""
+    """Number of words in a passage."""
     length: int = Field(32, ge=8)
-    """Tokens that a model reads, its prediction token included."""
+    """Number of tokens that a model reads, including its prediction token."""
     vocabulary: int = Field(1000, ge=100)
-    """Most tokens of its tokeniser."""
+    """Largest number of tokens of its tokeniser."""
 
     def load(self) -> Task:
-        """Return the task: every fifth passage of a topic is for testing, those of other topics are unlabelled."""
+        """Load the task: every fifth passage of a topic is for testing, those of other topics are unlabelled."""
         every = prose.topics()
         names = list(every)[: self.topics]
         train: tuple[list[Text], list[int]] = ([], [])
@@ -61,19 +61,19 @@ class PydocTopics(TaskSource):
 
 @TASKS.register("pairs")
 class Pairs(TaskSource):
-    """Whether two generated sentences mean the same, two thirds do, stand-in for MRPC."""
+    """Paraphrase detection on generated sentence pairs, two thirds positive, stand-in for MRPC."""
 
     later: ClassVar[frozenset[str]] = frozenset({"meanings"})
     samples: int = Field(4000, ge=10)
-    """Training pairs."""
+    """Number of training pairs."""
     test_samples: int = Field(1000, ge=10)
     length: int = Field(20, ge=8)
-    """Tokens that a model reads, its prediction token included; the longest pairs need 19."""
+    """Number of tokens that a model reads, including its prediction token; the longest pairs need 19."""
     meanings: int = Field(MEANINGS, ge=2, le=MEANINGS)
-    """Meanings of each of a sentence's four parts; with fewer, fewer words have to be told apart, and sooner are."""
+    """Number of meanings of each of a sentence's four parts; with fewer, the task is learned sooner."""
 
     def load(self) -> Task:
-        """Return the task; its natural set are more pairs of the same making."""
+        """Load the task; its natural set is more pairs of the same kind."""
         rng = np.random.default_rng(0)
         train, test = (
             sentence_pairs(count, rng, meanings=self.meanings) for count in (self.samples, self.test_samples)
@@ -97,22 +97,22 @@ class Pairs(TaskSource):
 
 @TASKS.register("topics20")
 class Topics20(TaskSource):
-    """Generated documents, 64 words of 20 topics, stand-in for 20 Newsgroups; no order of words matters."""
+    """Generated documents, 64 words of 20 topics, stand-in for 20 Newsgroups; the order of words does not matter."""
 
     samples: int = Field(4000, ge=20)
-    """Training documents."""
+    """Number of training documents."""
     test_samples: int = Field(1000, ge=20)
     words: int = Field(64, ge=1)
-    """In a document."""
+    """Number of words in a document."""
     vocabulary: int = Field(2000, ge=100)
     """Number of tokens; the first three are special ones that do not occur."""
     on_topic: float = Field(0.5, ge=0, le=1)
-    """Probability that a word belongs to one of its document's topics, and not to the language at large."""
+    """Probability that a word belongs to one of its document's topics, not to the common language."""
     mixture: float = Field(0.05, gt=0)
-    """Concentration of the Dirichlet law of a document's topics; its class is the topic with most weight."""
+    """Concentration of the Dirichlet law of a document's topics; the class is the topic with most weight."""
 
     def load(self) -> Task:
-        """Return the task; its natural set are more documents, its cross set has topics of other words."""
+        """Load the task; its natural set is more documents, its cross set has topics of other words."""
         rng = np.random.default_rng(0)
         language, topics = self._zipf(rng), self._topics(rng)
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))
@@ -136,19 +136,19 @@ class Topics20(TaskSource):
         )
 
     def _zipf(self, rng: np.random.Generator) -> np.ndarray:
-        """Return ``(words,)`` probabilities that fall as one over the rank, of words in random order."""
+        """Return ``(words,)`` probabilities that fall as one over the rank, for words in random order."""
         size = self.vocabulary - 3
         weights = 1.0 / (rng.permutation(size) + 3)
         return weights / weights.sum()
 
     def _topics(self, rng: np.random.Generator, count: int = 20) -> np.ndarray:
-        """Return ``(count, words)`` each topic's probabilities: Zipf's, in an order of its own."""
+        """Return ``(count, words)`` probabilities, one row per topic: Zipf's law, each in its own order."""
         return np.stack([self._zipf(rng) for _ in range(count)])
 
     def _documents(
         self, count: int, language: np.ndarray, topics: np.ndarray, rng: np.random.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return ``(count, words)`` token ids and ``(count,)`` classes, each of which has as many of the topics."""
+        """Return ``(count, words)`` token ids and ``(count,)`` classes, balanced over topics."""
         weights = rng.dirichlet(np.full(len(topics), self.mixture), size=count)
         mixed = self.on_topic * weights @ topics + (1 - self.on_topic) * language
         drawn = rng.random((count, self.words))

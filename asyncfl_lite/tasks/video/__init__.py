@@ -1,3 +1,3 @@
-"""Clips: video files with their official splits, and digits in motion."""
+"""Video tasks: video files with their official splits, and moving digits."""
 
 from asyncfl_lite.tasks.video import frames, motion, videos  # noqa: F401 - they register

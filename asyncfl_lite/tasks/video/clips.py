@@ -1,4 +1,4 @@
-"""Video files to tensors: decoded once with PyAV, kept on disk; clips that cannot be read are listed and left out."""
+"""Video files to tensors: decoded once with PyAV and kept on disk; unreadable clips are listed and left out."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.libraries import needs
 
 KINETICS_MEAN, KINETICS_STD = (0.43216, 0.394666, 0.37645), (0.22803, 0.22145, 0.216989)
-"""Of Kinetics-400's red, green and blue in [0, 1], as torchvision's video models take them."""
+"""Mean and standard deviation of red, green and blue in Kinetics-400, in [0, 1], as torchvision's video models use
+them."""
 
 DECODED = r".*-\d+x\d+-[0-9a-f]{12}[.](npy|json)"
-"""Names of the files in which decoded clips are kept."""
+"""Names of the files that hold decoded clips."""
 
 MOST_WARNINGS = 10
-"""How many unreadable clips get a warning of their own."""
+"""Largest number of unreadable clips that get a warning of their own."""
 
 
 class Clip(NamedTuple):
@@ -40,7 +41,7 @@ class Clip(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What could be read of a list of clips.
+    """The readable clips of a list, as tensors.
 
     Attributes:
         clips: ``(n, 3, T, side, side)`` normalised.
@@ -135,7 +136,7 @@ def read_clips(
 
 
 def _is_kept(array: Path, notes: Path, shape: tuple[int, ...]) -> bool:
-    """Return whether clips were decoded before, and what was kept of them is whole."""
+    """Return whether the clips were decoded before and the cache is complete."""
     try:
         skipped = json.loads(notes.read_text(encoding="utf-8"))
         return isinstance(skipped, dict) and np.load(array, mmap_mode="r").shape == shape
@@ -193,7 +194,7 @@ def _tell(skipped: dict[str, str], videos: Path, notes: Path) -> None:
 
 
 def normalised(clips: Tensor) -> Tensor:
-    """Return ``(…, 3, T, side, side)`` clips in [0, 1] less Kinetics' mean, by its standard deviation."""
+    """Normalise ``(…, 3, T, side, side)`` clips in [0, 1] by Kinetics' mean and standard deviation."""
     mean, std = (torch.tensor(values).view(3, 1, 1, 1) for values in (KINETICS_MEAN, KINETICS_STD))
     return (clips - mean) / std
 

@@ -1,4 +1,4 @@
-"""Moving digits seen in fewer frames: how much of a clip a model must see (KUIPER Appendix F, Fig. 11)."""
+"""Moving digits in fewer frames: how much of a clip a model must see (KUIPER Appendix F, Fig. 11)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.tasks.task import Task
 from asyncfl_lite.tasks.video.motion import MovingDigits
 
 RECORDED_FRAMES = 8
-"""Frames of a clip of :class:`MovingDigits`."""
+"""Number of frames in a clip of :class:`MovingDigits`."""
 
 
 @TASKS.register("movingdigits_frames")
@@ -25,10 +25,10 @@ class MovingDigitsFrames(MovingDigits):
     title: ClassVar[str] = "movingdigits_frames"
 
     frames: int = Field(RECORDED_FRAMES, ge=1, le=RECORDED_FRAMES)
-    """Frames of a clip: the middles of equal parts, as in real tasks' videos. One frame shows no direction."""
+    """Number of frames: the middles of equal parts, as in real tasks' videos. One frame shows no direction."""
 
     def load(self) -> Task:
-        """Return the task."""
+        """Load the task."""
         whole, places = super().load(), ((np.arange(self.frames) + 0.5) * RECORDED_FRAMES / self.frames).astype(int)
 
         def seen(clips: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Still images in motion: the task of moving digits, and unlabelled clips for the server."""
+"""Images in motion: the task of moving digits, and unlabelled clips for the server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def moving(images: Tensor, steps: np.ndarray, frames: int, rng: np.random.Genera
 
 
 def speeds(count: int, side: int, rng: np.random.Generator) -> np.ndarray:
-    """Return ``(count,)`` speeds in pixels per frame, 0.6 to 1.2 for images of 8 pixels per side and in proportion."""
+    """Draw ``(count,)`` speeds in pixels per frame, 0.6 to 1.2 for images of 8 pixels per side and in proportion."""
     return rng.uniform(0.6, 1.2, count) * side / 8
 
 
@@ -99,11 +99,11 @@ class MovingDigits(TaskSource):
     classes: Literal["federated", "teachers"] = "federated"
     """Clients' 40 classes move right, left, down or up; the 40 for pre-training move diagonally."""
     clips: int = Field(2000, ge=40)
-    """Training clips, as many of each class as of the others."""
+    """Number of training clips, equally many per class."""
     test_clips: int = Field(800, ge=40)
 
     def load(self) -> Task:
-        """Return the task.
+        """Load the task.
 
         The digits in the test clips, in the clients' and in those for pre-training are three disjoint sets, the
         same in every run.
@@ -151,7 +151,7 @@ class MovingDigits(TaskSource):
 
 
 def _split(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the places of the digits for clients, for pre-training and for tests: 958, 479 and 360 of them."""
+    """Return the indices of the digits for clients, pre-training and tests: 958, 479 and 360 of them."""
     from sklearn.model_selection import train_test_split
 
     rest, tests = train_test_split(np.arange(len(labels)), test_size=360, stratify=labels, random_state=0)

@@ -1,4 +1,4 @@
-"""Video: clips of human actions, read from folders of video files and the split files of their authors.
+"""Video: clips of human actions, read from folders of video files and their authors' split files.
 
 KUIPER (§4) fine-tunes on HMDB51 (8 frames per clip) and UCF101 (32 frames) what it distilled on Kinetics. The
 stand-in for all three is in :mod:`asyncfl_lite.tasks.video.motion`.
@@ -47,31 +47,31 @@ class VideoFolder(TaskSource):
     folder: str | None = None
     """Folder of data sets, or the data set's own."""
     cache: str | None = None
-    """Where decoded clips are kept; none: in the data set's folder."""
+    """Folder for decoded clips; none: the data set's folder."""
     frames: int = Field(8, ge=1)
-    """Of a clip, evenly spaced over the video."""
+    """Number of frames in a clip, evenly spaced over the video."""
     side: int = Field(112, ge=8)
-    """Of a frame: the shorter side is scaled to it, the middle square is kept."""
+    """Size of a frame: the shorter side is scaled to it, and the middle square is kept."""
     precision: Literal["float32", "float16"] = "float32"
-    """Of the clips in memory; resnet3d computes in its weights' precision from either."""
+    """Precision of the clips in memory; resnet3d computes in its weights' precision from either."""
     clips_per_class: int | None = Field(None, ge=1)
-    """How many clips of each class, the first in the split file; None for all."""
+    """Number of clips of each class, the first in the split file; None for all."""
 
     def files(self) -> list[Path]:
-        """Return what the data set's folder has, if it is there, but for the clips that were decoded into it."""
+        """Return the files in the data set's folder, if it exists, without clips decoded into it."""
         places = [path for place in data_places(self.folder, *self.folders) for path in place.iterdir()]
         return [path for path in places if not re.fullmatch(DECODED, path.name)]
 
     @abstractmethod
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Return the classes' names, and the clips for training and for testing as the split files have them.
+        """Return the classes' names, and the training and test clips of the split files.
 
         Raises:
             DataError: when a split file is missing or has another format.
         """
 
     def load(self) -> Task:
-        """Read the clips; the first time they are decoded, with a bar."""
+        """Load the task; the first time, clips are decoded, with a progress bar."""
         place = data_folder(self.folder, *self.folders, how=self.how)
         names, *lists = self.listing(place)
         cache = place if self.cache is None else at_home(self.cache)
@@ -96,11 +96,11 @@ class VideoFolder(TaskSource):
 
     @property
     def part(self) -> str:
-        """Which part of the data set it is, in words."""
+        """Description of the part of the data set that is used."""
         return "training and validation set"
 
     def _unlabelled(self, clips: Tensor) -> dict[str, UnlabelledSet]:
-        """Return moving digits, the training clips as other recordings might show them, and moving strokes."""
+        """Return unlabelled sets: moving digits, training clips as in other recordings, and moving strokes."""
 
         def coloured(grey: Tensor) -> Tensor:
             sized = functional.interpolate(grey, size=(self.frames, self.side, self.side), mode="nearest")
@@ -121,7 +121,7 @@ class SplitVideoFolder(VideoFolder):
 
     @property
     def part(self) -> str:
-        """Which part of the data set it is, in words."""
+        """Description of the part of the data set that is used."""
         return f"split {self.split}"
 
 
@@ -213,7 +213,7 @@ class Kinetics(VideoFolder):
 
 
 def _video_name(row: dict[str, str], path: Path) -> str:
-    """Return how Kinetics' tools name a video: its id, and the seconds at which the clip starts and ends."""
+    """Return a video's file name, as Kinetics' tools make it: its id, and the seconds of start and end."""
     try:
         return f"{row['youtube_id']}_{int(float(row['time_start'])):06d}_{int(float(row['time_end'])):06d}.mp4"
     except (TypeError, ValueError):
@@ -229,12 +229,12 @@ def _where(place: Path, kind: str, label: str, video: str) -> str:
 
 
 def inside(place: Path, *names: str) -> Path:
-    """Return the first of the folders ``names`` that is in ``place``, or ``place``."""
+    """Return the first of the folders ``names`` that exists in ``place``, or ``place``."""
     return next((place / name for name in names if (place / name).is_dir()), place)
 
 
 def lines_of(path: Path) -> list[str]:
-    """Return a text file's lines that are not empty."""
+    """Return the non-empty lines of a text file."""
     lines = [line for line in text_of(path).splitlines() if line.strip()]
     if not lines:
         raise DataError(f"{path}: must have at least one line, has none")
@@ -253,7 +253,7 @@ def class_of(name: str, names: list[str], path: Path) -> int:
 
 
 def first_of_each(clips: list[Clip], count: int | None) -> list[Clip]:
-    """Return the first ``count`` clips of each class, in their order; all of them where it is None."""
+    """Return the first ``count`` clips of each class, in order; all of them if it is None."""
     if count is None:
         return clips
     seen: Counter[int] = Counter()
