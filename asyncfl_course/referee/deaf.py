@@ -24,7 +24,7 @@ VERSIONS = 180
 
 
 class Refusing(dict[int, Tensor]):
-    """A store of predictions that refuses those of some clients."""
+    """A store of predictions that takes none of some clients."""
 
     def __init__(self, refused: set[int]) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def untouched(session: Run) -> None:
 
 
 def offered(session: Run) -> None:
-    """Put a store that refuses stragglers into the server: the control as offered."""
+    """Put a store that refuses stragglers into the server: the control as it is offered."""
     session.algorithm.logits = Refusing(stragglers(session))
 
 

@@ -36,7 +36,7 @@ TWIN = "@printed"
 """Ending of the name of a cell with fixed settings of the server, and the clients' best rate for these (see
 :mod:`.columns`). It stands beside the cell without the ending, whose method was tuned as all others were."""
 ALL_PRINTED = "@all-printed"
-"""Ending of the name of a cell whose rates are all printed in its paper's table for its method."""
+"""Ending of the name of a cell that takes all rates that its paper's table prints for its method."""
 ENDINGS = {"tuned": "", "printed": TWIN, "all_printed": ALL_PRINTED}
 """Column -> the ending of its cells' names."""
 TUNED = "tuned"

@@ -15,7 +15,7 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, TraceDelays
 
 @DELAYS.register("trace")
 class TraceLaw(DelayLaw):
-    """Recorded seconds from a CSV file (client,seconds); each job draws one of its client's rows.
+    """Recorded seconds from a CSV file (client,seconds); each job draws one of its client's.
 
     Clients count from 0. Each of a client's rows is as likely as its others; rows of clients that a
     run does not have, and other columns, are ignored.

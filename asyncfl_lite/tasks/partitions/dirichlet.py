@@ -127,7 +127,7 @@ class DirichletClient(Partition):
 
 @PARTITIONS.register("dirichlet_flgo")
 class DirichletFlgo(Partition):
-    """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo; for FedADT).
+    """Each client draws a class mix from Dir(alpha p), p the class frequencies (FLGo, FedADT).
 
     As FLGo's DirichletPartitioner with equal sizes: one client's mix after the other is replaced by
     the best of N new draws (here of at most ``MAX_CANDIDATES``) if that brings the mean mix closer to
