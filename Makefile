@@ -105,8 +105,8 @@ coverage: $(READY)  ## measure which lines of the library its own tests run, wit
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside what is recorded (under 10 minutes)
 	@$(BIN)/python benchmarks/speed.py
 
-lint: $(READY)  ## ruff, on code and notebooks; and that imports between the package's rooms go downwards
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports
+lint: $(READY)  ## ruff, on code and notebooks; that imports between rooms go downwards; mypy, on the library (see types)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/python -m mypy
 
 types: $(READY)  ## mypy, on the library (a minute or two; seconds when little has changed)
 	@$(BIN)/python -m mypy

@@ -26,6 +26,7 @@ from asyncfl_lite.base.plugins import import_own, located
 if TYPE_CHECKING:
     import pandas as pd
 
+    from asyncfl_lite.base.registry import Registry
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.results import Result
 
@@ -243,7 +244,7 @@ def _list(options: argparse.Namespace) -> int:
 
         print(_wrapped(method_table(), shutil.get_terminal_size((160, 24)).columns))
         return 0
-    registries = {
+    registries: dict[str, Registry[Any]] = {
         "methods": ALGORITHMS,
         "tasks": TASKS,
         "models": MODELS,

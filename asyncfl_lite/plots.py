@@ -28,7 +28,7 @@ NO_METHODS = {"oort": ("Oort", "#1b1b1b"), "alone": ("alone", "#9ca3af"), "centr
 OTHERS = (NEUTRAL, "#0f766e", "#9333ea", "#b45309", "#be123c", "#1e3a8a")
 """Colours of curves that are not named after a method, in the order of the curves."""
 
-UNFINISHED = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
+UNFINISHED: dict[str, Any] = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
 """Style of a job in a timeline that does not arrive within the run and so has no staleness."""
 
 
@@ -69,11 +69,10 @@ def staleness_scale(most: int) -> ScalarMappable:
 
 def staleness_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes]) -> None:
     """Draw the colour bar of staleness beside one timeline or several, with ticks at whole versions."""
-    most = int(scale.norm.vmax)
+    most = int(scale.get_clim()[1])
     ticks = sorted({0, 1, *(t for t in (3, 10, 30, 100, 300) if t < most), most})
-    np.atleast_1d(axes)[0].figure.colorbar(
-        scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d"
-    )
+    first = axes if isinstance(axes, Axes) else axes[0]
+    first.figure.colorbar(scale, ax=axes, label="staleness on arrival (versions)", ticks=ticks, format="%d")
 
 
 def _axes(axes: Axes | None) -> Axes:
@@ -101,7 +100,8 @@ def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.Data
         runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
     else:
         runs = {}
-        for result in [given] if hasattr(given, "curve") else given if isinstance(given, Iterable) else [given]:
+        results: Iterable[Any] = given if isinstance(given, Iterable) and not hasattr(given, "curve") else [given]
+        for result in results:
             if not hasattr(result, "curve"):
                 raise ConfigError(f"curves: must be results, or names with results or tables, got {shown(result)}")
             runs.setdefault(result.config.algorithm, []).append(result)
@@ -170,7 +170,7 @@ def plot_curves(
             [table[value].to_numpy()[np.searchsorted(table[over], grid, side="right") - 1] for table in tables]
         )
         variant = _variant(method, curves)
-        style = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][variant]}
+        style: dict[str, Any] = {"color": colour(method), "linestyle": ["-", "--", ":", "-."][variant]}
         if shades:
             style["color"] = shade(method, variant)
         if method.split("-")[0].lower() not in {*ALGORITHMS, *NO_METHODS}:
@@ -190,9 +190,10 @@ def label_lines(axes: Axes, size: float = 9.0) -> Axes:
         axes: with lines that have labels, after its limits were set.
         size: of the letters, in points.
     """
-    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_") and len(line.get_ydata())]
+    named = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    lines = [line for line in named if np.size(line.get_ydata())]
     into_axes = axes.transData + axes.transAxes.inverted()
-    ends = [into_axes.transform(line.get_xydata()[-1])[1] for line in lines]
+    ends = [into_axes.transform(np.asarray(line.get_xydata())[-1])[1] for line in lines]
     gap = 1.3 * size / 72 / (axes.get_window_extent().height / axes.figure.dpi)
     order = sorted(range(len(lines)), key=ends.__getitem__)
     for below, above in zip(order, order[1:], strict=False):
@@ -203,11 +204,11 @@ def label_lines(axes: Axes, size: float = 9.0) -> Axes:
         ceiling = ends[place] - gap
     for line, height in zip(lines, ends, strict=True):
         axes.annotate(
-            line.get_label(), (1, height), xycoords="axes fraction", xytext=(5, 0), textcoords="offset points",
+            str(line.get_label()), (1, height), xycoords="axes fraction", xytext=(5, 0), textcoords="offset points",
             va="center", fontsize=size, color=line.get_color(), annotation_clip=False,
         )  # fmt: skip
-    if axes.get_legend() is not None:
-        axes.get_legend().remove()
+    if (legend := axes.get_legend()) is not None:
+        legend.remove()
     return axes
 
 
@@ -312,7 +313,7 @@ def plot_staleness(
     staleness = updates["staleness"]
     most = int(staleness.max()) if len(staleness) else 0
     width = width or most // 61 + 1  # whole versions, so that every bar counts as many of them
-    bins = np.arange(0, most + width + 1, width) - 0.5
+    bins = (np.arange(0, most + width + 1, width) - 0.5).tolist()
     if by is None:
         axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
     else:

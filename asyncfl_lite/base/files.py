@@ -29,6 +29,9 @@ DAMAGE: tuple[type[Exception], ...] = (
 )
 """Errors that readers raise for a file that is cut off, in another format, or missing."""
 
+DAMAGE_IN_TORCH: tuple[type[Exception], ...] = (*DAMAGE, RuntimeError)
+"""The same, where torch reads."""
+
 VARIABLE = "ASYNCFL_DATA"
 """Environment variable that names the folder of all data sets."""
 

@@ -7,7 +7,7 @@ is that of Hu et al., ICLR 2022, from the library `peft`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import Field, model_validator
@@ -17,7 +17,10 @@ from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.base import MODELS, InputSpec
 from asyncfl_lite.models.frozen import Frozen, hide_frozen
 from asyncfl_lite.models.pretrained import from_checkpoint, only_last_layers
-from asyncfl_lite.models.transformers import NO_DROPOUT, TransformerSpec
+from asyncfl_lite.models.transformers import EAGER, NO_DROPOUT, TransformerSpec
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class _Logits(nn.Module):
@@ -68,12 +71,12 @@ class CausalLM(TransformerSpec):
         if isinstance(tables := getattr(network.base_model, "rotary_emb", None), nn.Module):
             network.base_model.rotary_emb = Frozen(tables)  # they are constants: nothing to send or to average
         if self.lora_rank is not None:
-            network = hide_frozen(_with_lora(network, self.lora_rank))
+            return _Logits(hide_frozen(_with_lora(network, self.lora_rank)), vocabulary)
         if self.trained_layers is not None:
-            network = only_last_layers(network, self.trained_layers)
+            return _Logits(only_last_layers(network, self.trained_layers), vocabulary)
         return _Logits(network, vocabulary)
 
-    def _network(self, vocabulary: int, length: int) -> nn.Module:
+    def _network(self, vocabulary: int, length: int) -> PreTrainedModel:
         if self.checkpoint is None:
             return self.encoder_class()(self.configuration(vocabulary, length))
         with needs("text", "causal_lm"):
@@ -85,7 +88,7 @@ class CausalLM(TransformerSpec):
         for name in NO_DROPOUT:
             if hasattr(config, name):
                 setattr(config, name, 0.0)
-        options = {"config": config, "dtype": torch.float32, "attn_implementation": "eager", **where}
+        options = {"config": config, "dtype": torch.float32, **EAGER, **where}
         return from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
 
     def encoder_class(self) -> Any:
@@ -110,11 +113,11 @@ class CausalLM(TransformerSpec):
             max_position_embeddings=length,
             tie_word_embeddings=True,
             initializer_range=self.width**-0.5,  # Qwen2's own 0.02 is made for 1,536 and more
-            attn_implementation="eager",  # the others have no rule for vmap
+            **EAGER,
         )
 
 
-def _with_lora(network: nn.Module, rank: int) -> nn.Module:
+def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:
     """Add LoRA, with scale 2, beside all linear layers of the network except the last."""
     with needs("lora", "lora_rank"):
         from peft import LoraConfig, get_peft_model

@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import nn
 
 from asyncfl_lite.base.errors import ConfigError, DataError, MissingLibraryError
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.models.frozen import hide_frozen
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class TokenIds(NamedTuple):
@@ -123,7 +126,7 @@ def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
     return tokeniser, TokenIds(tokeniser.pad_token_id, separator, tokeniser.cls_token_id)
 
 
-def only_last_layers(network: nn.Module, count: int) -> nn.Module:
+def only_last_layers(network: PreTrainedModel, count: int) -> nn.Module:
     """Freeze all but the last ``count`` layers of a `transformers` network, in place.
 
     What comes before them, the embeddings above all, and what comes after is neither trained nor sent.

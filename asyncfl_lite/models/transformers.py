@@ -29,6 +29,9 @@ if TYPE_CHECKING:  # transformers takes seconds to import: only when a model is 
 NO_DROPOUT = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout_rate", "dropout", "attention_dropout")
 """Names of the dropout options in configurations of `transformers`, all set to 0."""
 
+EAGER: dict[str, Any] = {"attn_implementation": "eager"}
+"""Attention that has a rule for `vmap`; the others have none."""
+
 
 class _PredictionToken(nn.Module):
     """One trained embedding, the same for every text."""
@@ -56,7 +59,7 @@ class _PredictionTokenClassifier(nn.Module):
         self, encoder: PreTrainedModel, num_classes: int, ids: TokenIds, trained_layers: int | None = None
     ) -> None:
         super().__init__()
-        table = encoder.get_input_embeddings().weight.detach()
+        table = encoder.get_input_embeddings().get_parameter("weight").detach()
         width = table.shape[1]
         self.encoder = encoder
         self.ids = ids
@@ -143,7 +146,7 @@ class TransformerSpec(ModelSpec):
         for name in NO_DROPOUT:
             if hasattr(config, name):
                 setattr(config, name, 0.0)
-        options = {"config": config, "dtype": torch.float32, "attn_implementation": "eager"}
+        options = {"config": config, "dtype": torch.float32, **EAGER}
         encoder = from_checkpoint(self.encoder_class(), self.checkpoint, self.download, **options)
         _, ids = checkpoint_tokens(self.checkpoint, self.download)
         return _PredictionTokenClassifier(encoder, inputs.num_classes, ids, self.trained_layers)
@@ -209,7 +212,7 @@ class Bert(TransformerSpec):
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             pad_token_id=TokenIds().padding,
-            attn_implementation="eager",
+            **EAGER,
         )
 
 
@@ -238,5 +241,5 @@ class T5(TransformerSpec):
             num_heads=self.heads,
             dropout_rate=0.0,
             pad_token_id=TokenIds().padding,
-            attn_implementation="eager",
+            **EAGER,
         )

@@ -27,7 +27,6 @@ from asyncfl_lite.simulator.trouble import troubled
 from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task, TaskSource
 from asyncfl_lite.tasks.partitions import sizes_of
-from asyncfl_lite.tasks.partitions.base import Partition
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
@@ -63,11 +62,7 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             f"task: this is the configuration of a run on your own data ({config.own_task!r}), which it does not hold; "
             "give them too, as in run(config, task=…)"
         )
-    return (
-        (load_task(cast(TaskSource, config.task_settings)) if own is None else own)
-        .of_run(config.seed)
-        .judged_on(config.judged_on)
-    )
+    return (load_task(config.task_settings) if own is None else own).of_run(config.seed).judged_on(config.judged_on)
 
 
 @lru_cache(maxsize=4)
@@ -104,7 +99,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     theirs = np.flatnonzero(clients_own)
     kinds = (task.labels.cpu().numpy() if task.kinds is None else task.kinds)[theirs]
     owners = None if task.owners is None else task.owners[theirs]
-    partition = cast(Partition, config.partition_settings)
+    partition = config.partition_settings
     with written_as(partition_settings=partition):
         parts = partition.split(kinds, config.clients, rng, owners=owners)
     return parts if clients_own.all() else [theirs[part] for part in parts]

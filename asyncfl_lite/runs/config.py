@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
@@ -62,7 +62,8 @@ class Config(Fields):
     """
 
     _own_task: str | None = PrivateAttr(None)
-    trouble: Trouble = Field(Trouble(), description=Fields.model_fields["trouble"].description)
+    if not TYPE_CHECKING:  # for whom it stays a group, which may be written as a dict
+        trouble: Trouble = Field(default=Trouble(), description=Fields.model_fields["trouble"].description)
 
     @model_validator(mode="before")
     @classmethod
@@ -206,17 +207,17 @@ class Config(Fields):
     @property
     def model_spec(self) -> ModelSpec:
         """The model's settings, which build it."""
-        return cast(ModelSpec, self.model_settings)
+        return self.model_settings
 
     @property
     def initialiser(self) -> Initialiser:
         """The initialisation's settings, which make the first weights."""
-        return cast(Initialiser, self.initial_settings)
+        return self.initial_settings
 
     @property
     def delay_law(self) -> DelayLaw:
         """The delay law's settings, from which durations are drawn."""
-        return cast(DelayLaw, self.delay_settings)
+        return self.delay_settings
 
     @property
     def held_out(self) -> float:

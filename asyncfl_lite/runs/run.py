@@ -17,7 +17,7 @@ from torch import nn
 from asyncfl_lite.algorithms import ServerContext
 from asyncfl_lite.base.devices import actual, check_device, torch_threads
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, reason, shown
-from asyncfl_lite.base.files import DAMAGE, as_path
+from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
 from asyncfl_lite.base.registry import written_as
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.local_training import ClientData
@@ -36,6 +36,7 @@ from asyncfl_lite.runs.checkpoints import (
 )
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
+from asyncfl_lite.runs.initial.weights import WeightsInitial
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
 from asyncfl_lite.runs.results import Result, check_free, load_complete, versions
@@ -215,7 +216,7 @@ class Run:
                 return remembered(self.config, make, partial(initial_model, spec, self.task.input_spec, weights)).to(
                     self.config.device
                 )
-            if self.weights is not None:
+            if self.weights is not None and isinstance(initialiser, WeightsInitial):
                 module = initial_model(spec, self.task.input_spec, weights)
                 return initialiser.filled(module, self.weights, "run(…, weights)").to(self.config.device)
             return make().to(self.config.device)
@@ -282,7 +283,7 @@ class Run:
                 self.restore(saved)
         except AsyncFLError:
             raise
-        except (*DAMAGE, RuntimeError) as error:  # its digest is right: it was made so
+        except DAMAGE_IN_TORCH as error:  # its digest is right: it was made so
             what = f"{type(error).__name__}: {reason(error)}"
             raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
         return saved is not None

@@ -84,8 +84,8 @@ def digest_of(task: Task) -> str:
     return digest.hexdigest()[:16]
 
 
-def _bytes(values: torch.Tensor | np.ndarray) -> np.ndarray | bytes:
+def _bytes(values: torch.Tensor | np.ndarray) -> memoryview | bytes:
     """Return the content of a tensor or array of any type, in a form that can be hashed."""
     if isinstance(values, torch.Tensor):
-        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
     return repr(values.tolist()).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()

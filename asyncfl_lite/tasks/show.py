@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from asyncfl_lite.base.style import NEUTRAL, use_style
+from asyncfl_lite.tasks.data import TaskData
 from asyncfl_lite.tasks.registry import TASKS
 from asyncfl_lite.tasks.subsets import balanced
 
@@ -26,36 +26,13 @@ COLUMNS = 5
 """Images per row of the figure."""
 
 
-class Shown(Protocol):
-    """The attributes of :class:`~asyncfl_lite.tasks.task.Task` that are shown."""
-
-    name: str
-    inputs: Tensor
-    labels: Tensor
-    test_inputs: Tensor
-    num_classes: int
-    source: str
-    unlabelled: Mapping[str, Any]
-    owners: np.ndarray | None
-    kinds: np.ndarray | None
-    vocabulary: int | None
-    class_names: tuple[str, ...]
-    licence: str
-    stands_in_for: str
-    metric: str
-    augment: Any
-    input_shape: tuple[int, ...]
-    own_places: np.ndarray
-    samples: tuple[Tensor, Tensor]
-
-
-def title(task: Shown) -> str:
+def title(task: TaskData) -> str:
     """Return a task's name in print, with the data set that it stands in for."""
     name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
     return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
 
 
-def describe(task: Shown, parts: Parts | None = None) -> str:
+def describe(task: TaskData, parts: Parts | None = None) -> str:
     """Describe a task, one fact per line: sizes, shapes, classes, metric, source, licence.
 
     Args:
@@ -85,7 +62,7 @@ def describe(task: Shown, parts: Parts | None = None) -> str:
     return "\n".join([title(task), *lines])
 
 
-def _labels_in_words(task: Shown) -> str:
+def _labels_in_words(task: TaskData) -> str:
     """Describe the number of classes and the first of their names."""
     if task.labels.dim() > 1:
         return f"{task.num_classes:,} classes at each position"
@@ -100,7 +77,7 @@ def _spread(sizes: np.ndarray, of: str) -> str:
     return f"{len(sizes):,} {of} with {each}"
 
 
-def _clients_in_words(task: Shown, parts: Parts) -> str:
+def _clients_in_words(task: TaskData, parts: Parts) -> str:
     """Describe the number of clients, and how many samples and classes they hold."""
     sizes, counts = np.array([len(part) for part in parts]), label_histogram(task, parts)
     told = _spread(sizes, "clients")
@@ -111,7 +88,7 @@ def _clients_in_words(task: Shown, parts: Parts) -> str:
     return f"{told}, of {span} {'classes' if task.labels.dim() == 1 else 'kinds'}"
 
 
-def label_histogram(task: Shown, parts: Parts) -> np.ndarray | None:
+def label_histogram(task: TaskData, parts: Parts) -> np.ndarray | None:
     """Count the samples of each class at each client, ``(N, C)``; of each kind if a sample has many labels.
 
     None where samples have neither one label nor a kind.
@@ -123,7 +100,7 @@ def label_histogram(task: Shown, parts: Parts) -> np.ndarray | None:
     return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
 
 
-def show(task: Shown, parts: Parts | None = None) -> Figure:
+def show(task: TaskData, parts: Parts | None = None) -> Figure:
     """Draw examples of a task with their labels, and the clients' label histogram.
 
     Images become a grid, clips ``(C, T, height, width)`` a strip of frames each, token ids a table of texts,
@@ -139,14 +116,14 @@ def show(task: Shown, parts: Parts | None = None) -> Figure:
     if parts is None:
         _draw_examples(task, figure)
     else:
-        left, right = figure.subfigures(1, 2, width_ratios=[7, 5])
+        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[7, 5])[0]
         _draw_examples(task, left)
         _draw_histogram(task, parts, right.subplots())
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
 
 
-def _draw_examples(task: Shown, figure: Figure | SubFigure) -> None:
+def _draw_examples(task: TaskData, figure: Figure | SubFigure) -> None:
     """Draw some training samples, in a way that fits their shape."""
     if not task.inputs.is_floating_point() and task.inputs.dtype != torch.uint8:
         _draw_texts(task, _examples(task, 8), figure.subplots())
@@ -158,7 +135,7 @@ def _draw_examples(task: Shown, figure: Figure | SubFigure) -> None:
         _draw_rows(task, _examples(task, 20), figure.subplots())
 
 
-def _examples(task: Shown, count: int) -> list[int]:
+def _examples(task: TaskData, count: int) -> list[int]:
     """Return the indices of samples of as many classes as possible, class by class."""
     own, labels = task.own_places, task.samples[1].cpu().numpy()
     count = min(count, len(own))
@@ -168,7 +145,7 @@ def _examples(task: Shown, count: int) -> list[int]:
     return own[chosen[np.argsort(labels[chosen], kind="stable")]].tolist()
 
 
-def _named(task: Shown, place: int) -> str:
+def _named(task: TaskData, place: int) -> str:
     """Return the name of a sample's label."""
     if task.labels.dim() > 1:
         return ""
@@ -184,7 +161,7 @@ def _seen(inputs: Tensor) -> np.ndarray:
     return stretched.movedim(0, -1).numpy()
 
 
-def _draw_images(task: Shown, places: list[int], figure: Figure | SubFigure) -> None:
+def _draw_images(task: TaskData, places: list[int], figure: Figure | SubFigure) -> None:
     grid = np.atleast_1d(figure.subplots(-(-len(places) // COLUMNS), COLUMNS)).ravel()
     for axes in grid:
         axes.set_axis_off()
@@ -193,7 +170,7 @@ def _draw_images(task: Shown, places: list[int], figure: Figure | SubFigure) -> 
         axes.set_title(_named(task, place), fontsize=9, loc="center", pad=2)
 
 
-def _draw_clips(task: Shown, places: list[int], figure: Figure | SubFigure) -> None:
+def _draw_clips(task: TaskData, places: list[int], figure: Figure | SubFigure) -> None:
     rows = np.atleast_1d(figure.subplots(len(places), 1))
     clips = _seen(task.inputs[places])
     shown = np.unique(np.linspace(0, clips.shape[1] - 1, min(8, clips.shape[1])).round().astype(int))
@@ -205,7 +182,7 @@ def _draw_clips(task: Shown, places: list[int], figure: Figure | SubFigure) -> N
         axes.set_title(_named(task, place), fontsize=9, pad=2)
 
 
-def _draw_texts(task: Shown, places: list[int], axes: Axes) -> None:
+def _draw_texts(task: TaskData, places: list[int], axes: Axes) -> None:
     decode = getattr(task, "decode", None) or (lambda row: " ".join(str(token) for token in row.tolist()))
     axes.set(xlim=(0, 1), ylim=(len(places), -0.5))
     axes.set_axis_off()
@@ -218,7 +195,7 @@ def _draw_texts(task: Shown, places: list[int], axes: Axes) -> None:
         axes.text(0.22 if label else 0.0, row, text, fontsize=8, va="center")
 
 
-def _draw_rows(task: Shown, places: list[int], axes: Axes) -> None:
+def _draw_rows(task: TaskData, places: list[int], axes: Axes) -> None:
     values = task.inputs[places].detach().float().cpu().flatten(1).numpy()
     axes.imshow(values, aspect="auto", cmap="viridis", interpolation="nearest")
     axes.set_yticks(range(len(places)), [_named(task, place) for place in places], fontsize=8)
@@ -226,7 +203,7 @@ def _draw_rows(task: Shown, places: list[int], axes: Axes) -> None:
     axes.grid(False)
 
 
-def _draw_histogram(task: Shown, parts: Parts, axes: Axes) -> None:
+def _draw_histogram(task: TaskData, parts: Parts, axes: Axes) -> None:
     """Draw the number of samples per client and class, or in total if samples have several labels."""
     counts = label_histogram(task, parts)
     if counts is None:

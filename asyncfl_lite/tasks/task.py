@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,15 +17,15 @@ from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
 from asyncfl_lite.tasks.by_client import pooled
 from asyncfl_lite.tasks.columns import class_names_of, read
+from asyncfl_lite.tasks.data import TaskData
 from asyncfl_lite.tasks.own import OWN, USUAL_SETS, check_augment, checked, first_of, numbered_owners
-from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(TaskData):
     """A task in which each sample has one class; subclasses score other kinds of labels.
 
     Regression and several labels a sample are not supported. The losses and the scores of a subclass of a user's own
@@ -56,29 +56,9 @@ class Task:
             where the task keeps none.
     """
 
-    name: str
-    inputs: Tensor
-    labels: Tensor
-    test_inputs: Tensor
-    test_labels: Tensor
-    num_classes: int
-    source: str = "given by the user"
-    unlabelled: Mapping[str, UnlabelledSet] = field(default_factory=dict)
-    owners: np.ndarray | None = None
-    kinds: np.ndarray | None = None
-    vocabulary: int | None = None
-    class_names: tuple[str, ...] = ()
-    licence: str = "not stated"
-    stands_in_for: str = ""
-    metric: str = "accuracy"
-    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
-    clients: tuple[str, ...] = ()
-    test_owners: np.ndarray | None = None
-    places: np.ndarray | None = None
-    validation: tuple[Tensor, Tensor] | None = None
-
     def __init_subclass__(cls) -> None:
-        cls.__repr__ = cls.__dict__.get("__repr__", Task.__repr__)  # else `dataclass` makes one of all tensors
+        # else `dataclass` makes one of all tensors
+        cls.__repr__ = cls.__dict__.get("__repr__", Task.__repr__)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         """Show the name and the numbers of samples and classes, not the tensors."""
@@ -264,24 +244,6 @@ class Task:
             )
         inputs, labels = self.validation
         return replace(self, test_inputs=inputs, test_labels=labels, test_owners=None)
-
-    @property
-    def own_places(self) -> np.ndarray:
-        """Indices ``(k,)`` int64 of the training samples that are dealt out; all, unless :attr:`places` lists them."""
-        return np.arange(len(self.labels)) if self.places is None else self.places
-
-    @property
-    def samples(self) -> tuple[Tensor, Tensor]:
-        """Inputs and labels of the samples in :attr:`own_places`."""
-        if self.places is None:
-            return self.inputs, self.labels
-        own = torch.from_numpy(self.places).to(self.labels.device)
-        return self.inputs[own], self.labels[own]
-
-    @property
-    def input_shape(self) -> tuple[int, ...]:
-        """Shape of one input."""
-        return tuple(self.inputs.shape[1:])
 
     @property
     def input_spec(self) -> InputSpec:

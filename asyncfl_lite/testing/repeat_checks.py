@@ -56,7 +56,9 @@ def check_save_and_restore(make: Candidate) -> None:
             again = make.run()
             with warnings.catch_warnings():
                 warnings.filterwarnings("error", message=".*checkpoint not used")
-                again.restore(load_checkpoint(path, again.identity))
+                saved = load_checkpoint(path, again.identity)
+                assert saved is not None, "a checkpoint that was just written is there"
+                again.restore(saved)
             simulate(again)
             found = difference(_end(whole), _end(again), "run")
             hint = found and _forgotten(make, whole.algorithm)
@@ -114,5 +116,8 @@ def check_randomness(make: Candidate) -> None:
 
 def _global_generators() -> dict[str, Any]:
     """Return the states of torch's, NumPy's and Python's generators, by name."""
-    _, keys, *rest = np.random.get_state(legacy=True)
-    return {"torch's": torch.get_rng_state(), "numpy.random": [keys.tolist(), *rest], "random": random.getstate()}
+    return {
+        "torch's": torch.get_rng_state(),
+        "numpy.random": np.random.get_state(legacy=False),
+        "random": random.getstate(),
+    }

@@ -17,7 +17,7 @@ from asyncfl_lite.simulator.server import untrue_answer
 from asyncfl_lite.simulator.simulation import Train
 from asyncfl_lite.simulator.tables import who_did_what
 from asyncfl_lite.simulator.update import Outcome, Receipt, Update
-from asyncfl_lite.testing.candidate import Candidate, expect, simulate
+from asyncfl_lite.testing.candidate import Candidate, RuleBroken, expect, simulate
 from asyncfl_lite.testing.values import Kept, difference
 
 PLAN_COLUMNS = ["client", "dispatched_at", "arrived_at", "start_version", "staleness"]
@@ -164,20 +164,28 @@ def _first_row_apart(expected: pd.DataFrame, found: pd.DataFrame) -> str:
     return f"arrival {row + 1} was planned as {planned} and came as {came}"
 
 
+def _running_statistics(run: Run) -> Tensor:
+    """Return the method's running statistics, in a run whose model has some."""
+    if run.algorithm.buffers is None:
+        raise RuleBroken("buffers must stay a vector where the model has running statistics; they are None")
+    return run.algorithm.buffers
+
+
 def check_running_statistics(make: Candidate) -> None:
     """Running statistics of BatchNorm stay finite, variances positive; ``bn_mode="freeze"`` keeps them."""
     for mode in (make.bn_mode, "freeze"):
         run = make.run(**BATCH_NORM, bn_mode=mode)
-        method, first = run.algorithm, run.algorithm.buffers.clone()
+        first = _running_statistics(run).clone()
         simulate(run)
-        _expect_like(method.buffers, first, "buffers")
-        variances = method.buffers[run.model.variance_mask]
+        last = _running_statistics(run)
+        _expect_like(last, first, "buffers")
+        variances = last[run.model.variance_mask]
         expect(
             bool((variances > 0).all()),
             "running variances must stay positive, since BatchNorm divides by their roots; the least is "
             f"{float(variances.min()):.2g}",
         )
-    found = difference(first, method.buffers, "buffers")
+    found = difference(first, last, "buffers")
     expect(
         found is None, f"bn_mode='freeze' must leave running statistics alone, as it says; before and after, {found}"
     )

@@ -9,7 +9,7 @@ set is another task's training set, or a part of the task's own training samples
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from asyncfl_lite.base.registry import nested
 from asyncfl_lite.models.base import ModelSpec, initial_model
 from asyncfl_lite.models.frozen import frozen_parts
 from asyncfl_lite.runs.initial.base import INITIALISERS, Initialiser
-from asyncfl_lite.tasks import TASKS, Task
+from asyncfl_lite.tasks import TASKS, Task, TaskSource
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
@@ -146,7 +146,7 @@ class TeacherChain(Initialiser):
         """
         if self.task is None:
             return task
-        own = TASKS.get(self.task)(**self.task_settings).load()
+        own = cast(TaskSource, TASKS.get(self.task)(**self.task_settings)).load()
         if own.input_shape != task.input_shape:
             raise ConfigError(
                 f"task: {self.task!r} has inputs of {own.input_shape}, clients have {task.input_shape}; must agree"
@@ -176,13 +176,14 @@ class TeacherChain(Initialiser):
         Raises:
             ConfigError: when teachers do not fit the model, or none are given and it has no larger relatives.
         """
-        if not self.teachers and not hasattr(spec, "larger"):
+        larger: Any = getattr(spec, "larger", None)
+        if not self.teachers and larger is None:
             raise ConfigError(f"teachers: must be given for {type(spec).__name__}, which has no larger relatives")
         steps = self.teaching_assistants + 1
         try:
             if self.teachers:
                 return [*(type(spec)(**{**spec.model_dump(), **differing}) for differing in self.teachers), spec]
-            return [*(spec.larger(1 + (steps - done) / steps) for done in range(steps)), spec]
+            return [*(larger(1 + (steps - done) / steps) for done in range(steps)), spec]
         except ConfigError as error:
             raise ConfigError(nested("teachers", str(error))) from None
 

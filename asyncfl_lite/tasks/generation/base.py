@@ -110,6 +110,8 @@ class GenerationTask(SequenceTask):
             predict: ``(m, l)`` tokens to ``(m, l, V)`` logits.
             inputs: questions, with or without answers, which are not looked at.
         """
+        if self.decode is None:
+            raise DataError(f"decode: task {self.name!r} must say how tokens become text, got None")
         tokens, rows = inputs.clone(), torch.arange(len(inputs), device=inputs.device)
         last = self._marked(inputs).int().argmax(-1)
         begin, writing = last + 1, rows

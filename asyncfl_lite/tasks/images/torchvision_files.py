@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError, reason
-from asyncfl_lite.base.files import DAMAGE, data_folder
+from asyncfl_lite.base.files import DAMAGE_IN_TORCH, data_folder
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.tasks.images.image_task import Labelled
 from asyncfl_lite.tasks.subsets import check_labels
@@ -73,7 +73,7 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
                 return *packed, _names(reader)
         data = reader(place.parent, download=download, **part)
         images, labels = _channels_first(torch.as_tensor(data.data)), _labels(data)
-    except (RuntimeError, *DAMAGE) as error:
+    except DAMAGE_IN_TORCH as error:
         raise DataError(f"{name}: {place} could not be read ({reason(error)}); {how}") from None
     check_labels(f"{name}: {place}", labels.numpy(), len(images), len(data.classes))
     return images, labels, _names(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -96,7 +96,7 @@ class Writers(TaskSource):
         if parts is not None:
             images, labels = self._by_anybody(parts.validation, hands, rng)
             validation = spoiling.among(images, rng), labels
-        about = {
+        about: dict[str, Any] = {
             "source": f"{MNIST}, rewritten in {self.writers} made-up hands",
             "licence": MNIST_LICENCE,
             "class_names": number_names(10),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,11 +96,11 @@ def _from_glue() -> tuple[Labelled, Labelled, Labelled]:
     except (OSError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         raise DataError(f"download: GLUE's MRPC cannot be fetched ({reason})") from None
-    train, validation, test = (
-        ([*zip(part["sentence1"], part["sentence2"], strict=True)], [*part["label"]])
-        for part in (splits[name] for name in ("train", "validation", "test"))
-    )
-    return train, validation, test
+
+    def pairs(part: Any) -> Labelled:
+        return [*zip(part["sentence1"], part["sentence2"], strict=True)], [*part["label"]]
+
+    return pairs(splits["train"]), pairs(splits["validation"]), pairs(splits["test"])
 
 
 def read_pairs(path: Path) -> Labelled:

@@ -203,13 +203,14 @@ class Kinetics(VideoFolder):
                     raise DataError(f"{path}: must have the columns label,youtube_id,time_start,time_end")
                 rows[kind] = [(row["label"], _video_name(row, path)) for row in table]
         names = sorted({label for label, _ in rows["train"]})
-        return names, *(
+        train, validation = (
             [
                 Clip(_where(place, kind, label, video), class_of(label, names, place / f"{kind}.csv"))
                 for label, video in rows[kind]
             ]
             for kind in ("train", "val")
         )
+        return names, train, validation
 
 
 def _video_name(row: dict[str, str], path: Path) -> str:

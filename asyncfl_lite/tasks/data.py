@@ -1,0 +1,56 @@
+"""The data of a task, which its pictures and its words show too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """Samples, the server's sets, and what is known of them; :class:`~asyncfl_lite.tasks.task.Task` says of each."""
+
+    name: str
+    inputs: Tensor
+    labels: Tensor
+    test_inputs: Tensor
+    test_labels: Tensor
+    num_classes: int
+    source: str = "given by the user"
+    unlabelled: Mapping[str, UnlabelledSet] = field(default_factory=dict)
+    owners: np.ndarray | None = None
+    kinds: np.ndarray | None = None
+    vocabulary: int | None = None
+    class_names: tuple[str, ...] = ()
+    licence: str = "not stated"
+    stands_in_for: str = ""
+    metric: str = "accuracy"
+    augment: Callable[[Tensor, torch.Generator], Tensor] | None = None
+    clients: tuple[str, ...] = ()
+    test_owners: np.ndarray | None = None
+    places: np.ndarray | None = None
+    validation: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def own_places(self) -> np.ndarray:
+        """Indices ``(k,)`` int64 of the training samples that are dealt out; all, unless :attr:`places` lists them."""
+        return np.arange(len(self.labels)) if self.places is None else self.places
+
+    @property
+    def samples(self) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of the samples in :attr:`own_places`."""
+        if self.places is None:
+            return self.inputs, self.labels
+        own = torch.from_numpy(self.places).to(self.labels.device)
+        return self.inputs[own], self.labels[own]
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.inputs.shape[1:])
