@@ -8,7 +8,7 @@ Both give what vmap gives, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -18,6 +18,14 @@ from torch.nn import functional
 
 from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
+from asyncfl_lite.models.written_out import (
+    Slots,
+    WrittenOut,
+    can_be_written_out,
+    images_of_all,
+    linear,
+    vectors_of_each,
+)
 
 
 class Forward(Protocol):
@@ -33,14 +41,6 @@ class Forward(Protocol):
 ELEMENTWISE = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Identity)
 POOLING = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
-
-WRITTEN_OUT: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
-    nn.Identity: lambda gradient, output: gradient,
-    nn.ReLU: lambda gradient, output: torch.ops.aten.threshold_backward(gradient, output, 0),
-    nn.Tanh: torch.ops.aten.tanh_backward,
-    nn.Sigmoid: torch.ops.aten.sigmoid_backward,
-}
-"""Layers with a hand-written backward pass: a function of the gradient in the outputs, and of the outputs."""
 
 ALIGNED = 4
 """Alignment, in numbers of 4 bytes, at which a library computes products of matrices with the same bits."""
@@ -76,11 +76,23 @@ def chain_of(model: VectorModel) -> Chain | None:
     if len(flattenings) != 1 or names != [slot.name for slot in model.parameter_slots]:
         return None
     flatten = layers[flattenings[0]]
-    chain = Chain(layers[: flattenings[0]], layers[flattenings[0] + 1 :])
+    chain = Chain(_pooled_first(layers[: flattenings[0]]), layers[flattenings[0] + 1 :])
     fits = (flatten.start_dim, flatten.end_dim) == (1, -1)
     fits &= all(_is_of_images(layer) for layer in chain.images)
     fits &= all(type(layer) in (nn.Linear, nn.Dropout, *ELEMENTWISE) for layer in chain.vectors)
     return chain if fits else None
+
+
+def _pooled_first(layers: list[nn.Module]) -> list[nn.Module]:
+    """Return the layers with every ReLU behind the max-pooling that follows it, where it has fewer numbers to go over.
+
+    The largest of some numbers is above 0 where it was, so outputs and gradients have the same bits.
+    """
+    ordered: list[nn.Module] = []
+    for layer in layers:
+        swap = type(layer) is nn.MaxPool2d and ordered and type(ordered[-1]) is nn.ReLU
+        ordered.insert(len(ordered) - bool(swap), layer)
+    return ordered
 
 
 def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
@@ -160,28 +172,23 @@ class _SideBySide:
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
         self.chain = chain
-        self.sizes = [slot.stop - slot.start for slot in model.parameter_slots]
-        self.shapes = [(-1, *slot.shape) for slot in model.parameter_slots]
-
-        self.written_out = not chain.images and all(type(layer) in {nn.Linear, *WRITTEN_OUT} for layer in chain.vectors)
-
-    def parts(self, x: Tensor) -> list[Tensor]:
-        """Return the layers' ``(G, …)`` parameters, views of the ``(G, d)`` vectors."""
-        split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
-        return [part.view(shape) for part, shape in split]
+        self.slots = Slots(
+            [slot.stop - slot.start for slot in model.parameter_slots],
+            [(-1, *slot.shape) for slot in model.parameter_slots],
+        )
+        self.written_out = can_be_written_out(chain.images, chain.vectors)
 
     def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
-        count, parts = len(x), iter(self.parts(x))
+        if self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type)):
+            return WrittenOut.apply(x, inputs, *self.chain, self.slots)
+        parts = iter(self.slots.of(x))
         if self.chain.images:
-            h = inputs.transpose(0, 1).flatten(1, 2).to(memory_format=torch.channels_last)
-            for layer in self.chain.images:  # on (B, G · channels, height, width)
-                h = _side_by_side(layer, h, _own(layer, parts), count)
-            inputs = h.unflatten(1, (count, -1)).transpose(0, 1)
-        h = inputs.flatten(2)
-        if self.written_out and not (h.requires_grad or torch.is_autocast_enabled(h.device.type)):
-            return _WrittenOut.apply(x, h, self)
-        return self.of_vectors(h, parts, draws)[-1]
+            h = images_of_all(inputs)
+            for layer in self.chain.images:
+                h = _side_by_side(layer, h, _own(layer, parts), len(x))
+            inputs = vectors_of_each(h, len(x))
+        return self.of_vectors(inputs.flatten(2), parts, draws)[-1]
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
         """Apply the linear layers to ``h (G, B, features)``; return each layer's output, then the model's."""
@@ -210,7 +217,7 @@ def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[l
     if found is None:
         raise ValueError(f"{type(model.module).__name__} is no chain of layers on vectors")
     chain = _SideBySide(model, found)
-    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.parts(x)))
+    *hidden, outputs = chain.of_vectors(inputs.flatten(2), iter(chain.slots.of(x)))
     return hidden, outputs
 
 
@@ -237,51 +244,6 @@ def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], cou
     return layer(h)
 
 
-def _linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
-    turned = weight.transpose(1, 2)
-    return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
-
-
-class _WrittenOut(torch.autograd.Function):
-    """A chain of linear layers and activations, side by side, with a hand-written backward pass.
-
-    Autograd takes the same operations, so the bits are the same, and as long again to find out which.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, h: Tensor, chain: _SideBySide) -> Tensor:
-        """Return ``(G, B, C)`` outputs for ``x (G, d)`` and ``h (G, B, features)``."""
-        parts, kept = iter(chain.parts(x)), list[Tensor]()
-        for layer in chain.chain.vectors:
-            if type(layer) is nn.Linear:
-                weight, bias = next(parts), None if layer.bias is None else next(parts)
-                kept += [h, weight]
-                h = _linear(h, weight, bias)
-            else:
-                h = layer(h)
-                kept.append(h)
-        ctx.save_for_backward(*kept)
-        ctx.layers = chain.chain.vectors
-        return h
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        """Return the ``(G, d)`` gradient in ``x``, given the ``(G, B, C)`` gradient in the outputs."""
-        kept, found = list(ctx.saved_tensors), []
-        for layer in reversed(ctx.layers):
-            if type(layer) is not nn.Linear:
-                gradient = WRITTEN_OUT[type(layer)](gradient, kept.pop())
-                continue
-            weight, h = kept.pop(), kept.pop()
-            if layer.bias is not None:
-                found.append(gradient.sum(1))
-            found.append(torch.bmm(gradient.transpose(1, 2), h).flatten(1))
-            if kept:
-                gradient = torch.bmm(gradient, weight)
-        return torch.cat(found[::-1], 1), None, None
-
-
 class _StackedLinear(torch.autograd.Function):
     """Linear layers side by side, whose weight gradients need no transposed copy."""
 
@@ -289,7 +251,7 @@ class _StackedLinear(torch.autograd.Function):
     def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
         ctx.save_for_backward(h, weight)
-        return _linear(h, weight, bias)
+        return linear(h, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:

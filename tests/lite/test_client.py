@@ -315,6 +315,10 @@ def chains() -> dict[str, nn.Module]:
             nn.Conv2d(4, 6, 3, stride=2, groups=2), nn.Identity(), nn.LeakyReLU(), nn.AdaptiveAvgPool2d(1),
             nn.Flatten(), nn.Linear(6, 10),
         ),
+        "images written out": nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, groups=2, bias=False),
+            nn.ReLU(), nn.MaxPool2d((2, 1), padding=(1, 0)), nn.Tanh(), nn.Flatten(), nn.Linear(24, 10),
+        ),
         "no parameters after": nn.Sequential(nn.Conv2d(1, 10, 8), nn.GroupNorm(1, 10, affine=False), nn.Flatten()),
     }  # fmt: skip
 
@@ -333,18 +337,30 @@ def test_side_by_side_equals_vmap(name):
         outputs = forward(point, inputs)
         found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
     torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
-    if name in ("linear", "written out"):  # the same operations as autograd's
-        forward = stacked_forward(model)
-        assert forward.written_out
-        forward.written_out = False
-        point = x.clone().requires_grad_()
-        outputs = forward(point, inputs)
-        by_autograd = (outputs, *torch.autograd.grad((outputs * weights).sum(), point))
-        assert all(torch.equal(ours, theirs) for ours, theirs in zip(found[0], by_autograd, strict=True))
     alone = [model.outputs(row, some) for row, some in zip(x, inputs, strict=True)]
     torch.testing.assert_close(
         torch.stack(fulfilled_now(Answers(model, x, inputs, [None] * 3, one_for_all=False))), torch.stack(alone)
     )
+
+
+@pytest.mark.parametrize("name", ["linear", "written out", "images written out"])
+def test_what_is_written_out_has_the_bits_of_autograd_on_the_layers_in_their_order(name):
+    """Where a ReLU goes behind the max-pooling that follows it, too."""
+    model = VectorModel(chains()[name])
+    forward, in_order = stacked_forward(model), stacked_forward(model)
+    assert forward.written_out
+    in_order.written_out = False
+    layers = list(model.module)
+    in_order.chain.images[:] = layers[: [type(layer) for layer in layers].index(nn.Flatten)]
+    generator = torch.Generator().manual_seed(0)
+    x = model.flatten()[0] + 0.1 * torch.randn(3, model.num_parameters, generator=generator)
+    inputs, weights = (torch.randn(3, 12, *shape, generator=generator) for shape in ((1, 8, 8), (10,)))
+    found = []
+    for passes in (forward, in_order):
+        point = x.clone().requires_grad_()
+        outputs = passes(point, inputs)
+        found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
 def test_other_structures_are_no_chains():

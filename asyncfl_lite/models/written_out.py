@@ -1,0 +1,164 @@
+"""A chain of several models side by side as one node of autograd, with a hand-written backward pass.
+
+Autograd would take the same operations, so the bits are the same, and as long again to find out which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
+    nn.Identity: lambda gradient, output: gradient,
+    nn.ReLU: lambda gradient, output: torch.ops.aten.threshold_backward(gradient, output, 0),
+    nn.Tanh: torch.ops.aten.tanh_backward,
+    nn.Sigmoid: torch.ops.aten.sigmoid_backward,
+}
+"""Layers that work number by number: a function of the gradient in their outputs, and of the outputs."""
+
+
+class Slots(NamedTuple):
+    """Where the parameters of a chain lie in its vector, in their order.
+
+    Attributes:
+        sizes: numbers of each.
+        shapes: of each, ``(-1, …)`` as many models' side by side.
+    """
+
+    sizes: list[int]
+    shapes: list[tuple[int, ...]]
+
+    def of(self, x: Tensor) -> list[Tensor]:
+        """Return the ``(G, …)`` parameters, views of the ``(G, d)`` vectors."""
+        split = zip(x.split(self.sizes, 1), self.shapes, strict=True)
+        return [part.view(shape) for part, shape in split]
+
+
+def can_be_written_out(images: Sequence[nn.Module], vectors: Sequence[nn.Module]) -> bool:
+    """Whether a backward pass is written out for these layers on images, and on vectors behind them."""
+    plain = (nn.MaxPool2d, *ELEMENTWISE)
+    return all(
+        type(layer) in plain or (type(layer) is nn.Conv2d and not isinstance(layer.padding, str)) for layer in images
+    ) and all(type(layer) in {nn.Linear, *ELEMENTWISE} for layer in vectors)
+
+
+def images_of_all(inputs: Tensor) -> Tensor:
+    """Return ``(G, B, channels, height, width)`` images as ``(B, G · channels, height, width)``, channels last."""
+    return inputs.transpose(0, 1).flatten(1, 2).to(memory_format=torch.channels_last)
+
+
+def vectors_of_each(images: Tensor, count: int) -> Tensor:
+    """Return ``(B, G · channels, height, width)`` images as ``(G, B, channels · height · width)``."""
+    return images.unflatten(1, (count, -1)).transpose(0, 1).flatten(2)
+
+
+def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
+    turned = weight.transpose(1, 2)
+    return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
+
+
+class WrittenOut(torch.autograd.Function):
+    """Chains side by side: layers on images, which may be none, then layers on vectors."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:
+        """Return ``(G, B, C)`` outputs for ``x (G, d)`` and ``inputs (G, B, …)``."""
+        parts, kept, h = iter(slots.of(x)), list[Tensor](), inputs
+        if images:
+            h = images_of_all(h)
+            for layer in images:
+                h = _image_layer(layer, h, parts, kept, len(x))
+            ctx.image_shape = h.shape
+            h = vectors_of_each(h, len(x))
+        h = h.flatten(2)
+        for layer in vectors:
+            if type(layer) is nn.Linear:
+                weight, bias = next(parts), None if layer.bias is None else next(parts)
+                kept += [h, weight]
+                h = linear(h, weight, bias)
+            else:
+                h = layer(h)
+                kept.append(h)
+        ctx.save_for_backward(*kept)
+        ctx.images, ctx.vectors = images, vectors
+        return h
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the ``(G, d)`` gradient in ``x``, given ``(G, B, C)`` that of the outputs."""
+        kept, found, count = list(ctx.saved_tensors), list[Tensor](), len(gradient)
+        for layer in reversed(ctx.vectors):
+            if type(layer) is not nn.Linear:
+                gradient = ELEMENTWISE[type(layer)](gradient, kept.pop())
+                continue
+            weight, h = kept.pop(), kept.pop()
+            if layer.bias is not None:
+                found.append(gradient.sum(1))
+            found.append(torch.bmm(gradient.transpose(1, 2), h).flatten(1))
+            if kept:
+                gradient = torch.bmm(gradient, weight)
+        if ctx.images:
+            size, channels, *sides = ctx.image_shape
+            gradient = images_of_all(gradient.view(count, size, channels // count, *sides))
+            for layer in reversed(ctx.images):
+                gradient = _image_layer_backward(layer, gradient, kept, found, count)
+        return torch.cat(found[::-1], 1), None, None, None, None
+
+
+def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], count: int) -> Tensor:
+    """Return what a layer of ``count`` models makes of their images, and keep what its backward pass needs."""
+    if type(layer) is nn.Conv2d:
+        weight = next(parts).flatten(0, 1)
+        bias = None if layer.bias is None else next(parts).flatten()
+        kept += [h, weight]
+        groups = count * layer.groups
+        return functional.conv2d(h, weight, bias, layer.stride, layer.padding, layer.dilation, groups)
+    if type(layer) is nn.MaxPool2d:
+        pooled, places = torch.ops.aten.max_pool2d_with_indices(h, *_pooling(layer))
+        kept += [h, places]
+        return pooled
+    h = layer(h)
+    kept.append(h)
+    return h
+
+
+def _image_layer_backward(
+    layer: nn.Module, gradient: Tensor, kept: list[Tensor], found: list[Tensor], count: int
+) -> Tensor:
+    """Return the gradient in a layer's images, by that in what it makes of them; add those in its parameters."""
+    if type(layer) is nn.Conv2d:
+        weight, h = kept.pop(), kept.pop()
+        has_bias = layer.bias is not None
+        of_h, of_weight, of_bias = torch.ops.aten.convolution_backward(
+            gradient,
+            h,
+            weight,
+            [len(weight)] if has_bias else None,
+            layer.stride,
+            layer.padding,
+            layer.dilation,
+            False,
+            [0, 0],
+            count * layer.groups,
+            [bool(kept), True, has_bias],
+        )
+        if has_bias:
+            found.append(of_bias.view(count, -1))
+        found.append(of_weight.reshape(count, -1))
+        return of_h
+    if type(layer) is nn.MaxPool2d:
+        places, h = kept.pop(), kept.pop()
+        return torch.ops.aten.max_pool2d_with_indices_backward(gradient, h, *_pooling(layer), places)
+    return ELEMENTWISE[type(layer)](gradient, kept.pop())
+
+
+def _pooling(layer: nn.MaxPool2d) -> tuple[Any, ...]:
+    """Return a max-pooling's settings as torch's operations take them."""
+    pairs = [[value, value] if isinstance(value, int) else list(value)
+             for value in (layer.kernel_size, layer.stride, layer.padding, layer.dilation)]  # fmt: skip
+    return *pairs, layer.ceil_mode
