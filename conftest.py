@@ -24,3 +24,10 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
         return (yield)
     with warm_kernels(IMPORTED_BY_LESSONS):
         return (yield)
+
+
+@pytest.fixture
+def as_for_lessons() -> Iterator[None]:
+    """Start kernels as those of the lessons are, from the same process."""
+    with warm_kernels(IMPORTED_BY_LESSONS):
+        yield

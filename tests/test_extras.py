@@ -1,7 +1,7 @@
 """Each extra is enough for what the docs say it is for, and no run is lost for want of another; what lacks one says so.
 
-Every test runs in an environment that holds what its extra brings and nothing else (``environments.py``). ``.ci/wheel``
-does the same with an installed wheel.
+Every test runs in an environment that holds what its extra brings and nothing else (``environments.py``). Torch and its
+like are imported once for all. ``.ci/wheel`` does the same with an installed wheel.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import environments
 import pytest
@@ -60,11 +61,64 @@ def there(folder, extra: str, *arguments: str) -> subprocess.CompletedProcess[st
     return subprocess.run([python, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
+FORKS = """
+import json, os, sys
+
+import matplotlib.pyplot, scipy.stats, sklearn.datasets, torch._dynamo  # what every extra brings, and takes longest
+
+own = [place for place in sys.path if place.endswith("site-packages")]
+for line in sys.stdin:
+    folder, site = json.loads(line)
+    sys.stdout.flush()
+    if (child := os.fork()) == 0:
+        os.chdir(folder)
+        for number, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
+        sys.path[:] = [folder, *(site if place in own else place for place in sys.path[1:])]
+        sys.argv[:] = ["few.py"]
+        code = 1
+        try:
+            exec(compile(open("few.py").read(), "few.py", "exec"), {"__name__": "__main__"})
+            code = 0
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""Runs ``few.py`` of a folder in a fork of itself, which finds the packages of another environment in place of its own."""
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory):
+    """A process in the environment without extras, which all environments have in common, to be forked."""
+    folder = tmp_path_factory.mktemp("plain")
+    python = environments.make(folder / "environment")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": folder}
+    with subprocess.Popen([python, "-c", FORKS], env=environments.variables(), **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
+def forked(forks: subprocess.Popen, folder: Path, extra: str) -> subprocess.CompletedProcess[str]:
+    """Run a folder's ``few.py`` in an environment with one extra."""
+    try:
+        python = environments.make(folder / "environment", *filter(None, [extra]))
+    except LookupError as error:
+        pytest.skip(str(error))
+    (site,) = python.parent.parent.glob("lib/python*/site-packages")
+    print(json.dumps([str(folder), str(site)]), file=forks.stdin, flush=True)
+    code = int(forks.stdout.readline())
+    return subprocess.CompletedProcess([], code, *((folder / name).read_text() for name in ("stdout", "stderr")))
+
+
 @pytest.mark.parametrize("extra", EXAMPLES)
-def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, tmp_path):
+def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, forks, tmp_path):
     lines = EXAMPLES[extra] + (LACKING if not extra else [])
     (tmp_path / "few.py").write_text(MANY.format(lines=lines, more=MORE.get(extra, "")))
-    done = there(tmp_path, extra, "few.py")
+    done = forked(forks, tmp_path, extra)
     codes = [line for line in done.stdout.splitlines() if line in ("0", "1", "2")]
     kept = EXAMPLES[extra]
     assert codes[: len(kept)] == ["0"] * len(kept), done.stdout + done.stderr

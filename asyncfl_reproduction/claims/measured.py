@@ -83,8 +83,11 @@ class Measured:
 
     def constant_runs(self, cell: str) -> int:
         """Return how many of a cell's runs predict one class for everything; see :func:`is_constant_answer`."""
-        runs = self.summaries[cell].to_dict("records") if cell in self.summaries else []
-        return sum(map(is_constant_answer, runs))
+        runs = self.summaries.get(cell)
+        if runs is None or "largest_prediction_share" not in runs:
+            return 0
+        columns = ["largest_prediction_share", "worst_class_accuracy"]
+        return sum(map(is_constant_answer, runs[[name for name in columns if name in runs]].to_dict("records")))
 
     def is_constant(self, cell: str) -> bool:
         """Return whether more than half of a cell's runs predict one class for everything.

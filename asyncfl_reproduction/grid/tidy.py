@@ -8,10 +8,11 @@ evaluation. The tables of updates are not kept here; ``runs/`` has them, on the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from asyncfl_lite.base.errors import ResultError
@@ -100,8 +101,11 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
     for part, own in _by_paper(cells, folder):
         try:
             rows, curves = (read_table(part / file) for file in (RUNS, CURVES))
-            recorded, by_run = dict(iter(rows.groupby("cell"))), dict(iter(curves.groupby(["cell", "seed"])))
-            found |= {cell.name: _results(cell, recorded[cell.name], by_run) for cell in own if cell.name in recorded}
+            recorded = rows.groupby("cell").indices
+            where = curves.groupby(["cell", "seed"]).indices
+            numbers = curves.drop(columns=["cell", "seed"])
+            for cell in (cell for cell in own if cell.name in recorded):
+                found[cell.name] = _results(cell, rows.take(recorded[cell.name]), numbers, where)
         except ResultError:
             raise
         except (KeyError, TypeError, ValueError) as error:
@@ -130,27 +134,30 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
         recorded = dict(iter(read_table(part / RUNS).groupby("cell")))
         for cell in (cell for cell in own if cell.name in recorded):
             configs = {config.seed: config for config in cell.configs}
-            for row in recorded[cell.name].itertuples():
-                config = configs.get(row.seed)
-                if config is None or config.hash != row.config_hash:
+            ran = recorded[cell.name]
+            for seed, hash, meant in zip(ran["seed"], ran["config_hash"], ran["meaning"], strict=True):
+                config = configs.get(seed)
+                if config is None or config.hash != hash:
                     found[cell.name] = "changed"
-                elif revised(json.loads(row.meaning), meaning(config)):
+                elif revised(json.loads(meant), meaning(config)):
                     found[cell.name] = "stale"
     return found
 
 
-def _results(cell: Cell, rows: pd.DataFrame, curves: dict[tuple[str, int], pd.DataFrame]) -> list[Result]:
+def _results(
+    cell: Cell, rows: pd.DataFrame, curves: pd.DataFrame, where: Mapping[tuple[str, int], np.ndarray]
+) -> list[Result]:
     configs = {config.seed: config for config in cell.configs}
     kept = list(rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :])
+    nothing = [pd.DataFrame(columns=names) for names in (Arrival._fields, IN_FLIGHT, CLIENTS)]
     results = []
     for row in rows.to_dict("records"):
         config = configs.get(row["seed"])
         if config is None or config.hash != row["config_hash"]:
             continue
-        curve = curves[cell.name, row["seed"]].drop(columns=["cell", "seed"]).dropna(axis="columns", how="all")
+        curve = curves.take(where[cell.name, row["seed"]]).dropna(axis="columns", how="all").reset_index(drop=True)
         summary = {name: row[name] for name in kept if not pd.isna(row[name])}
-        nothing = (pd.DataFrame(columns=names) for names in (Arrival._fields, IN_FLIGHT, CLIENTS))
-        result = Result(config, summary, curve.reset_index(drop=True), *nothing, {"cpu_seconds": row["cpu_seconds"]})
+        result = Result(config, summary, curve, *nothing, {"cpu_seconds": row["cpu_seconds"]})
         result.meaning = json.loads(row["meaning"])
         if not result.outdated:
             results.append(result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from asyncfl_lite.base.written import small_text, yaml_in
 def read_yaml(path: Path, kind: type[Settings]) -> Any:
     """Read and check a YAML file."""
     try:
-        content = yaml_in(small_text(path))
+        content = copy.deepcopy(_parsed(small_text(path)))
     except OSError as error:
         there = sorted(p.name for p in path.parent.glob("*.yaml"))
         raise ConfigError(f"{path}: {error.strerror}; there are: {', '.join(there) or 'none'}") from None
@@ -29,3 +31,9 @@ def read_yaml(path: Path, kind: type[Settings]) -> Any:
         return kind.from_mapping(content)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> Any:
+    """Parse YAML, which takes far longer than copying the outcome: a report asks for some files four times."""
+    return yaml_in(text)

@@ -93,7 +93,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def test_a_lesson_runs_alike_in_both_and_progress_is_kept_by_a_real_kernel(place, monkeypatch):
+def test_a_lesson_runs_alike_in_both_and_progress_is_kept_by_a_real_kernel(place, as_for_lessons, monkeypatch):
     from nbclient import NotebookClient
 
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -76,4 +77,9 @@ def test_without_a_kept_table_the_page_only_says_what_to_open_next(tmp_path, sho
 
 
 def test_the_laptop_tiers_own_report_does_not_repeat_itself(tmp_path):
-    assert len(Page(CELLS / "laptop.yaml", tmp_path / "runs", kept_with(tmp_path, "level")).decided) == 0
+    kept = kept_with(tmp_path, "level")
+    for tier, rows in (("laptop", 0), ("other", 2)):  # small ones, by these names
+        tiers = {tier: {"about": "small", "seeds": [0], "settings": {}}}
+        (tmp_path / "p.yaml").write_text(json.dumps({"paper": "p", "tiers": tiers, "cells": {"p/a": {}}}))
+        (tmp_path / "t.yaml").write_text(f"{{tier: {tier}, papers: [p.yaml]}}")
+        assert len(Page(tmp_path / "t.yaml", tmp_path / "runs", kept).decided) == rows
