@@ -178,7 +178,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
     asked = arguments[:1] == ["run"] and not {"-h", "--help"}.isdisjoint(arguments)
     whose, defaults = _defaults(arguments) if asked else ("", {})
-    about = f"Defaults are those of {whose}; --task and --algorithm beside --help show others."
+    about = f"The defaults shown are those of {whose}; add --task and --algorithm before --help to see others."
     usage = "asyncfl-lite run [--SETTING VALUE ...] [--config FILE] [--out FOLDER [--force]] [--import MODULE]"
     run = commands.add_parser("run", help="run one configuration", usage=usage, description=about, allow_abbrev=False)
     for name, field in Fields.model_fields.items():
@@ -186,29 +186,31 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
         if _is_group(field):
             run.add_argument(option, action="append", metavar="NAME=VALUE", help=text)
         elif name == "seed":
-            several = f"{text}; several: 0,1,2 or 0-4" if text else None
+            several = f"{text}; for several seeds: 0,1,2 or 0-4" if text else None
             run.add_argument(option, action="append", metavar="SEED", help=several)
         else:
             run.add_argument(option, metavar=name.upper(), help=text)
     run.add_argument(
         "--config",
         metavar="FILE",
-        help="settings as JSON or YAML, or the result.json of a run; options come before them",
+        help="file of settings (JSON or YAML), or the result.json of a run; command-line options override it",
     )
     run.add_argument(
         "--out",
         type=folder,
         metavar="FOLDER",
-        help="folder that the result is written in; a run that is finished there is not run again",
+        help="folder for the result; a run that is already finished there is not repeated",
     )
     run.add_argument(
-        "--force", action="store_true", help="replace another configuration's result or checkpoint that is in --out"
+        "--force", action="store_true", help="overwrite the result or checkpoint of another configuration in --out"
     )
     takes_own(run)
     run.set_defaults(command="run")
 
-    listing = commands.add_parser("list", help="list methods, tasks, models, delay laws, partitions")
-    listing.add_argument("--methods", action="store_true", help="the methods as a table, with storage and switches")
+    listing = commands.add_parser("list", help="list all methods, tasks, models, delay laws and partitions")
+    listing.add_argument(
+        "--methods", action="store_true", help="print a table of methods, with server storage and options"
+    )
     takes_own(listing)
     listing.set_defaults(command="list")
     for found in entry_points(group="asyncfl_lite.commands"):
@@ -224,5 +226,5 @@ def takes_own(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="MODULE",
-        help="a module or Python file of your own that registers methods, models, tasks or laws; may be repeated",
+        help="your own module or Python file that registers methods, models, tasks or delay laws; repeatable",
     )

@@ -64,7 +64,7 @@ def _when_interrupted(options: argparse.Namespace | None) -> str:
         return getattr(options, "interrupted", "asyncfl-lite: interrupted")
     if options.out is None:
         return "asyncfl-lite: interrupted; nothing is kept, as only a run with --out FOLDER saves itself"
-    return f"asyncfl-lite: interrupted; what {options.out} holds is kept, and the same command goes on from that"
+    return f"asyncfl-lite: interrupted; the content of {options.out} is kept, and the same command continues from it"
 
 
 def _in_one_line(error: Exception) -> str | None:
@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
     for name in results[0].summary:
         print(f"{name:24} {_over_seeds([result.summary.get(name) for result in results])}")
     if any(result.is_constant_answer for result in results):
-        print("constant answer: the final model answers one class for every test sample; it did not train")
+        print("constant answer: the final model predicts one class for every test sample; it did not train")
     if options.out:
         print(f"{'written to':24} {options.out}")
     return 0
@@ -166,7 +166,8 @@ def _read_settings(path: Path, another_task: bool) -> Any:
     if isinstance(content, dict) and "config_hash" in content:
         if content.get("own_task") is not None and not another_task:
             raise ConfigError(
-                f"config: {path} is of a run on own data ({shown(content['own_task'])}), which it does not hold; name "
+                f"config: {path} belongs to a run on your own data ({shown(content['own_task'])}), which the "
+                f"file does not contain; name "
                 "another --task, or in Python: run(load_result(FOLDER).config, task=…)"
             )
         content = content.get("config")
@@ -250,9 +251,9 @@ def _list(options: argparse.Namespace) -> int:
         "models": MODELS,
         "delay laws": DELAYS,
         "partitions": PARTITIONS,
-        "redispatch (when a slot gets new work)": SCHEDULING,
+        "redispatch (when a free slot gets new work)": SCHEDULING,
         "selection (which client gets the new work)": SELECTIONS,
-        "initial (first weights)": INITIALISERS,
+        "initial (source of the initial weights)": INITIALISERS,
     }
     for title, registry in registries.items():
         print(title)

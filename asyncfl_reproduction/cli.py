@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from asyncfl_reproduction.grid.cost import Estimate
     from asyncfl_reproduction.grid.run import Report
 
-TIER_OR_FILE = "a tier, such as smoke, laptop or core; or a file of cells"
-BACKENDS = {"loky": "processes here", "dask": "a Dask cluster"}
+TIER_OR_FILE = "tier, such as smoke, laptop or core, or file of cells"
+BACKENDS = {"loky": "processes on this machine", "dask": "a Dask cluster"}
 MOST_WORKERS = 1024
 
 
@@ -33,24 +33,32 @@ def add_commands(commands: Any) -> None:
     """
     grid = commands.add_parser("grid", help="run a grid of experiments through papermill", formatter_class=WithDefaults)
     file = grid.add_argument(
-        "file", help="a file of cells, or the name of one that comes with the package: smoke, laptop, …"
+        "file", help="file of cells, or the name of a tier in the package, such as smoke or laptop"
     )
     file.completer = _tiers
     grid.add_argument("--paper", default="all", help="run only the cells of this paper, such as fedecho")
-    grid.add_argument("--only", default="*", help="run only cells whose name matches, such as 'fedecho/table2/*'")
     grid.add_argument(
-        "--workers", type=_workers, default=1, help=f"processes, each with one torch thread: 1 to {MOST_WORKERS}"
+        "--only", default="*", help="run only cells whose names match this pattern, such as 'fedecho/table2/*'"
+    )
+    grid.add_argument(
+        "--workers",
+        type=_workers,
+        default=1,
+        help=f"number of worker processes, each with one torch thread: 1 to {MOST_WORKERS}",
     )
     grid.add_argument("--runs", type=folder, default="runs", help="folder of results")
     grid.add_argument(
-        "--record", type=folder, metavar="FOLDER", help="keep each cell as soon as it is done, as `record` does"
+        "--record",
+        type=folder,
+        metavar="FOLDER",
+        help="folder of tables to which each finished cell is added at once, as by `record`",
     )
-    grid.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
+    grid.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     grid.add_argument(
         "--backend",
         metavar="|".join(BACKENDS),
         default="loky",
-        help=f"where cells run: {' or '.join(BACKENDS.values())}",
+        help=f"place where cells run: {' or '.join(BACKENDS.values())}",
     )
     grid.add_argument(
         "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
@@ -59,24 +67,26 @@ def add_commands(commands: Any) -> None:
     grid.set_defaults(command="grid", carry_out=_grid, interrupted=MESSAGE)
 
     tune = commands.add_parser(
-        "tune", help="search for methods' settings, each with as many runs", formatter_class=WithDefaults
+        "tune", help="search for each method's best settings, with equally many runs", formatter_class=WithDefaults
     )
     tune.add_argument(
         "file",
         nargs="?",
-        help="a file of studies; by default the package's own, cells/tuning.yaml",
+        help="file of studies; by default the package's cells/tuning.yaml",
     )
-    tune.add_argument("--cells", metavar="TIER", help="search for the cells of a tier that have searches of their own")
+    tune.add_argument("--cells", metavar="TIER", help="tier whose cells' own searches are run")
     tune.add_argument(
-        "--only", default="*", help="make only searches, or cells', whose name matches, such as '*/fedecho-*'"
+        "--only", default="*", help="run only searches whose names match this pattern, such as '*/fedecho-*'"
     )
-    tune.add_argument("--defaults", action="store_true", help="write what studies chose as the package's defaults")
-    tune.add_argument("--yes", action="store_true", help="start though it is estimated to take more than two hours")
+    tune.add_argument(
+        "--defaults", action="store_true", help="write the studies' choices into the package's file of defaults"
+    )
+    tune.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     tune.add_argument(
         "--results",
         type=folder,
         metavar="FOLDER",
-        help="folder that outcomes are written in; by default the one that cells read",
+        help="folder for the outcomes; by default the folder that cells read",
     )
     takes_own(tune)
     tune.set_defaults(command="tune", carry_out=_tune)
@@ -86,51 +96,58 @@ def add_commands(commands: Any) -> None:
     tier.completer = _tiers
     report.add_argument("--runs", type=folder, default="runs", help="folder of results")
     report.add_argument(
-        "--results", type=folder, default=kept_in(), help="folder of recorded tables, for cells that are not in --runs"
+        "--results",
+        type=folder,
+        default=kept_in(),
+        help="folder of recorded tables, used for cells that are not in --runs",
     )
     report.set_defaults(command="report", carry_out=_report)
 
-    results = commands.add_parser("results", help="write what is recorded as CSV", formatter_class=WithDefaults)
-    results.add_argument(
-        "--csv", type=folder, required=True, metavar="FOLDER", help="folder that the tables are written in"
+    results = commands.add_parser(
+        "results", help="write the recorded results as CSV files", formatter_class=WithDefaults
     )
+    results.add_argument("--csv", type=folder, required=True, metavar="FOLDER", help="folder for the tables")
     results.add_argument("--results", type=folder, default=kept_in(), help="folder of recorded tables")
     results.set_defaults(command="results", carry_out=_results)
 
     record = commands.add_parser(
-        "record", help="keep a tier's results as two small tables, for the repository", formatter_class=WithDefaults
+        "record", help="write a tier's results into two small tables, for the repository", formatter_class=WithDefaults
     )
-    tier = record.add_argument("--tier", default="laptop", help="a tier, such as smoke or laptop; or a file of cells")
+    tier = record.add_argument("--tier", default="laptop", help="tier, such as smoke or laptop, or file of cells")
     tier.completer = _tiers
     record.add_argument("--runs", type=folder, default="runs", help="folder of results")
-    record.add_argument("--results", type=folder, default=kept_in(), help="folder that the tables are written in")
+    record.add_argument("--results", type=folder, default=kept_in(), help="folder for the tables")
     takes_own(record)
     record.set_defaults(command="record", carry_out=_record)
 
     league = commands.add_parser(
         "league",
-        help="run your method, a file, against all others, and write a page on where it stands",
-        description="Checks the method's rules, tunes it with as many tries as all others had, runs its seeds, and "
-        "compares them with the recorded field. What is finished is not run again.",
+        help="compare your method with all others, and write a page with its standing",
+        description="Check the method's rules, tune it with as many tries as all others had, run its seeds, and "
+        "compare them with the recorded field. Finished runs are not repeated.",
         formatter_class=WithDefaults,
     )
-    league.add_argument("method", nargs="?", help="a Python file with one method; GRID in it says what it tries")
-    league.add_argument("--quick", action="store_true", help="run one workload only, tuned: minutes on two cores")
+    league.add_argument("method", nargs="?", help="Python file with one method; its GRID holds the values to try")
+    league.add_argument("--quick", action="store_true", help="run one workload only, with tuning: minutes on two cores")
     league.add_argument(
-        "--field", action="store_true", help="record the field, which methods are compared with: hours, resumable"
+        "--field",
+        action="store_true",
+        help="record the methods of the field, with which yours is compared: takes hours, resumable",
     )
     league.add_argument(
-        "--only", default="*", help="with --field, record only cells whose name matches, such as '*/fedecho*'"
+        "--only",
+        default="*",
+        help="with --field, record only cells whose names match this pattern, such as '*/fedecho*'",
     )
     league.add_argument(
-        "--tier", default="league", help="tier whose cells are the field, with tuning.yaml beside its file"
+        "--tier", default="league", help="tier whose cells form the field; tuning.yaml must lie beside its file"
     )
-    league.add_argument("--workers", type=_workers, default=2, help=f"processes: 1 to {MOST_WORKERS}")
-    league.add_argument("--runs", type=folder, default="runs", help="folder of results, in which the page is written")
+    league.add_argument("--workers", type=_workers, default=2, help=f"number of worker processes: 1 to {MOST_WORKERS}")
+    league.add_argument("--runs", type=folder, default="runs", help="folder of results and of the page")
     league.add_argument(
-        "--results", type=folder, default=kept_in(), help="folder of recorded tables, in which the field is looked for"
+        "--results", type=folder, default=kept_in(), help="folder of recorded tables that contain the field"
     )
-    league.add_argument("--yes", action="store_true", help="start though it may take more than two hours")
+    league.add_argument("--yes", action="store_true", help="start even if it may take more than two hours")
     league.set_defaults(command="league", carry_out=_league, interrupted=MESSAGE)
 
 
@@ -170,7 +187,7 @@ def _allow(cost: Estimate, options: argparse.Namespace) -> None:
     print(cost, flush=True)
     if cost.asks and not options.yes:
         raise ConfigError(
-            f"yes: needed above {HOURS_UNASKED:g} hours, and where the time is unknown; YES=1 with make, else --yes"
+            f"yes: needed above {HOURS_UNASKED:g} hours, or if the time is unknown; add --yes, or YES=1 with make"
         )
 
 

@@ -126,8 +126,8 @@ def test_a_data_file(asked, write, words, place, refused):
 X, Y = np.zeros((6, 4), np.float32), np.arange(6) % 3
 ITEMS = [(X[i], int(Y[i])) for i in range(6)]
 OWN = [
-    ("labels-too-few", lambda: Task.from_tensors(X, Y[:5], X, Y), ("inputs: 6 of them and 5 labels; as many",)),
-    ("nothing", lambda: Task.from_tensors(X[:0], Y[:0], X, Y), ("inputs: 0 of them and 0 labels", "at least 1, needed")),
+    ("labels-too-few", lambda: Task.from_tensors(X, Y[:5], X, Y), ("inputs: must be as many as labels and at least 1, got 6 and 5",)),
+    ("nothing", lambda: Task.from_tensors(X[:0], Y[:0], X, Y), ("inputs: must be as many as labels and at least 1, got 0 and 0",)),
     ("labels-from-one", lambda: Task.from_tensors(X, Y + 1, X, Y + 1), ("labels: must be numbered from 0, got 1 to 3",)),
     ("labels-real", lambda: Task.from_tensors(X, Y * 0.5, X, Y), ("labels: must be (n,) whole numbers, got shape (6,)",)),
     ("labels-words", lambda: Task.from_tensors(X, ["a"] * 6, X, Y), ("labels: must be a tensor or an array of numbers",)),

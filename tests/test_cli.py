@@ -271,7 +271,7 @@ def test_a_constant_answer_is_said(capsys, monkeypatch):
     monkeypatch.setattr(Run, "_predict", lambda run, inputs: torch.zeros(len(inputs), 10))
     assert main(["run", *SMALL]) == 0
     told = capsys.readouterr().out
-    assert "constant answer: the final model answers one class for every test sample" in told
+    assert "constant answer: the final model predicts one class for every test sample" in told
 
 
 def test_list_names_everything_with_a_line(capsys):

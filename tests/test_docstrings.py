@@ -13,12 +13,21 @@ import asyncfl_course
 import asyncfl_lite
 import asyncfl_reproduction
 from asyncfl_lite import Config, Task, make_algorithm, run, run_many, schedule
+from asyncfl_lite.algorithms import ALGORITHMS
+from asyncfl_lite.simulator.delays import DELAYS
+from asyncfl_lite.tasks import TASKS
+from asyncfl_lite.tasks.partitions import PARTITIONS
 from asyncfl_lite.testing import check_algorithm
 
 OPENED_BY_IMPORT = {"asyncfl_lite.__main__", "asyncfl_course.explore.__main__"}
 """Modules that do their work when they are imported."""
 WORKED = [run, Config, make_algorithm, schedule, run_many, Task.from_tensors, check_algorithm]
 """What a learner calls first; each shows how."""
+SHOWN = [
+    *(getattr(asyncfl_lite, name) for name in asyncfl_lite.__all__ if name != "__version__"),
+    *(registry.get(name) for registry in (ALGORITHMS, TASKS, DELAYS, PARTITIONS) for name in registry),
+]
+"""Public names, methods, tasks, delay laws and partitions: each has an example of its own."""
 
 
 def examples() -> list[doctest.DocTest]:
@@ -44,3 +53,10 @@ def test_what_a_learner_calls_first_has_an_example(call):
     name = f"{call.__module__}.{call.__qualname__}"
     assert name in {example.name for example in EXAMPLES}
     assert f"{call.__name__}(" in inspect.getdoc(call).split(">>>", 1)[1]
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.__qualname__)
+def test_every_name_that_a_learner_calls_has_an_example(shown):
+    if shown.__module__.partition(".")[0] != "asyncfl_lite":
+        pytest.skip("registered by another test")
+    assert f"{shown.__module__}.{shown.__qualname__}" in {example.name for example in EXAMPLES}

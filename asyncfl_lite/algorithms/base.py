@@ -50,6 +50,18 @@ class Algorithm(ABC):
         version: how many times it was replaced.
         buffers: ``(b,)`` its running statistics, or None; PyTorch's word, nothing to do with the M buffered updates.
         rejections: the updates that were refused.
+
+    >>> import torch
+    >>> from asyncfl_lite import Algorithm, Update
+    >>> class Add(Algorithm):
+    ...     def on_receive(self, update):
+    ...         return self.new_version(self.x + self.server_lr * update.delta)
+    >>> server = Add(server_lr=0.5)
+    >>> server.start(torch.zeros(2))
+    >>> bool(server.receive(Update(client=0, delta=torch.tensor([2.0, 4.0]), start_version=0)))
+    True
+    >>> server.version, server.x
+    (1, tensor([1., 2.]))
     """
 
     revision: ClassVar[int] = 1

@@ -36,6 +36,11 @@ class ServerContext:
         answers: ``labels -> (m,)`` the right answers to these.
         class_logits: ``outputs -> (n, C)`` one row of logits per sample.
         compute: returns what a request asks for; of several runs that are run at once, it waits until others ask too.
+
+    >>> from asyncfl_lite import Config, Run
+    >>> context = Run(Config(task="digits", algorithm="fedecho", clients=20)).algorithm.context
+    >>> context.num_clients, context.unlabelled("natural", 5).shape
+    (20, torch.Size([5, 1, 8, 8]))
     """
 
     model: VectorModel

@@ -19,6 +19,11 @@ class DDFedRevive(MultiTeacher):
     """FedRevive on real data that the server has, with true class proportions (FedRevive §3.1, DD-FedRevive).
 
     Half of every update is the client's, half what 8 client models teach on data that no client has.
+
+    >>> from asyncfl_lite import Config, run
+    >>> result = run(Config(task="digits", algorithm="dd_fedrevive", rounds=3, settings={"k_kd": 1}))
+    >>> result.summary["versions"], result.summary["client_updates"]
+    (3, 3)
     """
 
     title = "DD-FedRevive"

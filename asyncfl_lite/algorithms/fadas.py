@@ -26,6 +26,15 @@ class FADAS(AdaptiveStep):
 
     Attributes:
         largest_square: ``(d,)`` v̂.
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fadas", buffer_size=2, server_lr=0.1)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (1, tensor([0.1000, 0.1000]))
     """
 
     title = "FADAS"
@@ -38,9 +47,7 @@ class FADAS(AdaptiveStep):
         """Options of FADAS."""
 
         bias_correction: bool = False
-        """Correct the averages' bias as the authors' code does: η_t
-        (1 - β₁^t) and √v̂
-        √(1 - β₂^t)."""
+        """Correct the averages' bias as the authors' code does: η_t / (1 - β₁^t) and √v̂ / √(1 - β₂^t)."""
         delay_adaptive: bool = False
         da_rule: Literal["min_inv", "divide"] = "min_inv"
         """η_t for stale buffers: min(η, 1/τ_max) as in the paper, or η/τ_max as in the authors' code."""

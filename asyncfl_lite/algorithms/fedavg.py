@@ -19,6 +19,15 @@ class FedAvg(FedBuff):
 
     ``x ← x + η Σ n_i Δ_i / Σ n_j``. It is FedBuff with a buffer of a whole round, in which every update is
     fresh.
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fedavg", buffer_size=2)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (1, tensor([2., 1.]))
     """
 
     title = "FedAvg"

@@ -22,6 +22,15 @@ class FedBuff(Algorithm):
 
     ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Entries are averaged, not clients: one
     that reports twice before the buffer fills counts twice.
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fedbuff", buffer_size=2)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (1, tensor([2., 1.]))
     """
 
     title = "FedBuff"
@@ -37,8 +46,7 @@ class FedBuff(Algorithm):
         staleness_weight: Literal["none", "poly", "poly_norm"] = "none"
         """Weights by staleness. ``poly``: s = (1 + τ)^-1/2; ``poly_norm``: the same, divided by Σ s in place of M."""
         buffer_weight: Literal["uniform", "samples"] = "uniform"
-        """Weights by client. ``samples``: weight entries by n_i
-        Σ n_j."""
+        """Weights by client. ``samples``: weight entries by n_i / Σ n_j."""
 
     settings: Settings
 

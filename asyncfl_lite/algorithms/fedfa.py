@@ -30,6 +30,15 @@ class FedFa(Algorithm):
     Attributes:
         entries: the queue, ``(d,)`` each, oldest first.
         buffer_entries: what each brought of running statistics, ``(b,)``, or None.
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fedfa", queue_length=2)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (2, tensor([2., 1.]))
     """
 
     title = "FedFa"

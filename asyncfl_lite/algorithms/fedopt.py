@@ -27,6 +27,15 @@ class FedAvgM(FedAvg):
 
     Attributes:
         velocity: ``(d,)`` v.
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fedavgm", buffer_size=2)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (1, tensor([2., 1.]))
     """
 
     title = "FedAvgM"
@@ -59,6 +68,15 @@ class FedAdam(FedAvg, AdaptiveStep):
     """FedAvg with Adam on the server, without bias correction (Reddi et al. 2021, Alg. 2).
 
     ``x ← x + η m / (√v + ε)``. KUIPER cites another method of this name, with Adam on the clients.
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fedadam", buffer_size=2, server_lr=0.1)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (1, tensor([0.0995, 0.0990]))
     """
 
     title = "FedAdam"

@@ -13,7 +13,17 @@ from asyncfl_lite.algorithms.fedavg import FedAvg
 
 @ALGORITHMS.register("fedprox")
 class FedProx(FedAvg):
-    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2)."""
+    """FedAvg whose clients add μ/2 ‖w - x_t‖² to their loss (Li et al. 2020, Alg. 2).
+
+    >>> import torch
+    >>> from asyncfl_lite import Update, make_algorithm
+    >>> server = make_algorithm("fedprox", buffer_size=2, mu=0.1)
+    >>> server.start(torch.zeros(2))
+    >>> for client, delta in enumerate([[4.0, 0.0], [0.0, 2.0]]):
+    ...     receipt = server.receive(Update(client, torch.tensor(delta), start_version=0, num_samples=10))
+    >>> server.version, server.x
+    (1, tensor([2., 1.]))
+    """
 
     title = "FedProx"
     paper = "Li et al. 2020, Alg. 2, Eq. 2"

@@ -44,6 +44,12 @@ class FedRevive(MultiTeacher):
 
     Attributes:
         synthesiser: the generator, or the soft prompts, and its meta-learning.
+
+    >>> from asyncfl_lite import Config, run
+    >>> early = {"freeze_rounds": 1, "synthesis_only_rounds": 2, "k_kd": 1}
+    >>> result = run(Config(task="digits", algorithm="fedrevive", rounds=4, settings=early))
+    >>> result.summary["versions"], result.summary["client_updates"]
+    (4, 4)
     """
 
     title = "FedRevive"

@@ -41,7 +41,7 @@ def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
         "family": method.family,
         "server stores": storage_claim(method),
         "extra client work": method.client_work,
-        "switches": ", ".join(f"{key}={json.dumps(field.default)}" for key, field in fields).replace('"', ""),
+        "options": ", ".join(f"{key}={json.dumps(field.default)}" for key, field in fields).replace('"', ""),
     }
 
 

@@ -11,7 +11,15 @@ LONGEST = 80
 
 
 class AsyncFLError(Exception):
-    """Base class of every error that this package raises on purpose; its message is always one line."""
+    """Base class of every error that this package raises on purpose; its message is always one line.
+
+    >>> from asyncfl_lite import AsyncFLError, Config
+    >>> try:
+    ...     Config(algorithm="fedbuf")
+    ... except AsyncFLError as error:
+    ...     print(str(error)[:59])
+    algorithm: 'fedbuf' is not known; did you mean 'fedbuff'? A
+    """
 
     def __init__(self, message: object = "") -> None:
         super().__init__(" ".join(line.strip() for line in str(message).splitlines()))

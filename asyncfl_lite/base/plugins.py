@@ -77,7 +77,7 @@ def import_own(place: str) -> ModuleType:
         name, known = name.removesuffix(".__init__"), name.removesuffix(".__init__") in sys.modules
         module = _import(name, what)
         if Path(module.__file__ or "").resolve() != path:
-            raise ConfigError(f"{what}: there is another module {name!r} already; give the file another name")
+            raise ConfigError(f"{what}: a module {name!r} exists already; rename the file")
     if not known and len(_own) == before:
         raise ConfigError(f"{what}: registers nothing; a class needs a line such as @ALGORITHMS.register('name')")
     return module

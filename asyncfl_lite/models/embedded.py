@@ -84,7 +84,7 @@ def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table
     def refuse(why: str, cause: Exception | None = None) -> NoReturn:
         raise ConfigError(
             f"model: {type(model.module).__name__} must also take (n, L, width) embeddings in place of (n, L) token "
-            f"ids, as made-up text is given to it; on embeddings {tuple(embedded.shape)} it {why}"
+            f"ids, since synthetic text is passed in that form; on embeddings {tuple(embedded.shape)} it {why}"
         ) from cause
 
     outputs, statistics = outputs_and_statistics(model, x, tokens)

@@ -27,7 +27,13 @@ class _NextToken(nn.Module):
 
 @MODELS.register("lstm")
 class LSTM(ModelSpec):
-    """LSTM that predicts the next token at every position; LEAF's for Shakespeare with `width` 256."""
+    """LSTM that predicts the next token at every position; LEAF's for Shakespeare with `width` 256.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("lstm")(vocabulary=50).build((40,), 50)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    55874
+    """
 
     takes = "tokens"
 

@@ -46,6 +46,11 @@ class ResNet(ModelSpec):
 
     ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, 11,173,962 parameters with 10 classes;
     ``blocks="resnet18"`` is the same.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("resnet")(width=8).build((3, 32, 32), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    19954
     """
 
     takes = "images"

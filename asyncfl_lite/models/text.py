@@ -56,7 +56,13 @@ class _TextTransformer(nn.Module):
 
 @MODELS.register("text_transformer")
 class TextTransformer(ModelSpec):
-    """Small transformer encoder that classifies token ids, or embeddings in their place."""
+    """Small transformer encoder that classifies token ids, or embeddings in their place.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("text_transformer")(vocabulary=100).build((20,), 4)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    29508
+    """
 
     takes = "tokens"
 

@@ -30,7 +30,13 @@ def _widened(sizes: tuple[int, ...], scale: float) -> tuple[int, ...]:
 
 @MODELS.register("mlp")
 class MLP(ModelSpec):
-    """Multi-layer perceptron on the flattened image."""
+    """Multi-layer perceptron on the flattened image.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("mlp")(hidden=(32,)).build((1, 8, 8), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    2410
+    """
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = (64,)
 
@@ -55,7 +61,13 @@ class MLP(ModelSpec):
 
 @MODELS.register("cnn")
 class CNN(ModelSpec):
-    """Convolutions 3×3, each halving the image, then one linear layer."""
+    """Convolutions 3×3, each halving the image, then one linear layer.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("cnn")().build((1, 8, 8), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    1898
+    """
 
     takes = "images"
 
@@ -122,7 +134,13 @@ def _stacked(
 
 @MODELS.register("lenet")
 class LeNet(ModelSpec):
-    """LeNet-5 with ReLU and max-pooling: 5×5, 6-16 channels, then 120-84; 61,706 parameters on MNIST."""
+    """LeNet-5 with ReLU and max-pooling: 5×5, 6-16 channels, then 120-84; 61,706 parameters on MNIST.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("lenet")().build((1, 28, 28), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    61706
+    """
 
     takes = "images"
 
@@ -142,7 +160,13 @@ class LeNet(ModelSpec):
 
 @MODELS.register("flgo_cnn")
 class FLGoCNN(ModelSpec):
-    """FLGo's CNN (FedADT): 5×5, 32-64 channels, 512 on MNIST; unpadded, 64-64, 384-192 on CIFAR."""
+    """FLGo's CNN (FedADT): 5×5, 32-64 channels, 512 on MNIST; unpadded, 64-64, 384-192 on CIFAR.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("flgo_cnn")().build((1, 28, 28), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    1663370
+    """
 
     takes = "images"
 
@@ -170,6 +194,11 @@ class FEMNISTCNN(ModelSpec):
 
     The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which
     records means and variances after each convolution but normalises by none.
+
+    >>> from asyncfl_lite.models import MODELS
+    >>> module = MODELS.get("femnist_cnn")().build((1, 28, 28), 62)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    421058
     """
 
     takes = "images"

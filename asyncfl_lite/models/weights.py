@@ -121,7 +121,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
     missing = [name for name in own if name not in state and id(own[name]) not in given and not name.endswith(COUNTERS)]
     faults = {
         "they lack {}": missing,
-        "they have {}, which it has not": [name for name in state if name not in own],
+        "they have {}, which the model lacks": [name for name in state if name not in own],
         "other shapes: {}": [
             f"{name} is {tuple(value.shape)}, not {tuple(own[name].shape)}"
             for name, value in state.items()

@@ -59,8 +59,9 @@ def task_of(config: Config, own: Task | None = None) -> Task:
     """
     if own is None and config.own_task is not None:
         raise ConfigError(
-            f"task: this is the configuration of a run on your own data ({config.own_task!r}), which it does not hold; "
-            "give them too, as in run(config, task=…)"
+            f"task: this is the configuration of a run on your own data ({config.own_task!r}), which it does "
+            f"not contain; "
+            "pass the data too, as in run(config, task=…)"
         )
     return (load_task(config.task_settings) if own is None else own).of_run(config.seed).judged_on(config.judged_on)
 

@@ -97,4 +97,4 @@ def _saved(run: Any) -> str:
         run.save()
     except ResultError as error:
         return f"{failed}; the run could not be saved ({error})"
-    return f"{failed}; the run is saved in {run.checkpoint}, from which the same run goes on"
+    return f"{failed}; the run is saved in {run.checkpoint}, from which the same run continues"

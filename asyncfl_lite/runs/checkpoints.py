@@ -186,7 +186,7 @@ def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -
             refused.append(f"{candidate}: checkpoint not used ({str(error).splitlines()[0]})")
             continue
         if refused:
-            warnings.warn(f"{refused[0]}; the run goes on from the one before it", stacklevel=3)
+            warnings.warn(f"{refused[0]}; the run continues from the previous one", stacklevel=3)
         return state
     if refused:
         warnings.warn(f"{'; '.join(refused)}; the run starts over", stacklevel=3)
@@ -206,7 +206,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     try:
         return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
     except UnpicklingError:  # torch's message says how to read it all the same, which would run its code
-        raise ValueError("holds what is neither a tensor nor a plain value") from None
+        raise ValueError("contains something that is neither a tensor nor a plain value") from None
 
 
 def remove_checkpoints(path: str | Path, identity: Identity) -> None:

@@ -113,7 +113,7 @@ def _told(runs: Sequence[Savable]) -> str:
     """Return the message that says where runs have been saved."""
     if not runs:
         return "interrupted; everything was finished, and is kept"
-    where = f"{runs[0].checkpoint}, from which the same run goes on"
+    where = f"{runs[0].checkpoint}, from which the same run continues"
     if len(runs) == 1:
         return f"interrupted at version {runs[0].algorithm.version}; saved in {where}"
     return f"interrupted; {len(runs)} runs are saved, the first in {where}"

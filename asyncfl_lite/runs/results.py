@@ -100,6 +100,13 @@ class Result:
         trained: the trained model, for :meth:`model`; None where it was not saved.
         versions: of the package, Python, torch and the :data:`LIBRARIES` that were installed when the run began; see
             :func:`versions`.
+
+    >>> from asyncfl_lite import Config, run
+    >>> result = run(Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=4, eval_every=2))
+    >>> result.summary["client_updates"], result.curve["version"].tolist()
+    (20, [0, 2, 4])
+    >>> list(result.updates.columns[:5])
+    ['client', 'dispatched_at', 'arrived_at', 'start_version', 'staleness']
     """
 
     config: Config
@@ -218,6 +225,12 @@ def load_result(folder: str | Path) -> Result:
 
     Raises:
         ResultError: when a file is missing, cut off, changed, or of another format.
+
+    >>> import tempfile
+    >>> from asyncfl_lite import Config, load_result, run
+    >>> folder = run(Config(task="digits", rounds=2)).save(tempfile.mkdtemp() + "/mine")
+    >>> load_result(folder).summary["versions"]
+    2
     """
     record, texts = _read(as_path(folder, "folder"))
     try:

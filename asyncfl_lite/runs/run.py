@@ -161,6 +161,13 @@ class Run:
         curve_rows: the rows of its curve so far.
         versions: of the installed libraries, see :func:`.versions`.
         stopped: why a callback stopped it, or None.
+
+    >>> from asyncfl_lite import Config, Run
+    >>> one = Run(Config(task="digits", algorithm="fedbuff", rounds=2))
+    >>> one.algorithm.version, len(one.parts)
+    (0, 50)
+    >>> one.finish().summary["versions"]
+    2
     """
 
     def __init__(
@@ -268,7 +275,7 @@ class Run:
         """Continue from the checkpoint if there is one, else record the initial model."""
         if self.config.checkpoint_every is not None and self.checkpoint is None:
             raise ConfigError(
-                "checkpoint_every: needs a place to save to: --out FOLDER, in Python run(config, checkpoint='run.pt')"
+                "checkpoint_every: needs a file to save to: --out FOLDER, in Python run(config, checkpoint='run.pt')"
             )
         if not self.resume():
             self._record()

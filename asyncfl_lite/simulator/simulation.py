@@ -114,6 +114,11 @@ class Simulation:
     Raises:
         SimulationError: when fewer clients than the concurrency are given, or the self-check fails.
         ServerError: when the method makes no version of a great many updates, or says otherwise than it does.
+
+    >>> from asyncfl_lite import Config, Run
+    >>> simulation = Run(Config(task="digits", algorithm="fedbuff", rounds=2)).simulation
+    >>> simulation.clock, simulation.in_flight, simulation.received
+    (0.0, 0, 0)
     """
 
     def __init__(
@@ -337,7 +342,7 @@ class Simulation:
         """Make the error for a method that makes no version; it says whether the model changes otherwise."""
         server = self.algorithm
         replaced = any(job.start is not server.x for job in self.jobs if job.start_version == server.version)
-        found = "it sets self.x itself, which clients never get" * replaced or "it never calls self.new_version(x)"
+        found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
         return ServerError(
             f"{type(server).__name__} made no version of the last {self.accepted_in_a_row} updates that it accepted "
             f"(version {server.version}, buffer_size {self.scheduling.buffer_size}): {found}; on_receive must "

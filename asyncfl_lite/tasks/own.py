@@ -61,7 +61,7 @@ def checked(
     test_inputs, test_labels = _inputs("test_inputs", test[0]), _labels("test_labels", answers[1])
     for what, left, right in (("", inputs, labels), ("test_", test_inputs, test_labels)):
         if len(left) != len(right) or not len(left):
-            raise DataError(f"{what}inputs: {len(left)} of them and {len(right)} labels; as many, at least 1, needed")
+            raise DataError(f"{what}inputs: must be as many as labels and at least 1, got {len(left)} and {len(right)}")
     if inputs.shape[1:] != test_inputs.shape[1:] or inputs.dtype != test_inputs.dtype:
         raise DataError(
             f"test_inputs: must be as inputs, {tuple(inputs.shape[1:])} of {inputs.dtype}, "
@@ -244,7 +244,7 @@ def first_of(unlabelled: Tensor | np.ndarray, name: str, like: Tensor) -> Unlabe
     def draw(count: int, rng: np.random.Generator) -> Tensor:
         if count > len(inputs):
             warnings.warn(
-                f"distill_samples: the set {name!r} has {len(inputs)}, all of which are taken in place of {count}",
+                f"distill_samples: the set {name!r} has {len(inputs)}, which are all used in place of {count}",
                 stacklevel=2,
             )
         return inputs[torch.from_numpy(rng.permutation(len(inputs))[:count])]

@@ -54,6 +54,13 @@ class Task(TaskData):
             :meth:`of_run`; None for all.
         validation: inputs and labels for choosing settings, which are neither clients' nor tested nor unlabelled; None
             where the task keeps none.
+
+    >>> import torch
+    >>> from asyncfl_lite import Task
+    >>> points = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
+    >>> task = Task.from_tensors(points, torch.tensor([0, 0, 1, 1]), points, torch.tensor([0, 0, 1, 1]), name="line")
+    >>> task
+    Task('line', 4 training and 4 test samples of (1,) float32, 2 classes)
     """
 
     def __init_subclass__(cls) -> None:

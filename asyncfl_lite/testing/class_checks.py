@@ -31,7 +31,7 @@ def check_declarations(make: Candidate) -> None:
     _expect_known("redispatch", cls.redispatch, tuple(SCHEDULING), "it names the scheduling policy")
     expect(
         isinstance(cls.Settings, type) and issubclass(cls.Settings, Settings),
-        "Settings must derive from asyncfl_lite.base.registry.Settings, since that refuses what is misspelt; it is "
+        "Settings must derive from asyncfl_lite.base.registry.Settings, since that refuses misspelt settings; it is "
         f"{cls.Settings}",
     )
     _expect_sound_state(make.run().algorithm)

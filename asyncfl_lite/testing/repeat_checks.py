@@ -35,7 +35,7 @@ def check_saved_state(make: Candidate) -> None:
     found = next((place for state, before in states if (place := difference(before, state, "state"))), None)
     expect(
         found is None,
-        "a state that was saved must stay what it is while the method goes on, so replace tensors, mappings and lists "
+        "a saved state must not change while the method continues, so replace tensors, mappings and lists "
         f"and do not write into them; before and now, {found}",
     )
 
@@ -64,7 +64,8 @@ def check_save_and_restore(make: Candidate) -> None:
             hint = found and _forgotten(make, whole.algorithm)
             expect(
                 found is None,
-                "state() must hold all that changes, so that an interrupted run goes on bit for bit; uninterrupted and "
+                "state() must contain everything that changes, so that an interrupted run continues bit for "
+                "bit; uninterrupted and "
                 f"resumed after arrival {number}, {found}{hint}",
             )
 

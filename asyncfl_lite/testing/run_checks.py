@@ -103,7 +103,7 @@ def check_standing_still(make: Candidate) -> None:
     finite model is asked.
     """
     resting = make.run(client_lr=0.0)
-    _expect_at_rest(resting, resting.train, "zero updates must leave the model where it is")
+    _expect_at_rest(resting, resting.train, "updates of zero must leave the model unchanged")
     quadratic = make.run(local_steps=3)
     centre, lr = quadratic.algorithm.x, quadratic.config.client_lr
 
@@ -111,7 +111,7 @@ def check_standing_still(make: Candidate) -> None:
         outcomes = zip(jobs, quadratic.train(jobs), strict=True)
         return [dataclasses.replace(outcome, delta=_pull(job, centre, lr, steps=3)) for job, outcome in outcomes]
 
-    _expect_at_rest(quadratic, train, "clients whose common optimum is the model must leave it there")
+    _expect_at_rest(quadratic, train, "clients whose common optimum is the model must leave it unchanged")
 
 
 def _pull(job: Job, centre: Tensor, lr: float, steps: int) -> Tensor:

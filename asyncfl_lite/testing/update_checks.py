@@ -74,7 +74,8 @@ def check_refusals(make: Candidate) -> None:
     )
     expect(
         found is None,
-        "a method must go on after refused updates as if they had not come, since clients do diverge; without and with "
+        "a method must continue after refused updates as if they had not arrived, since clients do diverge; "
+        "without and with "
         f"them, {found}",
     )
 

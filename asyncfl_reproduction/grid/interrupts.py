@@ -22,7 +22,7 @@ import psutil
 
 from asyncfl_lite.cli import INTERRUPTED
 
-MESSAGE = "asyncfl-lite: interrupted; what is finished or saved is kept, the same command goes on"
+MESSAGE = "asyncfl-lite: interrupted; finished and saved work is kept, and the same command continues"
 GRACE = 8.0
 """Seconds that workers get to end by themselves, and kernels to save their runs."""
 

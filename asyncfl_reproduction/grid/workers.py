@@ -194,7 +194,7 @@ def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, 
                 if future.status == "finished":
                     yield future.result()
                 elif future.cancelled():  # which nobody here did
-                    raise SimulationError(f"scheduler: {scheduler} is gone; the same command goes on with another")
+                    raise SimulationError(f"scheduler: {scheduler} is gone; the same command continues with another")
                 elif isinstance(future.exception(), AsyncFLError | ImportError):  # its code is not on that machine
                     yield cell.name, f"{type(future.exception()).__name__}: {future.exception()}"
                 elif _times_begun(cell, runs) <= RETRIES:  # lost with workers on which it only waited, or moved on

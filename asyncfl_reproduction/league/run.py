@@ -82,8 +82,9 @@ class Newcomer:
         search = self.search(self.places[0])
         rate = search.config(points_of(search.grid)[0], search.seeds[0]).server_lr
         return (
-            f"GRID does not try server_lr, which stays at {rate:g}, while others try theirs: how far the server walks "
-            "decides most comparisons"
+            f"GRID does not try server_lr, which stays at {rate:g}, while other methods tune theirs: the "
+            f"server learning "
+            "rate decides most comparisons"
         )
 
     @property

@@ -172,7 +172,7 @@ def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
     marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
     if not marked:
         return ""
-    line = f"{len(marked)} of {len(recorded.results)} cells answer one class for everything, with some seeds or all"
+    line = f"{len(marked)} of {len(recorded.results)} cells predict one class for everything, with some seeds or all"
     why = "<p>Claims that rest on a cell of which most runs do are not decided: it did not train.</p>"
     return folded(line, why + as_list(marked))
 

@@ -168,7 +168,7 @@ DATA: list[tuple[str, str | Callable[[Path], list[str]], Files, tuple[str, ...]]
     ("newsgroups-cut-off", "newsgroups20", posts(CUT_XZ, ending="jsonl.xz"), ("20news-bydate-train.jsonl.xz is not UTF-8 text, whole (EOFError",)),
     ("newsgroups-no-xz", "newsgroups20", posts("no xz", ending="jsonl.xz"), ("20news-bydate-train.jsonl.xz is not UTF-8 text, whole (LZMAError",)),
     ("newsgroups-not-text", "newsgroups20", posts(b'{"text": "\xff", "label": 0}\n'), ("20news-bydate-train.jsonl is not UTF-8 text",)),
-    ("newsgroups-a-bomb", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": zlib.compress(pickle.dumps(Bomb()))}), ("20news-bydate_py3.pkz is not what scikit-learn keeps", "which has no place in it")),
+    ("newsgroups-a-bomb", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": zlib.compress(pickle.dumps(Bomb()))}), ("20news-bydate_py3.pkz is not what scikit-learn keeps", "which does not belong in it")),
     ("newsgroups-no-zlib", "newsgroups20", files(**{"20news__20news-bydate_py3_dot_pkz": b"x"}), ("20news-bydate_py3.pkz is not what scikit-learn keeps of 20 Newsgroups (error",)),
     ("shakespeare-missing", "shakespeare", no_writer, ("folder: looked in", "for tinyshakespeare/")),
     ("shakespeare-empty", "shakespeare", files(tinyshakespeare__input_dot_txt=""), ("least: must leave some roles",)),

@@ -216,7 +216,7 @@ def test_the_run_is_saved_before_a_callback_s_exception_leaves_it(name, version,
     with pytest.raises(error, match="^the logger is gone") as told:
         run(CONFIG, checkpoint=place, **{name: fails})
     assert told.value.__notes__ == [
-        f"a callback failed at version {version}; the run is saved in {place}, from which the same run goes on"
+        f"a callback failed at version {version}; the run is saved in {place}, from which the same run continues"
     ]
     again = Run(CONFIG, checkpoint=place)
     assert again.resume() and again.algorithm.version == version

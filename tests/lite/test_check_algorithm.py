@@ -260,7 +260,7 @@ BROKEN = {
     "versions": (SaysYes, "on_receive must return True exactly when it made one version"),
     "late_updates": (ShortSighted, "in entry (return [1.0 / (1 + late) for late in range(10)][update.staleness]"),
     "in_place": (InPlace, "models and updates must not be changed in place"),
-    "standing_still": (Decays, "zero updates must leave the model where it is, since nothing asks it to move"),
+    "standing_still": (Decays, "updates of zero must leave the model unchanged, since nothing asks it to move"),
     "schedule": (DropsLate, "which client trains when must not depend on the method"),
     "running_statistics": (Thaws, "bn_mode='freeze' must leave running statistics alone"),
     "saved_state": (AddsUpInPlace, "a state that was saved must stay what it is"),
@@ -424,7 +424,7 @@ ENDLESS = [
     (NoVersion, "NoVersion made no version of the last 100 updates that it accepted (version 0, buffer_size 3): it never "
         "calls self.new_version(x); on_receive must `return self.new_version(x)` when the buffer is full"),
     (SetsX, "SetsX made no version of the last 100 updates that it accepted (version 0, buffer_size 3): it sets self.x "
-        "itself, which clients never get; on_receive must `return self.new_version(x)` when the buffer is full"),
+        "itself, which clients never receive; on_receive must `return self.new_version(x)` when the buffer is full"),
     (NoReturn, "NoReturn.on_receive must return True exactly when it made one version, since scheduling and the clock go "
         "by it; it returned None when the version went from 0 to 1: put `return` before self.new_version(x), or "
         "self.flush()"),

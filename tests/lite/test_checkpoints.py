@@ -144,7 +144,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(how, tmp_path,
         Run, "train", lambda run, jobs, train=Run.train: versions.append(run.algorithm.version) or train(run, jobs)
     )
     with pytest.warns(
-        UserWarning, match=r"run\.pt: checkpoint not used \(cut off or damaged\); the run goes on from the one"
+        UserWarning,
+        match=r"run\.pt: checkpoint not used \(cut off or damaged\); the run continues from the previous one",
     ) as told:
         again = run(config, checkpoint=path)
     assert len(told) == 1 and versions[0] == 2  # of the three versions that were saved
@@ -322,7 +323,7 @@ def test_saving_changes_nothing(tmp_path):
 
 
 def test_it_needs_a_place():
-    with pytest.raises(ConfigError, match="^checkpoint_every: needs a place to save to: --out FOLDER"):
+    with pytest.raises(ConfigError, match="^checkpoint_every: needs a file to save to: --out FOLDER"):
         run(Config(checkpoint_every=3))
 
 

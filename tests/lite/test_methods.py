@@ -78,7 +78,7 @@ def test_the_table_has_every_method_and_every_switch(capsys, monkeypatch):
     table = method_table().set_index("name")
     assert list(table.index) == list(ALGORITHMS)
     for name, row in table.iterrows():
-        assert all(f"{field}=" in row["switches"] for field in ALGORITHMS.get(name).Settings.model_fields)
+        assert all(f"{field}=" in row["options"] for field in ALGORITHMS.get(name).Settings.model_fields)
         assert row["paper"] and row["server stores"] and row["extra client work"]
     monkeypatch.setenv("COLUMNS", "150")
     assert main(["list", "--methods"]) == 0

@@ -378,9 +378,9 @@ def splits(parts, **attributes):
         (None, "must give a part for each of 3 clients, got 0"),
         ([[0, 1], [1, 2], [3]], "must give no sample twice, got sample 1 for clients 0, 1; a partition whose clients share"),
         ([[0, 0], [], []], "must give no sample twice, got sample 0 for clients 0"),
-        ([[0], [-1], [2]], "must give places from 0 to 5, got -1 for client 1"),
-        ([[0], [1], [6]], "must give places from 0 to 5, got 6 for client 2"),
-        ([[0.0], [1], [2]], "must give each client (n_i,) places of samples, got float64 of shape (1,) for 0"),
+        ([[0], [-1], [2]], "must give indices from 0 to 5, got -1 for client 1"),
+        ([[0], [1], [6]], "must give indices from 0 to 5, got 6 for client 2"),
+        ([[0.0], [1], [2]], "must give each client (n_i,) indices of samples, got float64 of shape (1,) for 0"),
         ([np.arange(6) < 3, [], []], "got bool of shape (6,) for 0; write np.flatnonzero(...)"),
         ([0, 1, 2], "got int64 of shape () for 0"),
         ([[], [], []], "must give samples to some client, got none for any"),
@@ -436,8 +436,8 @@ def test_a_duration_that_cannot_be_is_one_line(law, duration):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"unit": None}, "delay: Mine must say what a unit of its time is, such as unit = 's', got None"),
-        ({"unit": ""}, "delay: Mine must say what a unit of its time is"),
+        ({"unit": None}, "delay: Mine must state its unit of time, such as unit = 's', got None"),
+        ({"unit": ""}, "delay: Mine must state its unit of time"),
         ({"delays": [1.0, 2.0]}, "delay: Mine.prepare must return an object with draw(client, rng), got [1.0, 2.0]"),
         ({"delays": Told(1.0, categories=["a"])}, "delay: Mine must have a category for each of 4 clients, got 1"),
     ],
@@ -448,7 +448,7 @@ def test_a_law_that_lacks_something_is_one_line_before_anything_is_trained(law, 
 
 
 def test_a_law_of_another_kind_needs_a_unit_too():
-    assert "must say what a unit" in line(lambda: prepared(Told(1.0), np.ones(2), RNG(0)), ConfigError)
+    assert "must state its unit" in line(lambda: prepared(Told(1.0), np.ones(2), RNG(0)), ConfigError)
 
 
 # --- the server's set, several runs, plain dicts -------------------------------------------------
@@ -458,9 +458,7 @@ def test_fedecho_takes_the_set_that_it_was_given():
     task = Task.from_tensors(X, Y, X, Y, unlabelled=X[:4])
     config = Config(**SMALL, algorithm="fedecho")
     assert config.settings.distill_set == "cross" and config.settings.distill_samples == 500
-    with pytest.warns(
-        UserWarning, match="^distill_samples: the set 'own' has 4, all of which are taken in place of 500$"
-    ):
+    with pytest.warns(UserWarning, match="^distill_samples: the set 'own' has 4, which are all used in place of 500$"):
         result = run(config, task=task)
     assert result.summary["versions"] == 2
     assert task.unlabelled_set("noise", 3, RNG(0)).shape == (3, 1, 4, 4)

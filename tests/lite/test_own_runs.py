@@ -17,7 +17,7 @@ POINTS = np.random.default_rng(0).standard_normal((80, 4)).astype(np.float32)
 SIDES = (POINTS.sum(1) > 0).astype(int)
 CONFIG = Config(model="mlp", partition="iid", clients=6, concurrency=3, buffer_size=2, rounds=4, eval_every=2)
 CONFIGS = [CONFIG, CONFIG.with_seed(1), CONFIG.with_seed(2)]
-WORDS = r"^task: this is the configuration of a run on your own data \('mine'\), which it does not hold; give them too"
+WORDS = r"^task: this is the configuration of a run on your own data \('mine'\), which it does not contain; pass the data too"
 
 
 def own(shift: float = 0.0) -> Task:
@@ -59,7 +59,8 @@ def test_the_command_line_does_not_train_it_on_digits_either(saved, capsys):
     told = capsys.readouterr().err
     assert (
         told.count("\n") == 1
-        and f"config: {saved}/result.json is of a run on own data ('mine'), which it does not hold" in told
+        and f"config: {saved}/result.json belongs to a run on your own data ('mine'), which the file does not contain"
+        in told
     )
     assert main(["run", "--config", str(saved), "--task", "digits", "--rounds", "1"]) == 0
 

@@ -69,9 +69,7 @@ def test_ones_own_tensors_run():
     config = Config(algorithm="fedecho", clients=5, concurrency=3, buffer_size=2, rounds=30, partition="iid",
                     client_lr=0.3, settings={"distill_set": "own", "distill_samples": 40})  # fmt: skip
     assert run(config, task=task).summary["final_accuracy"] > 0.8
-    with pytest.warns(
-        UserWarning, match="^distill_samples: the set 'own' has 40, all of which are taken in place of 50"
-    ):
+    with pytest.warns(UserWarning, match="^distill_samples: the set 'own' has 40, which are all used in place of 50"):
         assert len(task.unlabelled_set("own", 50, RNG(0))) == 40
 
 
@@ -86,7 +84,7 @@ def test_natural_partition_needs_owners():
 
 
 def test_shapes_that_do_not_fit_are_one_line():
-    with pytest.raises(DataError, match="^test_inputs: 3 of them and 2 labels"):
+    with pytest.raises(DataError, match="^test_inputs: must be as many as labels and at least 1, got 3 and 2"):
         Task.from_tensors(torch.zeros(1, 2), torch.zeros(1).long(), torch.zeros(3, 2), torch.zeros(2).long())
 
 

@@ -182,7 +182,7 @@ def changed(**named) -> dict:
 
 WRONG = {
     "missing": ({"1_weight": None}, r"they lack 1\.weight$"),
-    "too much": ({"9_weight": torch.ones(2), "fc": torch.ones(1)}, r"they have 9\.weight, fc, which it has not$"),
+    "too much": ({"9_weight": torch.ones(2), "fc": torch.ones(1)}, r"they have 9\.weight, fc, which the model lacks$"),
     "another shape": ({"3_bias": torch.ones(4)}, r"other shapes: 3\.bias is \(4,\), not \(3,\)$"),
     "not finite": ({"3_bias": torch.full((3,), torch.nan)}, r"NaN or infinity in 3\.bias$"),
     "all of it": (

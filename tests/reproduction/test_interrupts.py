@@ -57,7 +57,7 @@ def signalled(monkeypatch, owner, name, calls, number=signal.SIGINT):
 def test_ctrl_c_saves_the_run_wherever_it_is(kind, where, tmp_path, monkeypatch):
     """In training it strikes at once, in the server's work before the next training; no arrival is lost."""
     config, path = Config(**{**SMALL, **kind}), tmp_path / "run.pt"
-    words = "^interrupted at version .; saved in .*run.pt, from which the same run goes on$"
+    words = "^interrupted at version .; saved in .*run.pt, from which the same run continues$"
     with monkeypatch.context() as patch, pytest.raises(Interrupted, match=words) as told:
         signalled(patch, Run, where, 3)
         run(config, checkpoint=path)
@@ -226,7 +226,7 @@ def test_the_line_that_is_printed_is_true(tmp_path, monkeypatch, capsys):
         signalled(patch, Run, "train", 3)
         assert main(["run", *AS_OPTIONS, "--out", str(tmp_path)]) == INTERRUPTED
     told = capsys.readouterr().err.splitlines()[-1]
-    saved = f"saved in {tmp_path}/checkpoint.pt, from which the same run goes on"
+    saved = f"saved in {tmp_path}/checkpoint.pt, from which the same run continues"
     assert told.startswith("asyncfl-lite: interrupted at version ") and told.endswith(saved)
     assert main(["run", *AS_OPTIONS, "--out", str(tmp_path)]) == 0
     assert load_result(tmp_path).summary == run(Config(**SMALL)).summary

@@ -127,7 +127,7 @@ def test_a_module_of_a_package_imports_its_neighbours(own):
         ),
         ("odd.py", "import nolibrary\n", "(ModuleNotFoundError: No module named 'nolibrary' in odd.py, line 1)"),
         ("odd.py", "from asyncfl_lite.algorithms import ALGORITHMS", "odd.py: registers nothing; a class needs a line"),
-        ("random.py", METHOD, "random.py: there is another module 'random' already; give the file another name"),
+        ("random.py", METHOD, "random.py: a module 'random' exists already; rename the file"),
         ("odd.py", METHOD.replace("ownbuff", "fedbuff"), "(ConfigError: algorithm: 'fedbuff' is registered twice"),
     ],
 )

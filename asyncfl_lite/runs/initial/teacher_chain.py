@@ -174,11 +174,11 @@ class TeacherChain(Initialiser):
         """Return the models in the order of training; the last is ``spec`` itself.
 
         Raises:
-            ConfigError: when teachers do not fit the model, or none are given and it has no larger relatives.
+            ConfigError: when teachers do not fit the model, or none are given and it has no larger versions.
         """
         larger: Any = getattr(spec, "larger", None)
         if not self.teachers and larger is None:
-            raise ConfigError(f"teachers: must be given for {type(spec).__name__}, which has no larger relatives")
+            raise ConfigError(f"teachers: must be given for {type(spec).__name__}, which has no larger versions")
         steps = self.teaching_assistants + 1
         try:
             if self.teachers:

@@ -125,7 +125,7 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     name = type(law).__name__
     unit = getattr(law, "unit", None)
     if not isinstance(unit, str) or not unit:
-        raise ConfigError(f"delay: {name} must say what a unit of its time is, such as unit = 's', got {shown(unit)}")
+        raise ConfigError(f"delay: {name} must state its unit of time, such as unit = 's', got {shown(unit)}")
     delays = law.prepare(num_samples, rng)
     if not callable(getattr(delays, "draw", None)):
         raise ConfigError(f"delay: {name}.prepare must return an object with draw(client, rng), got {shown(delays)}")

@@ -122,14 +122,30 @@ class FedEchoLaw(CategoryLaw):
 
 @DELAYS.register("fedecho_large")
 class FedEchoLarge(FedEchoLaw):
-    """Short U(1, 2), medium U(3, 5), long U(50, 80), in units of 10 s (FedEcho Table 1, large)."""
+    """Short U(1, 2), medium U(3, 5), long U(50, 80), in units of 10 s (FedEcho Table 1, large).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedecho_large")().prepare(np.arange(1, 11), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(10)]
+    [1.8, 1.0, 1.9, 1.0, 1.7, 3.4, 1.9, 4.1, 3.6, 62.7]
+    """
 
     bounds = ((1, 2), (3, 5), (50, 80))
 
 
 @DELAYS.register("fedecho_mild")
 class FedEchoMild(FedEchoLaw):
-    """Short U(1, 2), medium U(3, 5), long U(10, 20), in units of 10 s (FedEcho Table 1, mild)."""
+    """Short U(1, 2), medium U(3, 5), long U(10, 20), in units of 10 s (FedEcho Table 1, mild).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedecho_mild")().prepare(np.arange(1, 11), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(10)]
+    [1.8, 1.0, 1.9, 1.0, 1.7, 3.4, 1.9, 4.1, 3.6, 14.2]
+    """
 
     bounds = ((1, 2), (3, 5), (10, 20))
 
@@ -142,6 +158,13 @@ class FadasLaw(CategoryLaw):
     client's size and with no bound on the number of long clients: with ``scale`` 1, 63.7% are short,
     28.5% medium and 7.9% long. Bounds and scale are those of the FADAS authors' code, which gives the
     unit no name.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fadas")().prepare(np.arange(1, 6), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(5)]
+    [4.8, 1.2, 1.6, 1.1, 1.8]
     """
 
     unit = "time units"

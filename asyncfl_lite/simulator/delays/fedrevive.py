@@ -29,7 +29,15 @@ class FedReviveLaw(DelayLaw):
 
 @DELAYS.register("fedrevive")
 class FedReviveDefault(FedReviveLaw):
-    """Train Exp(1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D)."""
+    """Train Exp(1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedrevive")().prepare(np.arange(1, 6), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(5)]
+    [8.2, 0.4, 0.4, 1.2, 0.9]
+    """
 
     train_means = (1.0, 1.3, 1.6)
     train_shares = (0.25, 0.5, 0.25)
@@ -40,7 +48,15 @@ class FedReviveDefault(FedReviveLaw):
 
 @DELAYS.register("fedrevive_shift")
 class FedReviveShift(FedReviveLaw):
-    """Train Exp(0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1)."""
+    """Train Exp(0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedrevive_shift")().prepare(np.arange(1, 6), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(5)]
+    [0.7, 0.1, 0.1, 0.2, 0.2]
+    """
 
     train_means = (0.1,)
     train_shares = (1.0,)

@@ -63,7 +63,13 @@ def _rate(mean: float, spread: float, rng: np.random.Generator) -> float:
 
 @DELAYS.register("flash")
 class FlashLaw(DelayLaw):
-    """Phones by benchmark score on measured networks: download, compute, upload (FLASH)."""
+    """Phones by benchmark score on measured networks: download, compute, upload (FLASH).
+
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> law = DELAYS.get("flash")(base=30.0)  # its files are read when a run starts
+    >>> law.unit, law.base
+    ('s', 30.0)
+    """
 
     unit = "s"
 

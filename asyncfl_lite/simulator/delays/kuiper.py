@@ -42,7 +42,15 @@ class KuiperDeviceLaw(DelayLaw):
 
 @DELAYS.register("kuiper_hmdb51")
 class KuiperHmdb51(KuiperDeviceLaw):
-    """Nano, TX2, NX and AGX boards on HMDB51: 3 epochs and a test pass (KUIPER Tables 1-2)."""
+    """Nano, TX2, NX and AGX boards on HMDB51: 3 epochs and a test pass (KUIPER Tables 1-2).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("kuiper_hmdb51")().prepare(np.arange(1, 5), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(4)]
+    [1354.7, 995.6, 453.3, 321.8]
+    """
 
     epoch_seconds = {"Nano": 391.1, "TX2": 293.1, "NX": 121.3, "AGX": 84.5}
     test_seconds = {"Nano": 181.4, "TX2": 116.3, "NX": 89.4, "AGX": 68.3}
@@ -50,7 +58,15 @@ class KuiperHmdb51(KuiperDeviceLaw):
 
 @DELAYS.register("kuiper_ucf101")
 class KuiperUcf101(KuiperDeviceLaw):
-    """Nano, TX2, NX and AGX boards on UCF101: 3 epochs and a test pass (KUIPER Tables 1-2)."""
+    """Nano, TX2, NX and AGX boards on UCF101: 3 epochs and a test pass (KUIPER Tables 1-2).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("kuiper_ucf101")().prepare(np.arange(1, 5), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(4)]
+    [8696.1, 6385.4, 2788.2, 1934.0]
+    """
 
     epoch_seconds = {"Nano": 2691.6, "TX2": 2001.4, "NX": 821.9, "AGX": 572.1}
     test_seconds = {"Nano": 621.3, "TX2": 381.2, "NX": 322.5, "AGX": 217.7}
@@ -62,6 +78,13 @@ class KuiperStraggler(DelayLaw):
 
     The paper has 12 clients, 4 of each, in this order; other numbers of clients are cut in thirds
     in the same way. It does not print the base: the default is its AGX board's on HMDB51.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("kuiper_straggler")().prepare(np.arange(1, 7), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(6)]
+    [321.8, 321.8, 965.4, 965.4, 1609.0, 1609.0]
     """
 
     unit = "s"

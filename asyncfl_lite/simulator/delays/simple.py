@@ -15,7 +15,15 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @DELAYS.register("fedadt")
 class FedAdtLaw(DelayLaw):
-    """Uniform between 0 and 5000 s for every job of every client (FedADT Section V-A)."""
+    """Uniform between 0 and 5000 s for every job of every client (FedADT Section V-A).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("fedadt")().prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
+    [3184.8, 1348.9, 204.9]
+    """
 
     unit = "s"
 
@@ -26,7 +34,15 @@ class FedAdtLaw(DelayLaw):
 
 @DELAYS.register("constant")
 class ConstantLaw(DelayLaw):
-    """The same duration for every job of every client: no spread, hence no stragglers."""
+    """The same duration for every job of every client: no spread, hence no stragglers.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("constant")().prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
+    [1.0, 1.0, 1.0]
+    """
 
     unit = "time units"
 
@@ -39,7 +55,15 @@ class ConstantLaw(DelayLaw):
 
 @DELAYS.register("uniform")
 class UniformLaw(DelayLaw):
-    """Uniform between low and high for every job of every client."""
+    """Uniform between low and high for every job of every client.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("uniform")(low=1.0, high=3.0).prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
+    [2.3, 1.5, 1.1]
+    """
 
     unit = "time units"
 
@@ -59,7 +83,15 @@ class UniformLaw(DelayLaw):
 
 @DELAYS.register("exponential")
 class ExponentialLaw(DelayLaw):
-    """Exponential with the same mean for every job of every client: a memoryless long tail."""
+    """Exponential with the same mean for every job of every client: a memoryless long tail.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("exponential")().prepare(np.arange(1, 4), rng)  # clients with 1, 2, … samples
+    >>> [round(delays.draw(client, rng), 1) for client in range(3)]
+    [1.0, 0.0, 1.6]
+    """
 
     unit = "time units"
 
@@ -73,7 +105,15 @@ class ExponentialLaw(DelayLaw):
 
 @DELAYS.register("per_client")
 class PerClientLaw(DelayLaw):
-    """A fixed duration for each client, from a list that repeats if there are more clients."""
+    """A fixed duration for each client, from a list that repeats if there are more clients.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> rng = np.random.default_rng(0)
+    >>> delays = DELAYS.get("per_client")(durations=(1.0, 5.0)).prepare(np.arange(1, 5), rng)  # 4 clients
+    >>> [round(delays.draw(client, rng), 1) for client in range(4)]
+    [1.0, 5.0, 1.0, 5.0]
+    """
 
     unit = "time units"
 

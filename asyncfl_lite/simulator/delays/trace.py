@@ -19,6 +19,15 @@ class TraceLaw(DelayLaw):
 
     Clients count from 0. Each of a client's rows is as likely as its others; rows of clients that a
     run does not have, and other columns, are ignored.
+
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from asyncfl_lite.simulator.delays import DELAYS
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "seconds.csv"
+    >>> written = path.write_text("client,seconds\\n0,12.5\\n1,40.0\\n")
+    >>> delays = DELAYS.get("trace")(path=path).prepare(np.array([10, 10]), rng := np.random.default_rng(0))
+    >>> [delays.draw(client, rng) for client in (0, 1)]
+    [12.5, 40.0]
     """
 
     unit = "s"

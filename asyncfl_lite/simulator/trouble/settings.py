@@ -52,7 +52,7 @@ class Trouble(Settings):
             given, missing = ("available", "away") if self.away is None else ("away", "available")
             raise ValueError(f"{missing}: must be given with {given}")
         if self.trace is not None and self.available is not None:
-            raise ValueError("trace: must not be given with available and away, which it takes the place of")
+            raise ValueError("trace: must not be given with available and away, which it replaces")
         if self.time_out is None and (self.drop_out or self.comes_and_goes):
             reason = "drop_out" if self.drop_out else "trace" if self.trace else "available and away"
             raise ValueError(f"time_out: must be given with {reason}, or the server would wait for ever for lost jobs")

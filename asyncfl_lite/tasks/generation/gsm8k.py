@@ -162,7 +162,13 @@ class MathsSource(TaskSource):
 
 @TASKS.register("gsm8k")
 class GSM8K(MathsSource):
-    """Grade-school maths: a language model writes solutions, the final number counts; 7,373 and 1,319 problems."""
+    """Grade-school maths: a language model writes solutions, the final number counts; 7,373 and 1,319 problems.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="gsm8k", task_settings={"samples": 1000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('gsm8k', 1000)
+    """
 
     name = "gsm8k"
     title = "GSM8K"
@@ -181,7 +187,13 @@ class GSM8K(MathsSource):
 
 @TASKS.register("mathinstruct")
 class MathInstruct(MathsSource):
-    """MathInstruct for training, about 262,000 problems, and GSM8K for testing; the final number counts."""
+    """MathInstruct for training, about 262,000 problems, and GSM8K for testing; the final number counts.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="mathinstruct", task_settings={"samples": 1000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('mathinstruct', 1000)
+    """
 
     name = "mathinstruct"
     title = "MathInstruct, tested on GSM8K"

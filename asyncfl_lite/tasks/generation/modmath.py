@@ -70,7 +70,13 @@ def sums() -> list[Problem]:
 
 @TASKS.register("modmath")
 class ModMath(TaskSource):
-    """Generated arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K."""
+    """Generated arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("modmath")(samples=1000).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((29,), 50, 1000, 400)
+    """
 
     title: ClassVar[str] = "modmath"
     later: ClassVar[frozenset[str]] = frozenset({"largest"})

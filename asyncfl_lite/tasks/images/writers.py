@@ -45,6 +45,11 @@ class Writers(TaskSource):
     Calibration (seeds 100 to 102, ``writers.csv``; side 10, an MLP, 2,000 updates of FedRevive's
     federation): FedAvg on IID data 76.5 ± 0.7 %, FedBuff by writer at the printed server rate of 0.025 75.4 ± 0.9; with
     overlay 0.35 and noise 0.3 65.2 ± 0.8 and 64.7 ± 0.2. Overlays lower both alike and make no room between them.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("writers")(writers=5).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 14, 14), 10, 200, 1000)
     """
 
     title: ClassVar[str] = "writers"

@@ -110,7 +110,7 @@ def checked_parts(partition: Partition, parts: object, num_clients: int, num_sam
         for client, part in enumerate(found):
             if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
                 raise ConfigError(
-                    f"{whose} must give each client (n_i,) places of samples, got {part.dtype} of shape {part.shape} "
+                    f"{whose} must give each client (n_i,) indices of samples, got {part.dtype} of shape {part.shape} "
                     f"for {client}{'; write np.flatnonzero(...)' * (part.dtype.kind == 'b')}"
                 )
         found = Parts(np.concatenate(found, dtype=np.int64, casting="unsafe"), sizes_of(found))
@@ -119,7 +119,7 @@ def checked_parts(partition: Partition, parts: object, num_clients: int, num_sam
         first = int(((whole < 0) | (whole >= num_samples)).argmax())
         client = int(np.searchsorted(sizes_of(found).cumsum(), first, side="right"))
         raise ConfigError(
-            f"{whose} must give places from 0 to {num_samples - 1}, got {whole[first]} for client {client}"
+            f"{whose} must give indices from 0 to {num_samples - 1}, got {whole[first]} for client {client}"
         )
     for part in found:
         part.sort()

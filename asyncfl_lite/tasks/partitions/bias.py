@@ -52,6 +52,13 @@ class NoniidBias(BiasPartition):
 
     The own group of G equal ones gets ``bias + (1 - bias) / G`` of its labels: 0 is IID, 1 disjoint
     labels. KUIPER (Section 5) varies such a bias and prints no formula; this reading is ours.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("noniid_bias")(bias=0.8).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[2, 18, 0], [1, 1, 17], [17, 1, 3]]
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
@@ -66,6 +73,13 @@ class NoniidBiasFang(BiasPartition):
 
     Each other of G groups gets ``(1 - bias) / (G - 1)``, so that 1 / G is IID. A bias of 0 is IID too,
     as in published code of this family.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("noniid_bias_fang")(bias=0.8).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[3, 14, 0], [2, 4, 17], [15, 2, 3]]
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:

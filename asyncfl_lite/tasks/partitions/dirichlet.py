@@ -67,6 +67,13 @@ class DirichletClass(Partition):
     random samples move from the largest clients to those that are short, which makes the split a
     little milder. ``min_size`` 0 takes the first draw, as the FADAS authors' code does; the bound for
     FedEcho is ours. The construction is the one usually credited to Hsu et al. 2019.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("dirichlet_class")(alpha=0.3).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[5, 3, 6], [0, 2, 13], [15, 15, 1]]
     """
 
     alpha: Alpha = 0.1
@@ -97,6 +104,13 @@ class DirichletClient(Partition):
     Clients draw a class from their mix for one sample after the other, in random order; a class
     without samples left is drawn again. ``prior`` ``uniform`` gives every class the concentration
     alpha; ``empirical`` shares alpha out by class frequency, so that all together have alpha.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("dirichlet_client")(alpha=0.3).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[11, 2, 7], [4, 4, 12], [5, 14, 1]]
     """
 
     alpha: Alpha = 0.1
@@ -134,6 +148,13 @@ class DirichletFlgo(Partition):
     p, until its squared distance is at most 1e-6 (ten times more after every 500 tries); then each
     class is cut over the clients in proportion to their mixes. Sizes are therefore only about equal.
     That FedADT, which builds on FLGo, uses it is assumed.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("dirichlet_flgo")(alpha=0.3).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[17, 0, 2], [2, 0, 17], [1, 20, 1]]
     """
 
     alpha: Alpha = 0.1
@@ -169,6 +190,13 @@ class DirichletWrap(Partition):
     next client is shuffled and begun again. Rounding is settled as in the authors' code: what is
     missing is added to a random class, what is too much taken from the largest. A class with fewer
     samples than a client's count gives all that it has, so no client holds a sample twice.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("dirichlet_wrap")(alpha=0.3).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[20, 0, 20], [20, 20, 20], [20, 20, 5]]
     """
 
     shares_samples = True

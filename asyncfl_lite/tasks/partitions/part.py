@@ -19,6 +19,13 @@ class NoniidBiasPart(NoniidBias):
     KUIPER trains single clients of a federation alone (Fig. 2), drops its slowest devices (Figs. 7 and 13), and lets
     it grow by one of 50 slices of the data per client (Fig. 4, setup 2). With the same seed every client that is left
     has exactly the samples that ``noniid_bias`` gives it among ``of`` clients.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("noniid_bias_part")(bias=0.8, of=6).split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[0, 7, 0], [2, 11, 0], [0, 0, 7]]
     """
 
     of: int | None = Field(None, ge=1)

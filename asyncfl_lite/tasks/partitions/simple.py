@@ -10,7 +10,15 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client,
 
 @PARTITIONS.register("iid")
 class Iid(Partition):
-    """Random samples, equally many for each client (up to one)."""
+    """Random samples, equally many for each client (up to one).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("iid")().split(labels, 3, np.random.default_rng(0))
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[7, 9, 4], [5, 6, 9], [8, 5, 7]]
+    """
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices."""
@@ -19,7 +27,15 @@ class Iid(Partition):
 
 @PARTITIONS.register("natural")
 class Natural(Partition):
-    """All samples of one random owner (such as a FEMNIST writer) for each client (FedRevive)."""
+    """All samples of one random owner (such as a FEMNIST writer) for each client (FedRevive).
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("natural")().split(labels, 3, np.random.default_rng(0), np.arange(60) // 20)
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[6, 7, 7], [7, 7, 6], [7, 6, 7]]
+    """
 
     needs_owners = True
 
@@ -35,7 +51,15 @@ class Natural(Partition):
 
 @PARTITIONS.register("given")
 class Given(Partition):
-    """The samples that came with each client, as in Task.from_clients."""
+    """The samples that came with each client, as in Task.from_clients.
+
+    >>> import numpy as np
+    >>> from asyncfl_lite.tasks.partitions import PARTITIONS
+    >>> labels = np.arange(60) % 3
+    >>> parts = PARTITIONS.get("given")().split(labels, 3, np.random.default_rng(0), np.arange(60) // 20)
+    >>> [np.bincount(labels[part], minlength=3).tolist() for part in parts]  # one row per client, one number per class
+    [[7, 7, 6], [7, 6, 7], [6, 7, 7]]
+    """
 
     needs_owners = True
 

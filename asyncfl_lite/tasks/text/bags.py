@@ -59,6 +59,11 @@ class Topics20Bags(Topics20):
     deviation of all its world's training vectors. So a perceptron trains in a second, and a method that makes inputs up
     makes vectors (FedRevive's generator has two linear layers then) in place of soft prompts. The run's seed chooses
     the world: topics, language and documents. What order and grammar tell, and which words are alike, is not in it.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("topics20_bags")(samples=500).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((100,), 20, 32000, 1000)
     """
 
     title: ClassVar[str] = "topics, as bags of words"

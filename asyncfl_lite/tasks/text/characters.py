@@ -139,7 +139,13 @@ def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
 
 @TASKS.register("shakespeare")
 class Shakespeare(TaskSource):
-    """Next character of Shakespeare by role (tinyshakespeare, 105 roles); scored by perplexity."""
+    """Next character of Shakespeare by role (tinyshakespeare, 105 roles); scored by perplexity.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="shakespeare", task_settings={"length": 40})  # the files are read when a run starts
+    >>> config.task, config.task_settings.length
+    ('shakespeare', 40)
+    """
 
     folder: str | None = None
     """Folder with input.txt, or with tinyshakespeare/ in it; None for ASYNCFL_DATA, else the cache folder."""
@@ -172,7 +178,13 @@ class Shakespeare(TaskSource):
 
 @TASKS.register("pydoc_chars")
 class PydocChars(TaskSource):
-    """Next character of Python's manual by topic, real prose, stand-in for Shakespeare; scored by perplexity."""
+    """Next character of Python's manual by topic, real prose, stand-in for Shakespeare; scored by perplexity.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("pydoc_chars")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((40,), 103, 5712, 1443)
+    """
 
     least: int = Field(2000, ge=1)
     """Smallest number of characters for a topic to become a client."""

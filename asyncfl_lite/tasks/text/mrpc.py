@@ -27,7 +27,13 @@ COLUMNS = ("Quality", "#1 String", "#2 String")
 
 @TASKS.register("mrpc")
 class MRPC(TextSource):
-    """MRPC: do two news sentences mean the same; 4,076 pairs, 1,725 test, two thirds positive."""
+    """MRPC: do two news sentences mean the same; 4,076 pairs, 1,725 test, two thirds positive.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="mrpc", task_settings={"length": 64})  # the files are read when a run starts
+    >>> config.task, config.task_settings.length
+    ('mrpc', 64)
+    """
 
     folder: str | None = None
     """Folder of the data, or with MRPC/ in it; None for ASYNCFL_DATA, else the cache folder."""

@@ -65,7 +65,13 @@ REMOVALS: dict[str, Callable[[str], str]] = {
 
 @TASKS.register("newsgroups20")
 class Newsgroups20(TextSource):
-    """20 Newsgroups by date: to which of 20 groups a post was sent; 11,314 posts, 7,532 test."""
+    """20 Newsgroups by date: to which of 20 groups a post was sent; 11,314 posts, 7,532 test.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="newsgroups20", task_settings={"samples": 2000})  # the files are read when a run starts
+    >>> config.task, config.task_settings.samples
+    ('newsgroups20', 2000)
+    """
 
     folder: str | None = None
     """Folder of the data, or with 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
@@ -192,7 +198,7 @@ class _OnlyPosts(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return a class that the pickle may use; refuse all others."""
         if not self.allowed.fullmatch(f"{module}.{name}"):
-            raise ValueError(f"it names {module}.{name}, which has no place in it")
+            raise ValueError(f"it names {module}.{name}, which does not belong in it")
         return super().find_class(module, name)
 
 

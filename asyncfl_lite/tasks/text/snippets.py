@@ -30,6 +30,11 @@ class Topics20Snippets(Topics20):
     """Documents of other topics, `topics20`'s cross set, labelled with those topics; test set of topics20.
 
     They share only common words with the test documents, so chance, one in twenty, is to be expected.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("topics20_snippets")(snippets=200).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((64,), 20, 200, 1000)
     """
 
     snippets: int = Field(1000, ge=20)
@@ -47,7 +52,13 @@ class Topics20Snippets(Topics20):
 
 @TASKS.register("newsgroups20_snippets")
 class Newsgroups20Snippets(Newsgroups20):
-    """Snippets about the groups of 20 Newsgroups, from ``snippets.jsonl`` beside its posts; tested on the posts."""
+    """Snippets about the groups of 20 Newsgroups, from ``snippets.jsonl`` beside its posts; tested on the posts.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="newsgroups20_snippets", task_settings={"length": 64})  # reads no files yet
+    >>> config.task, config.task_settings.length
+    ('newsgroups20_snippets', 64)
+    """
 
     def load(self) -> Task:
         """Load the task."""

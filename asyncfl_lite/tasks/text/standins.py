@@ -19,7 +19,13 @@ from asyncfl_lite.tasks.text.unlabelled import written
 
 @TASKS.register("pydoc_topics")
 class PydocTopics(TaskSource):
-    """Topics of passages from Python's manual, 12 classes, stand-in for 20 Newsgroups; real prose."""
+    """Topics of passages from Python's manual, 12 classes, stand-in for 20 Newsgroups; real prose.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("pydoc_topics")().load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((31,), 12, 1647, 408)
+    """
 
     topics: int = Field(12, ge=2, le=20)
     """Number of classes: the topics with most prose."""
@@ -61,7 +67,13 @@ class PydocTopics(TaskSource):
 
 @TASKS.register("pairs")
 class Pairs(TaskSource):
-    """Paraphrase detection on generated sentence pairs, two thirds positive, stand-in for MRPC."""
+    """Paraphrase detection on generated sentence pairs, two thirds positive, stand-in for MRPC.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("pairs")(samples=50).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((19,), 2, 50, 1000)
+    """
 
     later: ClassVar[frozenset[str]] = frozenset({"meanings"})
     samples: int = Field(4000, ge=10)
@@ -97,7 +109,13 @@ class Pairs(TaskSource):
 
 @TASKS.register("topics20")
 class Topics20(TaskSource):
-    """Generated documents, 64 words of 20 topics, stand-in for 20 Newsgroups; the order of words does not matter."""
+    """Generated documents, 64 words of 20 topics, stand-in for 20 Newsgroups; the order of words does not matter.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("topics20")(samples=500).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((64,), 20, 500, 1000)
+    """
 
     samples: int = Field(4000, ge=20)
     """Number of training documents."""

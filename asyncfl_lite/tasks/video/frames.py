@@ -20,7 +20,13 @@ RECORDED_FRAMES = 8
 
 @TASKS.register("movingdigits_frames")
 class MovingDigitsFrames(MovingDigits):
-    """`movingdigits` in fewer, evenly spaced frames; stand-in for HMDB51 (KUIPER Fig. 11)."""
+    """`movingdigits` in fewer, evenly spaced frames; stand-in for HMDB51 (KUIPER Fig. 11).
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("movingdigits_frames")(frames=2).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 2, 16, 16), 40, 2000, 800)
+    """
 
     title: ClassVar[str] = "movingdigits_frames"
 

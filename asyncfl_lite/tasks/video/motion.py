@@ -92,7 +92,13 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 @TASKS.register("movingdigits")
 class MovingDigits(TaskSource):
-    """Clips of 8×8 digits that move, 8 frames of 16×16, class = digit × direction; stand-in for HMDB51."""
+    """Clips of 8×8 digits that move, 8 frames of 16×16, class = digit × direction; stand-in for HMDB51.
+
+    >>> from asyncfl_lite.tasks import TASKS
+    >>> task = TASKS.get("movingdigits")(clips=80).load()
+    >>> task.input_shape, task.num_classes, len(task.labels), len(task.test_labels)
+    ((1, 8, 16, 16), 40, 80, 800)
+    """
 
     title: ClassVar[str] = "movingdigits"
 

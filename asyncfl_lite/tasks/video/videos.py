@@ -127,7 +127,13 @@ class SplitVideoFolder(VideoFolder):
 
 @TASKS.register("ucf101")
 class UCF101(SplitVideoFolder):
-    """UCF101: 13,320 clips of 101 human actions, from video files and ucfTrainTestlist's splits."""
+    """UCF101: 13,320 clips of 101 human actions, from video files and ucfTrainTestlist's splits.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="ucf101", task_settings={"frames": 8})  # the files are read when a run starts
+    >>> config.task, config.task_settings.frames
+    ('ucf101', 8)
+    """
 
     title = "UCF101"
     dataset = "ucf101"
@@ -152,7 +158,13 @@ class UCF101(SplitVideoFolder):
 
 @TASKS.register("hmdb51")
 class HMDB51(SplitVideoFolder):
-    """HMDB51: 6,766 clips of 51 human actions, 3,570 train and 1,530 test per split, from video files."""
+    """HMDB51: 6,766 clips of 51 human actions, 3,570 train and 1,530 test per split, from video files.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="hmdb51", task_settings={"frames": 8})  # the files are read when a run starts
+    >>> config.task, config.task_settings.frames
+    ('hmdb51', 8)
+    """
 
     title = "HMDB51"
     dataset = "hmdb51"
@@ -181,7 +193,13 @@ class HMDB51(SplitVideoFolder):
 
 @TASKS.register("kinetics")
 class Kinetics(VideoFolder):
-    """Kinetics-400: 10-second clips of 400 human actions, from video files and the csv files of its sets."""
+    """Kinetics-400: 10-second clips of 400 human actions, from video files and the csv files of its sets.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="kinetics", task_settings={"frames": 8})  # the files are read when a run starts
+    >>> config.task, config.task_settings.frames
+    ('kinetics', 8)
+    """
 
     title = "Kinetics-400"
     dataset = "kinetics"
