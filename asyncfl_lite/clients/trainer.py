@@ -29,7 +29,7 @@ from asyncfl_lite.clients.local_training import (
 )
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
-from asyncfl_lite.models.stacked import chain_of, keeps_bits
+from asyncfl_lite.models.stacked import OneByOne, chain_of, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
@@ -71,6 +71,7 @@ class Trainer:
         self.seed = seed
         self.cohort = cohort
         self.draws = draws
+        self._one_by_one = OneByOne(model)
         chain = chain_of(model)
         self._chain_of_images = bool(chain and chain.images)
         self._mixes = chain is not None and not chain.images and keeps_bits(chain, training.batch_size)
@@ -193,7 +194,7 @@ class Trainer:
             laid_out = self.model.laid_out(inputs, always=training.channels_last)
             point, counting = x.detach().requires_grad_(), number >= work.counted
             with draws, training.precision(x.device):
-                outputs = self.model(point, laid_out, buffers, train=True)
+                outputs = self._one_by_one(point, laid_out, buffers, train=True)
                 losses, tally = minibatch_losses(self.data, outputs, targets, counting)
             (gradient,) = torch.autograd.grad(losses.mean(), point)
             gradient = complete_gradient(gradient, training, x, start, job.correction)

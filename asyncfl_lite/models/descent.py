@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from asyncfl_lite.models.minibatches import Minibatches
-from asyncfl_lite.models.stacked import keeps_bits, shared_chain, stacked_forward
+from asyncfl_lite.models.stacked import OneByOne, keeps_bits, shared_chain, stacked_forward
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -110,17 +110,16 @@ class Descent:
         """Return the ``(r, …)`` targets of the loss for all minibatches."""
         return [*(table[self.batches.rows] for table in self.tables), *self.given]
 
-    def _loss_of(self, outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]) -> Tensor:
-        return self.loss(self.predictions(outputs, inputs), *compared)
-
     def alone(self) -> Descended:
         """Run the steps with the model's own forward pass; large tables are read step by step."""
-        x, step, batches = self.start.clone(), _Stepping([self]), self.batches
+        x, step, batches, forward = self.start.clone(), _Stepping([self]), self.batches, OneByOne(self.model)
         by_row = (given.split(batches.row_sizes) for given in (batches.rows, *self.given))
         for indices, rows, *given in zip(batches.indices.split(batches.sizes), *by_row, strict=True):
             inputs, compared = batches.inputs[indices], [*(table[rows] for table in self.tables), *given]
-            loss_of = partial(self._loss_of, inputs=inputs, compared=compared)
-            loss, gradient = self.model.gradient(x, inputs, loss_of, self.buffers, train=self.train)
+            point = x.detach().requires_grad_()
+            outputs = forward(point, self.model.laid_out(inputs), self.buffers, train=self.train)
+            loss = self.loss(self.predictions(outputs, inputs), *compared)
+            (gradient,) = torch.autograd.grad(loss, point)
             if self.skips is not None and self.skips(float(loss)):
                 gradient = torch.zeros_like(gradient)
             step(x[None], gradient[None])

@@ -19,6 +19,7 @@ from torch.nn import functional
 from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.written_out import (
+    OneWrittenOut,
     Slots,
     WrittenOut,
     can_be_written_out,
@@ -48,6 +49,9 @@ FILLED = 32
 """Numbers per register of processors with AVX-512, which compute a function on all of them at once."""
 REGISTERS = (nn.Sigmoid, nn.SiLU, nn.ELU)
 """Layers whose function rounds differently on numbers that do not fill a register."""
+
+LARGE = 2**17
+"""Parameters of a chain above which one model's backward pass is written out: autograd would copy gradients twice."""
 
 
 class Chain(NamedTuple):
@@ -172,10 +176,7 @@ class _SideBySide:
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
         self.chain = chain
-        self.slots = Slots(
-            [slot.stop - slot.start for slot in model.parameter_slots],
-            [(-1, *slot.shape) for slot in model.parameter_slots],
-        )
+        self.slots = slots_of(model)
         self.written_out = can_be_written_out(chain.images, chain.vectors)
 
     def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
@@ -201,6 +202,28 @@ class _SideBySide:
             if type(layer) is nn.Linear:
                 hidden.append(h)
         return [*hidden, h]
+
+
+class OneByOne:
+    """The forward pass of one model, its backward pass written out for a large chain; the bits are its module's."""
+
+    def __init__(self, model: VectorModel) -> None:
+        chain = chain_of(model)
+        self.model, self.slots = model, slots_of(model)
+        written_out = chain is not None and model.num_parameters > LARGE and can_be_written_out(*chain)
+        self.chain = chain if written_out else None
+
+    def __call__(self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = False) -> Tensor:
+        """Return the outputs ``(n, …)`` of the model with parameters ``x``, as :class:`.VectorModel` does."""
+        if self.chain is None or inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type):
+            return self.model(x, inputs, buffers, train=train)
+        return OneWrittenOut.apply(x, inputs, *self.chain, self.slots)
+
+
+def slots_of(model: VectorModel) -> Slots:
+    """Return where a model's parameters lie in its vector."""
+    slots = model.parameter_slots
+    return Slots([slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots])
 
 
 def hidden_and_outputs(model: VectorModel, x: Tensor, inputs: Tensor) -> tuple[list[Tensor], Tensor]:

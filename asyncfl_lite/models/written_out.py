@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
@@ -19,6 +20,9 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Sigmoid: torch.ops.aten.sigmoid_backward,
 }
 """Layers that work number by number: a function of the gradient in their outputs, and of the outputs."""
+
+LINE = 16
+"""Numbers of 4 bytes in a line of a processor's cache; matrices that begin at one are computed with the same bits."""
 
 
 class Slots(NamedTuple):
@@ -106,8 +110,61 @@ class WrittenOut(torch.autograd.Function):
             size, channels, *sides = ctx.image_shape
             gradient = images_of_all(gradient.view(count, size, channels // count, *sides))
             for layer in reversed(ctx.images):
-                gradient = _image_layer_backward(layer, gradient, kept, found, count)
+                gradient, *own = _image_layer_backward(layer, gradient, kept, count)
+                found += [part.reshape(count, -1) for part in own]
         return torch.cat(found[::-1], 1), None, None, None, None
+
+
+class OneWrittenOut(torch.autograd.Function):
+    """One chain, by the operations of its module; gradients of large matrices are computed where they belong."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:
+        """Return ``(n, C)`` outputs for ``x (d,)`` and ``inputs (n, …)`` in the memory format that they come in."""
+        parts, kept, h = iter(slots.of(x[None])), list[Tensor](), inputs
+        for layer in images:
+            h = _image_layer(layer, h, parts, kept, 1)
+        ctx.image_shape = h.shape
+        h = h.flatten(1)
+        for layer in vectors:
+            if type(layer) is nn.Linear:
+                weight, bias = next(parts)[0], None if layer.bias is None else next(parts)[0]
+                kept += [h, weight]
+                h = functional.linear(h, weight, bias)
+            else:
+                h = layer(h)
+                kept.append(h)
+        ctx.save_for_backward(*kept)
+        ctx.images, ctx.vectors, ctx.slots = images, vectors, slots
+        return h
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the ``(d,)`` gradient in ``x``, given ``(n, C)`` that of the outputs."""
+        kept, found = list(ctx.saved_tensors), gradient.new_empty(1, sum(ctx.slots.sizes))
+        parts = ctx.slots.of(found)
+        for layer in reversed(ctx.vectors):
+            if type(layer) is not nn.Linear:
+                gradient = ELEMENTWISE[type(layer)](gradient, kept.pop())
+                continue
+            weight, h = kept.pop(), kept.pop()
+            if layer.bias is not None:
+                torch.sum(gradient, 0, out=parts.pop()[0])
+            place = parts.pop()[0]
+            if place.storage_offset() % LINE:
+                place.copy_(gradient.t().mm(h))
+            else:
+                torch.mm(gradient.t(), h, out=place)
+            if kept:
+                gradient = gradient.mm(weight)
+        if ctx.images and kept:
+            gradient = gradient.view(ctx.image_shape)
+            for layer in reversed(ctx.images):
+                gradient, *own = _image_layer_backward(layer, gradient, kept, 1)
+                for part in own:
+                    parts.pop()[0].copy_(part)
+        return found[0], None, None, None, None
 
 
 def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], count: int) -> Tensor:
@@ -127,13 +184,11 @@ def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], co
     return h
 
 
-def _image_layer_backward(
-    layer: nn.Module, gradient: Tensor, kept: list[Tensor], found: list[Tensor], count: int
-) -> Tensor:
-    """Return the gradient in a layer's images, by that in what it makes of them; add those in its parameters."""
+def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor], count: int) -> list[Tensor]:
+    """Return the gradient in a layer's images, by that in what it makes of them, and those in its bias and weight."""
     if type(layer) is nn.Conv2d:
         weight, h = kept.pop(), kept.pop()
-        has_bias = layer.bias is not None
+        has_bias, wanted = layer.bias is not None, bool(kept)
         of_h, of_weight, of_bias = torch.ops.aten.convolution_backward(
             gradient,
             h,
@@ -145,16 +200,13 @@ def _image_layer_backward(
             False,
             [0, 0],
             count * layer.groups,
-            [bool(kept), True, has_bias],
+            [wanted, True, has_bias],
         )
-        if has_bias:
-            found.append(of_bias.view(count, -1))
-        found.append(of_weight.reshape(count, -1))
-        return of_h
+        return [of_h, of_bias, of_weight] if has_bias else [of_h, of_weight]
     if type(layer) is nn.MaxPool2d:
         places, h = kept.pop(), kept.pop()
-        return torch.ops.aten.max_pool2d_with_indices_backward(gradient, h, *_pooling(layer), places)
-    return ELEMENTWISE[type(layer)](gradient, kept.pop())
+        return [torch.ops.aten.max_pool2d_with_indices_backward(gradient, h, *_pooling(layer), places)]
+    return [ELEMENTWISE[type(layer)](gradient, kept.pop())]
 
 
 def _pooling(layer: nn.MaxPool2d) -> tuple[Any, ...]:

@@ -15,10 +15,10 @@ from torch.func import vmap
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.clients.local_training import ClientData, LocalTraining, make_optimiser
 from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models import CNN, MLP
+from asyncfl_lite.models import CNN, MLP, stacked
 from asyncfl_lite.models.answers import Answers
 from asyncfl_lite.models.requests import fulfilled_now
-from asyncfl_lite.models.stacked import chain_of, stacked_forward
+from asyncfl_lite.models.stacked import OneByOne, chain_of, stacked_forward
 from asyncfl_lite.models.steps import Adam
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.simulator.jobs import Job, Midway
@@ -359,6 +359,24 @@ def test_what_is_written_out_has_the_bits_of_autograd_on_the_layers_in_their_ord
     for passes in (forward, in_order):
         point = x.clone().requires_grad_()
         outputs = passes(point, inputs)
+        found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("size", [12, 1])
+@pytest.mark.parametrize("name", ["linear", "written out", "images written out"])
+def test_a_large_chain_alone_has_the_bits_of_its_module(name, size, monkeypatch):
+    model = VectorModel(chains()[name])
+    assert OneByOne(model).chain is None
+    monkeypatch.setattr(stacked, "LARGE", 0)
+    forward = OneByOne(model)
+    assert forward.chain is not None
+    generator = torch.Generator().manual_seed(0)
+    inputs, weights = (torch.randn(size, *shape, generator=generator) for shape in ((1, 8, 8), (10,)))
+    found = []
+    for passes in (forward, model):
+        point = model.flatten()[0].requires_grad_()
+        outputs = passes(point, model.laid_out(inputs), None, train=True)
         found.append((outputs, *torch.autograd.grad((outputs * weights).sum(), point)))
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
