@@ -324,6 +324,21 @@ def test_the_readme_shows_the_first_table():
     assert [row[:4] for row in LEADS] in tables(README)
 
 
+def test_what_the_readme_says_first_stands_in_its_tables():
+    said = " ".join(README.partition("**What we found**")[2].partition("\n## ")[0].split())
+    fixed, tuned = ([float(row[column].split(" ")[0].replace("−", "-")) for row in LEADS] for column in (2, 3))
+    assert f"beat it by up to {max(fixed):.0f} points" in said and f"no lead below exceeds {max(tuned)} points" in said
+    behind = {row[0]: number for row, number in zip(LEADS, tuned, strict=True) if number < -1}
+    assert list(behind) == ["KUIPER, bias 1", "FedADT"] and {round(number) for number in behind.values()} == {-5}
+    assert f"DD-FedRevive, which has them, leads by {tuned[-1]} points, FedRevive by {tuned[-2]}." in said
+    claims, *counts = of_kinds((ROOT / "docs/results.md").read_text())["trained"]
+    count = dict(zip(VERDICTS, counts, strict=True))
+    assert (
+        f"Of {claims} claims about training, {count['holds']} hold and {count['reversed']} come out the other" in said
+    )
+    assert f"{count[BORROWED]} claims rest on rates searched elsewhere" in said
+
+
 def test_the_readme_says_how_far_fedecho_leads_early():
     (early,) = re.findall(r"first eighth FedEcho, tuned, leads by ([+−]\d+\.\d)", README.replace("\n", " "))
     assert OF_COURSE[0][1].startswith(f"{early} ")
