@@ -84,7 +84,7 @@ def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
     return (
         f"{len(recorded.results)} of {len(recorded.cells)} cells were run{with_seeds}. They decide {here} of the "
         f"papers' {len(own)} central comparisons; the laptop tier, with ten seeds or more, decides {there}. Its "
-        "verdicts were recorded and stand beside those of this run."
+        "verdicts were recorded and are shown beside those of this run."
     )
 
 

@@ -108,13 +108,14 @@ def concurrency(recorded: Recorded) -> Figure | None:
 
 
 FIGURES = [
-    PaperFigure("FedADT", "Fig. 1", "Right half: accuracy and efficiency of three families of methods, two of each; "
-                "which two is not printed and ours. The left half is a sketch of Dirichlet 0.2.", families),
+    PaperFigure("FedADT", "Fig. 1", "Right half: accuracy and efficiency of three families of methods, two of each. "
+                "The paper does not say which two; the choice is ours. The left half is a sketch of Dirichlet 0.2.",
+                families),
     PaperFigure("FedADT", "Fig. 3", "The pure asynchronous methods at α = 0.1; the dotted line is Table I's target.",
                 pure_curves),
     PaperFigure("FedADT", "Table I", "Virtual times to target at α = 0.1 as bars.", times_to_target),
     PaperFigure("FedADT", "Table II", "Final accuracy by Dirichlet α.", by_alpha),
-    PaperFigure("FedADT", "Table III", "FedADT with its weight adaptive or fixed, over versions; the table reads the "
-                "curves at T_g, where those with a fixed weight end (the adaptive run goes on).", weights),
+    PaperFigure("FedADT", "Table III", "FedADT with an adaptive or a fixed weight, over versions. The table reads the "
+                "curves at T_g, where runs with a fixed weight end; the adaptive run continues.", weights),
     PaperFigure("FedADT", "Table IV", "Accuracy by the share of clients in flight.", concurrency),
 ]  # fmt: skip

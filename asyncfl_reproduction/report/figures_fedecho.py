@@ -66,15 +66,17 @@ def weights(recorded: Recorded) -> Figure | None:
 
 FIGURES = [
     PaperFigure("FedEcho", "Table 1", "Staleness on arrival over the paper's 500 rounds, simulated without training, "
-                "by runtime category, on a logarithmic axis. The dashed line is what theory expects of the mean in the "
-                "long run: 25 in flight, 5 to a version. Look at the few updates of long clients.", delays),
-    PaperFigure("FedEcho", "Table 2", "Table 2's runs over server versions: mean over seeds, and the band from the "
-                "lowest to the highest.", lambda recorded: _columns(recorded, TABLE2)),
-    PaperFigure("FedEcho", "Table 2, time", "Over virtual time, where a synchronous round waits for its slowest "
-                "client; FedAvg and FedAsync are in no table of the paper.", over_time),
+                "by runtime category, on a logarithmic axis. The dashed line is the mean that theory predicts in the "
+                "long run, with 25 clients in flight and 5 updates per version. Look at the few updates of long "
+                "clients.", delays),
+    PaperFigure("FedEcho", "Table 2", "Table 2's runs over server versions: the mean over seeds, with a band from "
+                "the lowest to the highest seed.", lambda recorded: _columns(recorded, TABLE2)),
+    PaperFigure("FedEcho", "Table 2, time", "The same runs over virtual time, in which a synchronous round waits for "
+                "its slowest client. FedAvg and FedAsync are in no table of the paper.", over_time),
     PaperFigure("FedEcho", "Table 3", "Table 3's runs over server versions.",
                 lambda recorded: _columns(recorded, TABLE3)),
-    PaperFigure("FedEcho", "Table 6", "Accuracy by number of distillation samples, which are a quarter to a fifth of "
-                "the paper's at smoke and laptop scale.", samples),
-    PaperFigure("FedEcho", "Tables 7 and 11", "The mixing weight and the clipping threshold.", weights),
+    PaperFigure("FedEcho", "Table 6", "Accuracy by number of distillation samples; at smoke and laptop scale there "
+                "are a quarter to a fifth of the paper's.", samples),
+    PaperFigure("FedEcho", "Tables 7 and 11", "The runs with other mixing weights and other clipping thresholds.",
+                weights),
 ]  # fmt: skip

@@ -123,15 +123,16 @@ FIGURES = [
                 "over virtual time, FedAvg cut at twice the others' end; the dotted line is 85% of FedBuff's best, "
                 "Table 1's target. In the paper FedRevive crosses it before FedBuff in every panel.", smooth_curves),
     PaperFigure("FedRevive", "Table 1", "Table 1's virtual times to target as bars.", times_to_target),
-    PaperFigure("FedRevive", "Fig. 3", "Nothing is tuned again for the shifted delays, whose round trips are 8 times "
-                "as fast: compare the two panels of a data set. In the paper FedBuff and AFL-DW lose more than the two "
-                "that distil.", shifted_delays),
-    PaperFigure("FedRevive", "Fig. 4", "Right half: β that grows with staleness against a constant 0.75 and 1, with "
-                "which an update's own part nearly vanishes.", role_of_schedule),
-    PaperFigure("FedRevive", "Fig. 10", "What one update does to test accuracy under the adaptive β, by part; also "
+    PaperFigure("FedRevive", "Fig. 3", "The shifted delays have round trips that are 8 times as fast, and nothing is "
+                "tuned again for them: compare the two panels of a data set. In the paper FedBuff and AFL-DW lose more "
+                "than the two methods that distil.", shifted_delays),
+    PaperFigure("FedRevive", "Fig. 4", "Right half: β that grows with staleness, against a constant β of 0.75 and of "
+                "1, at which an update's own part nearly vanishes.", role_of_schedule),
+    PaperFigure("FedRevive", "Fig. 10", "The effect of one update on test accuracy under the adaptive β, by part; also "
                 "Fig. 4, left. Measured on ten short runs at smoke scale, the same at every tier; panels (b) and "
                 "(c), for constant β, are not measured.", parts_of_update),
-    PaperFigure("FedRevive", "Fig. 5", "Estimated class shares against the true ones, which a server cannot know.",
+    PaperFigure("FedRevive", "Fig. 5", "Runs with estimated class shares against runs with the true ones, which a "
+                "server cannot know.",
                 true_shares),
     PaperFigure("FedRevive", "Fig. 6", "Simulated without training at the paper's 1,000 clients, 100 in flight: 20,000 "
                 "updates, the first tenth left out. Mean staleness has to be 99.",

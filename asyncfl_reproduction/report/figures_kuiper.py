@@ -169,17 +169,18 @@ FIGURES = [
                 "grows with bias.", against_alone),
     PaperFigure("KUIPER", "Fig. 3", "The main comparison. In the paper KUIPER is on top at every bias, most at 1.",
                 by_bias),
-    PaperFigure("KUIPER", "Fig. 4", "Number of clients with K = 10: (a, b) all data are cut among more clients, (c) "
-                "KUIPER with all data cut, or one of 50 slices a client.", by_clients),
-    PaperFigure("KUIPER", "Fig. 5", "Images, up to 1,000 clients; models and settings are not printed.", other_tasks),
-    PaperFigure("KUIPER", "Fig. 5(d)", "Next characters: perplexity, lower is better.", other_text),
+    PaperFigure("KUIPER", "Fig. 4", "Accuracy by number of clients with K = 10. (a, b): all data are divided among "
+                "more clients. (c): KUIPER with all data divided, or with one of 50 slices per client.", by_clients),
+    PaperFigure("KUIPER", "Fig. 5", "Images, up to 1,000 clients; the paper does not print models and settings.",
+                other_tasks),
+    PaperFigure("KUIPER", "Fig. 5(d)", "Next-character prediction: perplexity; lower is better.", other_text),
     PaperFigure("KUIPER", "Fig. 6(a)", "Accuracy by burst size at bias 0.8 (ours).", burst_accuracy),
-    PaperFigure("KUIPER", "Fig. 6(b)", "Times to target; ours is 87% of the lowest mean final accuracy of those "
-                "compared, as the paper's 40% is of its best.", burst_times),
+    PaperFigure("KUIPER", "Fig. 6(b)", "Times to target. Our target is 87% of the lowest mean final accuracy of the "
+                "compared methods; the paper's target, 40%, is the same share of its best.", burst_times),
     PaperFigure("KUIPER", "Fig. 6(c)", "Virtual time per version by burst size: Oort waits for its slowest client.",
                 burst_rounds),
-    PaperFigure("KUIPER", "Fig. 8(a)", "UCF101's times on 12 devices.", ucf_accuracy),
-    PaperFigure("KUIPER", "Fig. 8(b)", "Times to target there. In the paper Oort is slower than FedBuff at bias 0 and "
-                "faster at 0.8.", ucf_times),
+    PaperFigure("KUIPER", "Fig. 8(a)", "Accuracy on 12 devices with UCF101's durations.", ucf_accuracy),
+    PaperFigure("KUIPER", "Fig. 8(b)", "Times to target in the same runs. In the paper Oort is slower than FedBuff "
+                "at bias 0 and faster at 0.8.", ucf_times),
     PaperFigure("KUIPER", "Fig. 10", "KUIPER by bias and number of clients.", clients_and_bias),
 ]  # fmt: skip

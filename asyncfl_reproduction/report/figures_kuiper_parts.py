@@ -109,17 +109,18 @@ def distilled_start(recorded: Recorded) -> Figure | None:
 
 
 FIGURES = [
-    PaperFigure("KUIPER", "Fig. 7", "Stragglers: 4 clients at once the base time, 4 at 3 times, 4 at 5 times.",
+    PaperFigure("KUIPER", "Fig. 7", "Stragglers: 4 clients need the base time, 4 need 3 times and 4 need 5 times as "
+                "long.",
                 stragglers),
-    PaperFigure("KUIPER", "Fig. 9(a)", "One component taken away at a time. In the paper each costs accuracy at "
-                "high bias.", ablations),
-    PaperFigure("KUIPER", "Fig. 9(b, c)", "Staleness exponent and mixing weight.", hyperparameters),
+    PaperFigure("KUIPER", "Fig. 9(a)", "KUIPER without one component at a time. In the paper each removal costs "
+                "accuracy at high bias.", ablations),
+    PaperFigure("KUIPER", "Fig. 9(b, c)", "Accuracy by staleness exponent and by mixing weight.", hyperparameters),
     PaperFigure("KUIPER", "Fig. 11", "Central training by frames per clip.", frames),
     PaperFigure("KUIPER", "Fig. 12", "One slow board among four. In the paper Oort is faster than FedBuff with equal "
                 "boards and slower with the slow one.", slow_board),
-    PaperFigure("KUIPER", "Fig. 13", "KUIPER on four devices of which the last is slow, or dropped with its data.",
+    PaperFigure("KUIPER", "Fig. 13", "KUIPER on four devices: the last one is slow, or is dropped with its data.",
                 dropping),
     PaperFigure("KUIPER", "Fig. 14(a)", "The student of the chain of teachers, by number of assistants.", assistants),
-    PaperFigure("KUIPER", "Fig. 14(b)", "With and without the distilled start.", distilled_start),
+    PaperFigure("KUIPER", "Fig. 14(b)", "Each method with and without the distilled start.", distilled_start),
     PaperFigure("KUIPER", "Fig. 16", "Central training beside KUIPER on 12 devices at bias 0 (ours).", central),
 ]  # fmt: skip

@@ -141,7 +141,7 @@ def in_words(measured: Measured) -> str:
         return f"Head-to-head: {MISSING} (no two methods on one workload under one law)."
     p = "" if np.isnan(found.p) else f" Friedman's test that all rank alike: p = {found.p:.2g}."
     return (
-        f"{len(there)} of {len(WORKLOADS) * len(LAWS)} places (a workload under a delay law) are recorded; "
+        f"{len(there)} of {len(WORKLOADS) * len(LAWS)} settings (a workload under a delay law) are recorded; "
         f"{len(found.ranks)} methods, equally tuned, are in all of them, with {found.blocks} seeds in all "
         f"(of each, the mean of its last five tests).{p} Nemenyi's critical difference of mean ranks at 5%: "
         f"{found.critical:.2f}. A star: a paired t test, Holm-corrected, does not tell it from the best of its place."

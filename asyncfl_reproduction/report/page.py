@@ -121,7 +121,7 @@ class Page:
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
-        said = f"**{runs} of {cells} cells recorded.**{where} What stands in for data and models:"
+        said = f"**{runs} of {cells} cells recorded.**{where} The data and models, and what they stand in for:"
         display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
 
     def claims(self, paper: str) -> None:
@@ -178,7 +178,9 @@ class Page:
         league = self.recorded.league.measured
         display(Markdown(head_to_head.in_words(league)))
         figures = {
-            "Accuracy by method, place and column as a heat map; its numbers are below": head_to_head.heat_map(league),
+            "Accuracy by method, setting and column as a heat map; its numbers are below": head_to_head.heat_map(
+                league
+            ),
             "Mean ranks of the methods with their critical difference": head_to_head.critical_differences(league),
         }
         display(*(picture(figure, alt) for alt, figure in figures.items() if figure is not None))
@@ -208,15 +210,16 @@ class Page:
     def searches(self) -> None:
         """Show which settings were tried for each method, and which were best."""
         said = (
-            "Each method on a workload with as many combinations, and what was best, which cells of the smoke and "
-            f"laptop tiers take. *{FIXED}*: the clients' rate alone, beside a server rate of 1, or that of FedRevive's "
-            "Table 4; FedAC and FADAS have that of FedEcho's Table 8, scaled by the number of steps."
+            "One row per search: every method on a workload tries equally many combinations, and cells of the smoke "
+            f"and laptop tiers take the best. *{FIXED}*: only the clients' rate is searched, beside a server rate of "
+            f"1 or that of FedRevive's Table 4; FedAC and FADAS have that of FedEcho's Table 8, scaled by the number "
+            f"of steps."
         )
         cells = list(self.recorded.cells.values())
         if (figure := draw_tries(tries(cells))) is not None:
             bought = (
-                "**What tuning buys.** The best accuracy on validation samples that a method is expected to have found "
-                "after so many tries, over all orders in which its combinations could be tried; the first seed alone."
+                "**The gain from tuning.** The best validation accuracy that a method is expected to have found "
+                "after a number of tries, over all orders of its combinations; first seed only."
             )
             display(Markdown(bought), picture(figure, bought.replace("*", "")))
             display(_searches_shown(own_searches(cells)))
@@ -225,9 +228,9 @@ class Page:
         if len(worse):
             worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
             said = (
-                "**Choices that do not suit.** A search is made in one regime, and other cells take its choice. These "
-                "are surely more than a point better at the fixed server rate: a lead over one of them, tuned, says "
-                "little."
+                "**Choices that do not suit.** A search is made in one setting, and other cells take its choice. These "
+                "cells are surely more than a point better at the fixed server rate, so a lead over one of them, "
+                "tuned, says little."
             )
             display(Markdown(said), listed(worse, precision=1))
 

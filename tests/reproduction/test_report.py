@@ -291,7 +291,7 @@ def test_the_notebook_works_with_nothing_recorded(monkeypatch, tmp_path):
     assert sum(folds) >= 35
     assert sum("numbers not run" in text for text in html(shown)) >= 18  # tables and texts
     assert len(re.findall(r"<summary>\d+ claims not run", "".join(html(shown)))) == 4  # of each paper
-    assert any("places (a workload under a delay law) are recorded" in text for text in said)  # the package's league
+    assert any("settings (a workload under a delay law) are recorded" in text for text in said)  # the package's league
     assert any(re.match(r"\*\*0 of \d+ cells recorded", text) for text in said)
     drawn = sum(type(one).__name__ == "Image" for one in shown)
     assert (
