@@ -2,7 +2,8 @@
 
 ``make docs`` after a record has changed; then read what the sentences around the tables say. It changes
 differences with their intervals in rows that name their cells, README's copy of the first table, FedEcho's table and the
-counts of verdicts, and the laptop tier's verdicts that other reports show; the tests hold all of them to the records.
+counts of verdicts, the laptop tier's verdicts that other reports show, and ``docs/pictures/together.svg``; the tests hold
+all of them to the records.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from pathlib import Path
 
 import test_findings as findings
 import test_readme as readme
+from matplotlib import rc_context, rcParams
 
+from asyncfl_lite.base.style import use_style
 from asyncfl_reproduction.report import Recorded
 from asyncfl_reproduction.report.decided import FILE, decided
+from asyncfl_reproduction.report.together import draw_together, together
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "asyncfl_reproduction/results"
@@ -95,8 +99,19 @@ def refreshed_results(text: str) -> str:
     return text
 
 
+def picture(path: Path) -> None:
+    """Draw the papers' leads beside ours, the same bytes for the same records."""
+    with rc_context():
+        use_style()
+        rcParams.update({"svg.hashsalt": "together", "svg.fonttype": "path"})
+        draw_together(together()).savefig(
+            path, metadata={"Date": None, "Title": "The papers' leads over FedBuff, and ours"}
+        )
+
+
 def main() -> None:
-    """Write the four pages."""
+    """Write the four pages and the picture that two of them show."""
+    picture(ROOT / "docs/pictures/together.svg")
     changes = {"results": refreshed_results, "differences": refreshed_differences, "findings": refreshed_findings}
     for page, change in changes.items():
         name = f"docs/{page}.md"

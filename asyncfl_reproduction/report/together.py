@@ -1,0 +1,146 @@
+"""One picture of all evidence: what each paper prints as its lead over FedBuff, and what was found on which data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from asyncfl_lite import plots
+from asyncfl_reproduction.grid.cells import TWIN
+from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.home import RESULTS
+from asyncfl_reproduction.parquet import read_table
+from asyncfl_reproduction.statistics import contrast
+from asyncfl_reproduction.tuning.outcomes import METRIC
+
+MARKS = {"stand-in": "o", "real data": "s", "the paper's own cell": "^"}
+"""Kind of evidence -> its mark."""
+STAND_IN, REAL, EXACT = MARKS
+TIERS = {STAND_IN: ("fair", "laptop"), REAL: ("real",), EXACT: ("paper",)}
+"""Kind of evidence -> where it is recorded; the first tier that has both cells counts."""
+RATES = ("fedbuff", "fedbuff-rate0.3", "fedbuff-rate0.1")
+"""FedBuff at the server rates 1, 0.3 and 0.1, where a paper's own cell was run."""
+WIDEST = 32.0
+"""Points at which the axis ends."""
+
+
+class Lead(NamedTuple):
+    """A paper's lead over FedBuff.
+
+    Attributes:
+        title: where it is.
+        printed: the paper's, in points; None where it prints no number.
+        kind: of the evidence, one of :data:`MARKS`.
+        ours: the method's cell.
+        fedbuff: the cell beside it.
+    """
+
+    title: str
+    printed: float | None
+    kind: str
+    ours: str
+    fedbuff: str
+
+
+def _at(place: str, method: str) -> tuple[str, str]:
+    return f"{place}/{method}", f"{place}/fedbuff"
+
+
+LEADS = (
+    Lead("FedEcho, large delay", 25.0, STAND_IN, *_at("fedecho/table2/large-dir0.1", "fedecho-natural")),
+    Lead("FedEcho, large delay", 25.0, REAL, *_at("real/cifar10_jpeg75", "fedecho-natural")),
+    Lead("FedRevive, images", 16.5, STAND_IN, *_at("fedrevive/table1/cifar10", "fedrevive")),
+    Lead("KUIPER, 12 devices, bias 1", 12.0, STAND_IN, *_at("kuiper/fig3b/bias1", "kuiper")),
+    Lead("KUIPER, MNIST, 1,000 clients", None, EXACT, *_at("kuiper/fig5/mnist-clients1000", "kuiper")),
+    Lead("KUIPER, Fashion-MNIST, 1,000 clients", None, EXACT, *_at("kuiper/fig5/fmnist-clients1000", "kuiper")),
+    Lead("FedADT, MNIST, α = 0.1", 1.3, STAND_IN, *_at("fedadt/table1/mnist-dir0.1", "fedadt")),
+)
+"""The papers' leads over FedBuff that are recorded somewhere."""
+
+
+def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | None:
+    """Return several cells' accuracies by seed from the first tier that has all of them."""
+    for tier in TIERS[kind]:
+        path = folder / tier / cells[0].split("/")[0] / RUNS
+        runs = read_table(path).set_index("cell") if path.exists() else pd.DataFrame()
+        if all(cell in runs.index for cell in cells):
+            return [runs.loc[[cell]].set_index("seed")[METRIC] for cell in cells]
+    return None
+
+
+def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
+    """Return the method's accuracy less FedBuff's, seed by seed; None where it is not recorded.
+
+    In a paper's own cell FedBuff's tuned rate is the one of :data:`RATES` that is best with the first seed.
+    """
+    if lead.kind != EXACT:
+        found = _by_seed(lead.kind, [cell + TWIN * (not tuned) for cell in (lead.ours, lead.fedbuff)], folder)
+        return None if found is None else (found[0] - found[1]).dropna()
+    place = lead.fedbuff.rpartition("/")[0]
+    names = RATES if tuned else RATES[:1]
+    found = _by_seed(lead.kind, [lead.ours, *(f"{place}/{name}" for name in names)], folder)
+    if found is None:
+        return None
+    best = max(found[1:], key=lambda of: of.loc[of.index.min()])
+    return (found[0] - best).dropna()
+
+
+def together(folder: Path | None = None) -> pd.DataFrame:
+    """Return every lead that is recorded, at FedBuff's server rate of 1 and tuned.
+
+    Args:
+        folder: of records; the package's own if None.
+
+    Returns:
+        One row for each lead and way: title, printed (points), kind, tuned, method, mean, low, high (points), seeds.
+    """
+    rows = []
+    for lead in LEADS:
+        for tuned in (False, True):
+            gap = _differences(lead, tuned, RESULTS if folder is None else folder)
+            if gap is not None:
+                found = contrast(gap.to_numpy(), lead.title)
+                numbers = {name: 100 * getattr(found, name) for name in ("mean", "low", "high")}
+                method = lead.ours.rpartition("/")[2]
+                rows.append({**lead._asdict(), "tuned": tuned, "method": method, **numbers, "seeds": len(gap)})
+    return pd.DataFrame(rows)
+
+
+def draw_together(table: pd.DataFrame) -> Figure:
+    """Draw the leads: a bar where the paper prints its own, hollow marks at rate 1, filled ones tuned.
+
+    Args:
+        table: as :func:`together` returns it.
+    """
+    titles = list(dict.fromkeys(table["title"]))
+    figure = Figure(figsize=(8.4, 0.62 * len(titles) + 1.3), layout="constrained")
+    axis = figure.subplots()
+    axis.axvline(0, color="0.3", linewidth=1)
+    axis.axvspan(-1, 1, color="0.92", zorder=0)
+    axis.grid(axis="y", visible=False)
+    for place, title in enumerate(reversed(titles)):
+        rows = table[table["title"] == title]
+        for number, row in enumerate(rows.itertuples()):
+            y = place + 0.24 - 0.48 * number / max(1, len(rows) - 1)
+            colour = plots.colour(row.method)
+            axis.plot([row.low, row.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
+            face = colour if row.tuned else "white"
+            axis.plot(row.mean, y, MARKS[row.kind], color=colour, markerfacecolor=face, markersize=7)
+        printed = rows["printed"].iloc[0]
+        if pd.notna(printed):
+            axis.plot([printed, printed], [place - 0.32, place + 0.32], color="0.2", linewidth=3, solid_capstyle="butt")
+    axis.set_yticks(range(len(titles)), list(reversed(titles)))
+    axis.set_ylim(-0.6, len(titles) - 0.4)
+    axis.set_xlim(max(-WIDEST, table["low"].min() - 2), table[["high", "printed"]].max().max() + 2)
+    axis.set_xlabel("points of accuracy above FedBuff; grey: within a point")
+    marks = [axis.plot([], [], color="0.2", linewidth=3, label="printed in the paper")[0]]
+    for kind in dict.fromkeys(table["kind"]):
+        for face, how in (("white", "rate 1"), ("0.35", "tuned")):
+            marks += axis.plot(
+                [], [], MARKS[kind], color="0.35", markerfacecolor=face, linestyle="", label=f"{kind}, {how}"
+            )
+    figure.legend(handles=marks, loc="outside upper center", ncols=3, frameon=False, fontsize=8)
+    return figure
