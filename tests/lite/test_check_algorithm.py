@@ -263,7 +263,7 @@ BROKEN = {
     "standing_still": (Decays, "updates of zero must leave the model unchanged, since nothing asks it to move"),
     "schedule": (DropsLate, "which client trains when must not depend on the method"),
     "running_statistics": (Thaws, "bn_mode='freeze' must leave running statistics alone"),
-    "saved_state": (AddsUpInPlace, "a state that was saved must stay what it is"),
+    "saved_state": (AddsUpInPlace, "a saved state must not change"),
     "save_and_restore": (Forgets, "; changed, and not in state_names: velocity"),
     "randomness": (
         Draws,
