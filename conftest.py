@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,9 @@ IMPORTED_BY_LESSONS = (
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 quiet_kernels()
+with (Path(os.environ["IPYTHONDIR"]) / "profile_default/ipython_kernel_config.py").open("a") as config:
+    # Nobody looks at these pictures: they are drawn once, not a second time to cut off what is white around them.
+    config.write("c.InlineBackend.print_figure_kwargs = {'bbox_inches': None}\n")
 
 
 @pytest.hookimpl(wrapper=True)
