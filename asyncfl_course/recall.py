@@ -56,7 +56,7 @@ class Recall:
         return sum(said == item.right for said, item in zip(self.said, self.items, strict=False))
 
     def __repr__(self) -> str:
-        return "\n\n".join([self._head(), *("\n".join(self._lines(place)) for place in range(len(self.items)))])
+        return "\n\n".join([self._head(), *("\n".join(self._lines(index)) for index in range(len(self.items)))])
 
     def _repr_html_(self) -> str:
         parts = [
@@ -71,12 +71,12 @@ class Recall:
         letters = ", ".join(f'"{letter}"' for letter in LETTERS)
         return f'From lesson {self.lesson}. Answer with three letters: lessons.recall("{self.asked_in}", {letters})'
 
-    def _lines(self, place: int) -> list[str]:
-        item = self.items[place]
-        lines = [f"{place + 1}. {item.asks}"]
+    def _lines(self, index: int) -> list[str]:
+        item = self.items[index]
+        lines = [f"{index + 1}. {item.asks}"]
         lines += [f"{letter}) {option}" for letter, option in zip(LETTERS, item.options, strict=True)]
         if self.said:
-            verdict = "right" if self.said[place] == item.right else f"you say {self.said[place]}, it is {item.right}"
+            verdict = "right" if self.said[index] == item.right else f"you say {self.said[index]}, it is {item.right}"
             lines.append(f"→ {verdict}. {item.because}")
         return lines
 

@@ -40,13 +40,13 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
     """
     book = nbformat.from_dict(lesson)
     answers = set(answering(book))
-    for place, cell in enumerate(book.cells):
+    for index, cell in enumerate(book.cells):
         if cell.cell_type == "code":
-            if place in answers or EXERCISE in _tags(cell):
+            if index in answers or EXERCISE in _tags(cell):
                 cell.outputs, cell.execution_count = [], None
             continue
         cell.source = SOLUTION.sub(f"[Solution](../{SOLVED}/{name})\n\n", cell.source).rstrip()
-        if place in answers:
+        if index in answers:
             cell.source = _folded(cell.source)
     return book
 
@@ -54,8 +54,8 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
 def solved(lesson: NotebookNode) -> NotebookNode:
     """Return a lesson with solutions in place of the stubs; the outputs of these cells are cleared."""
     book = nbformat.from_dict(lesson)
-    for place, cell in enumerate(book.cells):
-        if cell.cell_type == "code" and EXERCISE in _tags(cell) and (code := _solution(book, place)):
+    for index, cell in enumerate(book.cells):
+        if cell.cell_type == "code" and EXERCISE in _tags(cell) and (code := _solution(book, index)):
             check = ast.parse(cell.source).body[-1].lineno - 1
             cell.source = f"{code}\n\n" + "\n".join(cell.source.splitlines()[check:])
             cell.outputs, cell.execution_count = [], None
@@ -93,11 +93,11 @@ def write(root: Path) -> tuple[list[str], list[str]]:
 def answering(book: NotebookNode) -> Iterator[int]:
     """Yield the indices of the cells from each guess to the end of its section, except other exercises."""
     hidden = False
-    for place, cell in enumerate(book.cells):
+    for index, cell in enumerate(book.cells):
         if cell.cell_type == "markdown" and SECTION.search(cell.source):
             hidden = False
         elif hidden and EXERCISE not in _tags(cell):
-            yield place
+            yield index
         hidden = hidden or GUESS in _tags(cell)
 
 
@@ -106,9 +106,9 @@ def _folded(source: str) -> str:
     return source if "**Exercise " in source or "<details>" in source or not source else FOLD.format(source)
 
 
-def _solution(book: NotebookNode, place: int) -> str:
+def _solution(book: NotebookNode, index: int) -> str:
     """Return the code of the solution folded below an exercise, or nothing."""
-    for cell in book.cells[place + 1 :]:
+    for cell in book.cells[index + 1 :]:
         if cell.cell_type != "markdown":
             return ""
         for text in SOLUTION.findall(cell.source):

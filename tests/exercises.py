@@ -44,14 +44,14 @@ def exercises_of(path: Path) -> list[Stub]:
     """Read a lesson's exercises; a solution that is not there is empty."""
     cells = nbformat.read(path, as_version=4).cells
     found = []
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if cell.cell_type != "code" or TAG not in cell.metadata.get("tags", []):
             continue
         *before, last = ast.parse(cell.source).body
         checked = ast.get_source_segment(cell.source, last)
         code = "\n".join(cell.source.splitlines()[: last.lineno - 1])
         below = ""
-        for other in cells[place + 1 :]:
+        for other in cells[index + 1 :]:
             if other.cell_type != "markdown":
                 break
             below += other.source + "\n"
@@ -59,8 +59,8 @@ def exercises_of(path: Path) -> list[Stub]:
         solution = next((code for summary, text in folds if "Solution" in summary
                          for language, code in FENCED.findall(text) if language == "python"), "")  # fmt: skip
         id = last.value.args[0].value
-        asked = cells[place - 1].source if cells[place - 1].cell_type == "markdown" else ""
-        found.append(Stub(id, path.stem, place, asked, code, checked, [one for one, _ in folds], solution))
+        asked = cells[index - 1].source if cells[index - 1].cell_type == "markdown" else ""
+        found.append(Stub(id, path.stem, index, asked, code, checked, [one for one, _ in folds], solution))
     return found
 
 

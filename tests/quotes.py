@@ -99,11 +99,11 @@ def unsupported(cells: list[Any]) -> list[str]:
         if cell.cell_type == "code":
             known |= numbers_in(outputs(cell)) | numbers_in(cell.source)
     missing = []
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if cell.cell_type == "markdown":
             given, wrong = cited(cell.metadata.get("cites", {}))
-            missing += [f"cell {place}: {one}" for one in wrong]
-            missing += [f"cell {place}: {one}" for one in quoted(cell.source) if not supported(one, known | given)]
+            missing += [f"cell {index}: {one}" for one in wrong]
+            missing += [f"cell {index}: {one}" for one in quoted(cell.source) if not supported(one, known | given)]
     return missing
 
 

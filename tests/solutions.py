@@ -191,20 +191,20 @@ def needed(pieces: Sequence[str], code: str) -> list[int]:
     return sorted(chosen)
 
 
-def _wanted(names: Names, place: int, end: int) -> Iterator[tuple[str, int]]:
+def _wanted(names: Names, index: int, end: int) -> Iterator[tuple[str, int]]:
     """Yield what a piece needs, and before which place it must stand."""
     for name in names.reads | names.changes | {f"'{text}'" for text in names.texts}:
-        yield name, place
+        yield name, index
     for name in names.later:
         yield name, end
-        yield name, place
+        yield name, index
 
 
 def _providers(known: Sequence[Names], name: str, before: int) -> Iterator[int]:
     """Yield the piece that binds a name last before a place, and those that change it until there."""
-    for place in reversed(range(before)):
-        binds = name in known[place].binds or name in {f"'{text}'" for text in known[place].registers}
-        if binds or name in known[place].changes:
-            yield place
+    for index in reversed(range(before)):
+        binds = name in known[index].binds or name in {f"'{text}'" for text in known[index].registers}
+        if binds or name in known[index].changes:
+            yield index
         if binds:
             return

@@ -25,7 +25,7 @@ def _bursts(durations: Sequence[float], K: int, count: int) -> list[tuple[float,
     clients = {"clients": len(durations), "concurrency": len(durations), "buffer_size": K, "algorithm": "kuiper"}
     law = {"delay": "per_client", "delay_settings": {"durations": durations}}
     updates = schedule(Config(task="digits", partition="iid", **clients, **law, rounds=count)).updates
-    groups = [updates.iloc[place : place + K] for place in range(0, count * K, K)]
+    groups = [updates.iloc[index : index + K] for index in range(0, count * K, K)]
     return [(group["arrived_at"].max(), group["client"].tolist()) for group in groups]
 
 
@@ -39,10 +39,10 @@ def bursts(answer: Any) -> None:
             f"{what} gives {shown(given)}: {count} pairs (time, members) are asked for.",
         )
         wanted = _bursts(durations, K, count)
-        for place, ((time, members), (closes, who)) in enumerate(zip(given, wanted, strict=True), start=1):
+        for index, ((time, members), (closes, who)) in enumerate(zip(given, wanted, strict=True), start=1):
             expect(
                 list(members) == who and abs(float(time) - closes) < 0.06,
-                f"{what}: burst {place} is {list(members)} at {float(time):.4g}, expected {who} at {closes:.4g}. All K "
+                f"{what}: burst {index} is {list(members)} at {float(time):.4g}, expected {who} at {closes:.4g}. All K "
                 "of a burst start again at its last report, and nobody else does.",
             )
 

@@ -75,7 +75,7 @@ def guess_of_controls(answer: Any) -> None:
     asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
     names = words(answer, 4, right, asked)
     expect(sorted(names) == sorted(right), asked)
-    below = {name: place for place, name in enumerate(names)}
+    below = {name: index for index, name in enumerate(names)}
     expect(
         max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),
         f"{names[0]!r} first and {names[-1]!r} last is a fair guess, and the records differ. It takes unequal data for "

@@ -167,9 +167,9 @@ def played(description: str, places: Sequence[int], start: int, draw: Callable[[
     places: Places = {}
 
     @lru_cache(maxsize=200)
-    def shown(place: int) -> Picture:
+    def shown(index: int) -> Picture:
         begun = time.perf_counter()
-        picture = pictured(draw(place), places)
+        picture = pictured(draw(index), places)
         play.interval = max(SHORTEST_INTERVAL, 100 * math.ceil(12 * (time.perf_counter() - begun)))
         return picture
 

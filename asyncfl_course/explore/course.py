@@ -182,8 +182,8 @@ def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
     """Return the table of contents: every lesson with its minutes and its paths, linked beside the notebook."""
     rows = ["| | lesson | about | to read | exercises | path |", "|---|---|---|--:|--:|---|"]
     for part in parts:
-        for place, one in enumerate(part.lessons):
-            head = "" if place else f"**{part.title}**"
+        for index, one in enumerate(part.lessons):
+            head = "" if index else f"**{part.title}**"
             link = f"[{one.number} · {one.title}]({one.name}.ipynb)"
             rows.append(f"| {head} | {link} | {one.says} | {one.reading} | {one.exercises} | {letters(one)} |")
     return Markdown("\n".join(rows))

@@ -125,8 +125,8 @@ def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFram
 
 def _draw_curves(curves: pd.DataFrame, shade: str, axes: Axes) -> None:
     """Draw one thin line per seed, with the first seed's emphasised."""
-    for place, (_, one) in enumerate(curves.groupby("seed")):
-        look = {"linewidth": 2, "zorder": 3} if not place else {"linewidth": 1, "alpha": 0.4}
+    for index, (_, one) in enumerate(curves.groupby("seed")):
+        look = {"linewidth": 2, "zorder": 3} if not index else {"linewidth": 1, "alpha": 0.4}
         axes.plot(one["version"], 100 * one["accuracy"], color=shade, **look)
     axes.set(xlabel="server version", ylabel="test accuracy (%)", ylim=(0, 100), xlim=(0, curves["version"].max()))
 
@@ -146,8 +146,8 @@ def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: s
 
 def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
     """Draw other methods' levels, named below the axes so that no curve crosses the words; the first is dashed."""
-    for place, (name, level) in enumerate(levels.items()):
-        axes.axhline(100 * level, color=colour(name), linestyle="-" if place else "--", linewidth=1.5,
+    for index, (name, level) in enumerate(levels.items()):
+        axes.axhline(100 * level, color=colour(name), linestyle="-" if index else "--", linewidth=1.5,
                      label=f"{title(name)} {100 * level:.1f}%")  # fmt: skip
     if levels:
         axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16))

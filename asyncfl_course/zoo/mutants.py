@@ -70,4 +70,4 @@ class Mutation:
 def source_of(cls: type) -> str:
     """Return a class's source without decorators, which would register its copy under the original's name."""
     lines = textwrap.dedent(inspect.getsource(cls)).splitlines()
-    return "\n".join(lines[next(place for place, line in enumerate(lines) if line.startswith("class ")) :]) + "\n"
+    return "\n".join(lines[next(index for index, line in enumerate(lines) if line.startswith("class ")) :]) + "\n"

@@ -128,8 +128,8 @@ def draw_curves(
         axis.get_legend().remove()
         if (goal := target(title)) is not None:
             axis.axhline(goal, color="black", linestyle=":", linewidth=1)
-    for place, axis in enumerate(axes):
-        axis.set_ylabel("" if place % PER_ROW else "test accuracy")
+    for index, axis in enumerate(axes):
+        axis.set_ylabel("" if index % PER_ROW else "test accuracy")
     return finish(figure, entries)
 
 
@@ -227,13 +227,13 @@ def draw_bars(
     figure, axes = panels(len(shown), sharey=False)
     for axis, (title, methods) in zip(axes, shown.items(), strict=True):
         axis.set_title(title)
-        for place, (method, values) in enumerate(methods.items()):
+        for index, (method, values) in enumerate(methods.items()):
             if values is None or not np.isfinite(values).all():
                 word = missing if values is None else "not reached"
-                axis.text(place, 0.02, word, rotation=90, ha="center", va="bottom", color=plots.NEUTRAL,
+                axis.text(index, 0.02, word, rotation=90, ha="center", va="bottom", color=plots.NEUTRAL,
                           transform=axis.get_xaxis_transform())  # fmt: skip
             else:
-                axis.bar(place, values.mean(), yerr=deviation(values), color=plots.colour(method), capsize=3)
+                axis.bar(index, values.mean(), yerr=deviation(values), color=plots.colour(method), capsize=3)
         axis.set_xticks(range(len(methods)), [plots.title(m) for m in methods], rotation=35, ha="right")
         axis.set_xlim(-0.6, len(methods) - 0.4)
         axis.grid(False, axis="x")

@@ -48,12 +48,12 @@ def families(recorded: Recorded) -> Figure | None:
     best = min(times.values())
     efficiency = {method: 100 * best / time if np.isfinite(time) else 0.0 for method, time in times.items()}
     figure, (axes,) = panels(1, height=3.4)
-    for place, pair in enumerate(FAMILIES.values()):
+    for index, pair in enumerate(FAMILIES.values()):
         accuracy = np.mean([percent(recorded, cells[method]) for method in pair], axis=0)
-        axes.bar(place - 0.2, accuracy.mean(), 0.36, yerr=deviation(accuracy), color=plots.NEUTRAL, capsize=3,
-                 label="accuracy, %" if place == 0 else None)  # fmt: skip
-        axes.bar(place + 0.2, np.mean([efficiency[method] for method in pair]), 0.36, color=plots.ACCENT,
-                 label="efficiency, %" if place == 0 else None)  # fmt: skip
+        axes.bar(index - 0.2, accuracy.mean(), 0.36, yerr=deviation(accuracy), color=plots.NEUTRAL, capsize=3,
+                 label="accuracy, %" if index == 0 else None)  # fmt: skip
+        axes.bar(index + 0.2, np.mean([efficiency[method] for method in pair]), 0.36, color=plots.ACCENT,
+                 label="efficiency, %" if index == 0 else None)  # fmt: skip
     axes.set_xticks(
         range(len(FAMILIES)), [f"{name}\n{' + '.join(map(plots.title, pair))}" for name, pair in FAMILIES.items()]
     )

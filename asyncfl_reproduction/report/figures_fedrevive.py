@@ -62,8 +62,8 @@ def parts_of_update(recorded: Recorded) -> Figure | None:
     parts = 100 * short_run_parts()
     labels = {"stale": "stale update alone", "distilled": "distilled update alone", "both": "both"}
     colours = [plots.NEUTRAL, "#e7a9dc", plots.colour("fedrevive")]
-    for place, (part, colour) in enumerate(zip(labels, colours, strict=True)):
-        axes.bar(place, parts[part].mean(), yerr=deviation(parts[part].to_numpy()), color=colour, capsize=3)
+    for index, (part, colour) in enumerate(zip(labels, colours, strict=True)):
+        axes.bar(index, parts[part].mean(), yerr=deviation(parts[part].to_numpy()), color=colour, capsize=3)
     axes.set_xticks(range(len(labels)), [text.replace(" update", "\nupdate") for text in labels.values()])
     axes.set_ylabel("mean change of test accuracy\nin one update, points")
     axes.axhline(0, color="black", linewidth=0.8)

@@ -60,8 +60,8 @@ def against_alone(recorded: Recorded) -> Figure | None:
     """Draw Fig. 2."""
     shown = {
         f"{clients} devices": {
-            name: {float(bias): alone(clients, bias)[place] for bias in BIASES}
-            for place, name in enumerate(("kuiper", "alone"))
+            name: {float(bias): alone(clients, bias)[index] for bias in BIASES}
+            for index, name in enumerate(("kuiper", "alone"))
         }
         for clients in FEDERATION
     }

@@ -45,9 +45,9 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
         for row in headlines[headlines["unit"] == unit].itertuples():
             _interval(axis, row, len(order) - 1 - order.index(row.id), 100.0 if unit == "points" else 1.0, WIDEST[unit])
     named = headlines.drop_duplicates("id").set_index("id")
-    for place, name in enumerate(reversed(order)):
+    for index, name in enumerate(reversed(order)):
         if headlines.loc[headlines["id"] == name, "mean"].isna().all():
-            axes[0].text(0, place, "  not run", color="0.5", va="center", fontsize=9)
+            axes[0].text(0, index, "  not run", color="0.5", va="center", fontsize=9)
     labels = [f"{named['sentence'][name]}\n(paper: {named['paper'][name]})" for name in reversed(order)]
     axes[0].set_yticks(range(len(order)), labels, fontsize=9)
     axes[0].set_ylim(-0.6, len(order) - 0.4)
@@ -60,12 +60,12 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
     return figure
 
 
-def _interval(axis: Axes, row: tuple, place: int, scale: float, widest: float) -> None:
+def _interval(axis: Axes, row: tuple, index: int, scale: float, widest: float) -> None:
     """Draw one interval, cut where the axis ends."""
     if math.isnan(row.mean):
         return
     mark, aside = COLUMNS[row.column]
-    colour, y = plots.colour(PAPERS[row.id.split("-")[0]]), place + aside
+    colour, y = plots.colour(PAPERS[row.id.split("-")[0]]), index + aside
     low, high = (float(np.clip(scale * end, -widest, widest)) for end in (row.low, row.high))
     pale = PALE if row.verdict == BORROWED else 1.0
     axis.plot([low, high], [y, y], color=colour, alpha=pale, linewidth=2, solid_capstyle="butt")

@@ -60,8 +60,8 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
     best = max(methods, key=lambda m: methods[m].mean())
     p = {m: _paired(methods[best], values) for m, values in methods.items() if m != best}
     good, told_apart = {best}, True
-    for place, method in enumerate(sorted(p, key=p.get)):
-        told_apart = told_apart and p[method] * (len(p) - place) < ERROR_LEVEL
+    for index, method in enumerate(sorted(p, key=p.get)):
+        told_apart = told_apart and p[method] * (len(p) - index) < ERROR_LEVEL
         if not told_apart:
             good.add(method)
     return good

@@ -85,9 +85,9 @@ def draw_ranks(found: Ranking, marked: str | None = None) -> Figure:
     joined = groups(found)
     figure.set_size_inches(9, 1.0 + 0.28 * len(found.ranks) + 0.12 * len(joined))
     names = list(found.ranks.index)
-    for place, method in enumerate(names):
+    for index, method in enumerate(names):
         colour = ACCENT if method == marked else plots.colour(method)
-        axes.plot(found.ranks[method], place, "o", color=colour, markersize=11 if method == marked else 8)
+        axes.plot(found.ranks[method], index, "o", color=colour, markersize=11 if method == marked else 8)
     axes.set_yticks(range(len(names)), [f"{plots.title(m)}  {found.ranks[m]:.2f}" for m in names])
     for label, method in zip(axes.get_yticklabels(), names, strict=True):
         if method == marked:

@@ -166,17 +166,17 @@ def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours
     if reference is None:
         return [_gain(row, ours) for row, ours in zip(rows, found, strict=True)]
     places = {
-        tuple(row[name] for name in columns): place
-        for place, row in enumerate(rows)
+        tuple(row[name] for name in columns): index
+        for index, row in enumerate(rows)
         if all(row[name] == value for name, value in reference.items())
     }
     verdicts = []
-    for place, row in enumerate(rows):
-        other = places.get(tuple(row[name] for name in columns), place)
-        same = other == place
+    for index, row in enumerate(rows):
+        other = places.get(tuple(row[name] for name in columns), index)
+        same = other == index
         bound = EQUAL.get(str(row["unit"]))
         verdicts.append(
-            "" if same else _same_side(row["value"], found[place], rows[other]["value"], found[other], bound)
+            "" if same else _same_side(row["value"], found[index], rows[other]["value"], found[other], bound)
         )
     return verdicts
 

@@ -19,6 +19,7 @@ from asyncfl_lite import Config, Task
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.runs.assembly import deal_out
+from asyncfl_lite.tasks.images.glyphs import Glyphs
 from asyncfl_lite.tasks.partitions import PARTITIONS, label_counts, total_variation
 
 LABELS = torch.arange(600) % 5
@@ -115,3 +116,8 @@ def test_partitions_by_owner_are_offered_where_there_are_owners(explorer):
     alone = explore_partitions(Task.from_tensors(inputs, LABELS, inputs, LABELS))
     assert "natural" in explorer[0]["law"].options
     assert set(alone.children[0].options) == set(PARTITIONS) - {"natural", "given"}
+
+
+def test_one_world_of_several_is_split():
+    task = Glyphs(samples=400, test_samples=100, worlds=4).load().of_run(3)
+    assert "10 clients" in partition_figure(task, clients=10).get_axes()[0].get_title("left")

@@ -13,11 +13,11 @@ from asyncfl_lite.base.errors import ConfigError
 def curves() -> pd.DataFrame:
     """Two workloads, two rates each way, two seeds: the larger the server's rate, the wider the zigzag."""
     rows = []
-    for place, workload in enumerate(("digits", "shapes")):
+    for index, workload in enumerate(("digits", "shapes")):
         for client_lr in (0.1, 0.3):
             for server_lr in (0.1, 1.0):
                 for seed in (0, 1):
-                    level = 0.5 + 0.1 * place + client_lr * (1 if server_lr < 1 else -1)
+                    level = 0.5 + 0.1 * index + client_lr * (1 if server_lr < 1 else -1)
                     tests = level + 0.05 * server_lr * np.array([1, -1] * 4)
                     rows += [(workload, client_lr, server_lr, seed, 5 * at, one) for at, one in enumerate(tests)]
     return pd.DataFrame(rows, columns=["workload", "client_lr", "server_lr", "seed", "version", "accuracy"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -274,3 +275,15 @@ def test_the_time_machine_counts_arrivals(by_hand):
     assert picture.value == as_image(moment_figure(by_hand, 0.0))
     slider.value = 6
     assert picture.value == as_image(moment_figure(by_hand, 4.0))
+
+
+def test_a_run_with_client_failures_is_shown_and_one_recorded_before_there_were_any():
+    trouble = {"drop_out": 0.1, "crash": 0.2, "late": 2.5, "partial": 0.3, "duplicate": 0.3, "time_out": 4.0}
+    sizes = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 6, "local_steps": 3, "batch_size": 8}
+    result = run(Config(**sizes, delay="fedecho_mild", seed=1, trouble=trouble))
+    end = result.summary["virtual_time"]
+    for time in (0.0, end / 2, end):
+        assert moment_figure(result, time).get_axes()
+    before = {"updates": result.updates.drop(columns=["refused", "trouble"])}
+    before["in_flight"] = result.in_flight.drop(columns="why")
+    assert moment_figure(replace(result, **before), end / 2).get_axes()

@@ -92,20 +92,20 @@ def test_it_ends_with_what_one_knows_what_to_distrust_and_reading(name):
 
 @each
 def test_no_cell_is_long(name):
-    for place, cell in enumerate(BOOKS[name].cells):
+    for index, cell in enumerate(BOOKS[name].cells):
         if cell.cell_type == "markdown":
             words = len(DISPLAYED.sub("", FENCED.sub("", cell.source)).split())
-            assert words <= MOST_WORDS, f"cell {place}: {words} words: {cell.source[:60]!r}"
+            assert words <= MOST_WORDS, f"cell {index}: {words} words: {cell.source[:60]!r}"
         else:
             lines = len(cell.source.splitlines())
-            assert lines <= MOST_LINES, f"cell {place}: {lines} lines: {cell.source[:60]!r}"
+            assert lines <= MOST_LINES, f"cell {index}: {lines} lines: {cell.source[:60]!r}"
 
 
 @each
 def test_it_has_exercises_where_the_idea_is(name):
     stubs = exercises_of(NOTEBOOKS / f"{name}.ipynb")
     assert len(stubs) >= 2
-    known = next(place for place, cell in enumerate(BOOKS[name].cells) if "## What you now know" in cell.source)
+    known = next(index for index, cell in enumerate(BOOKS[name].cells) if "## What you now know" in cell.source)
     assert all(stub.cell < known for stub in stubs)
 
 

@@ -158,7 +158,7 @@ def test_a_student_that_overflows_leaves_the_mean_update(context):
 def test_of_sequences_only_the_predictions_are_stored_and_distilled(counts, batch_size, chance):
     """What FedEcho learns from them is what it would learn from the logits at all positions."""
     counts[chance.randrange(len(counts))] += 1
-    tokens = torch.tensor([[1 + chance.randrange(4) if place < count else 0 for place in range(4)] for count in counts])
+    tokens = torch.tensor([[1 + chance.randrange(4) if index < count else 0 for index in range(4)] for count in counts])
     model, rng = VectorModel(torch.nn.Embedding(5, 3, dtype=torch.float64)), torch.manual_seed(chance.randrange(1000))
     context = ServerContext(
         model,

@@ -31,7 +31,7 @@ def drawn(*shape: int, seed: int) -> torch.Tensor:
 def answers(model: VectorModel, seed: int, count: int = 3, **more) -> Answers:
     inputs = drawn(32, 1, 3, 4, seed=seed)
     if not more.get("one_for_all", True):
-        inputs = torch.stack([inputs + place for place in range(count)])
+        inputs = torch.stack([inputs + index for index in range(count)])
     return Answers(model, drawn(count, model.num_parameters, seed=-seed - 1).unbind(), inputs, [None] * count, **more)
 
 
@@ -43,8 +43,8 @@ def test_answers_are_those_of_each_model(build, more):
     assert (requests[0].shared is None) == (build is cnn)
     for request, found in zip(requests, fulfilled(requests), strict=True):
         assert len(found) == len(request.xs)
-        for place, (x, outputs) in enumerate(zip(request.xs, found, strict=True)):
-            inputs = request.inputs if request.one_for_all else request.inputs[place]
+        for index, (x, outputs) in enumerate(zip(request.xs, found, strict=True)):
+            inputs = request.inputs if request.one_for_all else request.inputs[index]
             torch.testing.assert_close(outputs, model.outputs(x, inputs), rtol=1e-4, atol=1e-4)
         assert all(torch.equal(*pair) for pair in zip(found, fulfilled_now(request), strict=True))
 

@@ -228,7 +228,7 @@ def test_precision_and_fewer_clips(tmp_path):
     half = UCF101(folder=str(tmp_path), side=16, frames=4, precision="float16").load()
     assert half.inputs.dtype == torch.float16
     torch.testing.assert_close(half.inputs.float(), whole.inputs, rtol=1e-3, atol=1e-3)
-    clips = [decoding.Clip(str(place), place % 2) for place in range(6)]
+    clips = [decoding.Clip(str(index), index % 2) for index in range(6)]
     from asyncfl_lite.tasks.video.videos import first_of_each
 
     assert [clip.path for clip in first_of_each(clips, 2)] == ["0", "1", "2", "3"]

@@ -175,7 +175,7 @@ def test_joined_findings():
 def test_one_refuted_part_of_many_is_named_only_if_it_stands_by_holm():
     """A difference that alone would be reversed is undecided as one of thirty."""
     slightly = [0.5 - 0.0135 + 3.7 * x for x in SHAKE]
-    cells = {f"c{place}": around(0.1 + 0.01 * place) for place in range(30)}
+    cells = {f"c{index}": around(0.1 + 0.01 * index) for index in range(30)}
     m = measured(a=around(0.9), low=slightly, flat=[0.5] * 10, **cells)
     many = [m.above("a", cell) for cell in cells]
     alone = m.above("low", "flat")

@@ -253,9 +253,9 @@ def ideal() -> tuple[dict[str, list[float]], dict[str, float]]:
     """Numbers of which every claim is true, and accuracies of version 0."""
     level = {"fedbuff": 40, "ca2fl": 45, "fadas": 55, "fedac": 60, SETS[2]: 80, SETS[0]: 82, SETS[1]: 84}
     means = {
-        f"{column}/{method}": level[method] + (7 if method == "ca2fl" else 3) * place / 2
+        f"{column}/{method}": level[method] + (7 if method == "ca2fl" else 3) * index / 2
         for columns in (TABLE2, TABLE3)
-        for place, column in enumerate(columns)
+        for index, column in enumerate(columns)
         for method in BASELINES + SETS
     }
     table4 = {"fedecho": 90, "fedac": 85, "ca2fl": 80, "fedbuff": 75}

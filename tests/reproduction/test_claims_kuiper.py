@@ -96,10 +96,10 @@ def world(**cells: float | tuple[float, float]) -> Measured:
 
 
 def test_every_tier_has_its_cells(grid):
-    for place, tier in enumerate(("paper", "laptop", "smoke")):
+    for index, tier in enumerate(("paper", "laptop", "smoke")):
         counted = Counter(cell.name.split("/")[1].rstrip("abc") for cell in grid[tier])
-        assert {artefact: counted[artefact] for artefact in COUNTS} == {a: n[place] for a, n in COUNTS.items()}
-        assert sum(counted.values()) == sum(n[place] for n in COUNTS.values())
+        assert {artefact: counted[artefact] for artefact in COUNTS} == {a: n[index] for a, n in COUNTS.items()}
+        assert sum(counted.values()) == sum(n[index] for n in COUNTS.values())
         assert len({cell.config.hash for cell in grid[tier]}) == len(grid[tier])  # none is run twice
 
 
@@ -289,7 +289,7 @@ def test_comparisons_are_undecided_within_the_spread_and_without_seeds():
     ],
 )
 def test_unimodal_is_a_rise_and_a_fall_without_a_valley(points, verdict):
-    cells = {f"beta{place}": value for place, value in enumerate(points)}
+    cells = {f"beta{index}": value for index, value in enumerate(points)}
     assert unimodal(world(**cells), [f"kuiper/{name}" for name in cells]).verdict == verdict
 
 

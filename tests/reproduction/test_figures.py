@@ -117,8 +117,8 @@ def test_no_label_and_no_title_is_cut_off(make):
         assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, text.get_text()
         assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1, text.get_text()
     boxes = [(text.get_text(), text.get_window_extent()) for text in titles]
-    for place, (one, box) in enumerate(boxes):
-        assert not [other for other, another in boxes[place + 1 :] if box.overlaps(another)], one
+    for index, (one, box) in enumerate(boxes):
+        assert not [other for other, another in boxes[index + 1 :] if box.overlaps(another)], one
 
 
 def test_squares_have_the_difference_and_the_colour_of_its_verdict():

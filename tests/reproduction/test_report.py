@@ -84,8 +84,8 @@ def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7
     Each seed gets there ``apart`` later than the one before. Seeds beyond the accuracies are not run.
     """
     cell = Recorded(tier, runs).cells[name]
-    for place, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=False)):
-        reached = reached_at + apart * place
+    for index, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=False)):
+        reached = reached_at + apart * index
         times = [0.0, reached - 1, reached, reached + 1, 20.0]
         curve = pd.DataFrame({"version": [0, 1, 2, 3, version], "time": times, "updates": range(0, 25, 5), "loss": 1.0})
         curve["accuracy"] = [0.1, 0.2, 0.95, 0.95, accuracy]
@@ -423,8 +423,8 @@ def test_a_cell_with_a_seed_missing_says_so(tmp_path):
 def test_ranks_and_nemenyis_difference_are_demsars():
     rng = np.random.default_rng(0)
     there = {
-        f"place {place}": {m: 50 + 10 * i + rng.random(3) for i, m in enumerate(head_to_head.FIVE)}
-        for place in range(4)
+        f"place {index}": {m: 50 + 10 * i + rng.random(3) for i, m in enumerate(head_to_head.FIVE)}
+        for index in range(4)
     }
     found = ranks.ranking(there, head_to_head.FIVE)
     assert list(found.ranks) == [1, 2, 3, 4, 5] and list(found.ranks.index) == list(head_to_head.FIVE[::-1])

@@ -36,7 +36,7 @@ def few(monkeypatch):
 
 
 def spread(mean, seeds=10):
-    return [mean + 0.001 * place for place in range(seeds)]
+    return [mean + 0.001 * index for index in range(seeds)]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from asyncfl_reproduction.grid.run import run_grid
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "notebooks/experiment.ipynb"
 DEATHS = 4
 BETWEEN = (4, 12)

@@ -441,7 +441,7 @@ def checkpoint(folder: Path) -> str:
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     special = ["<pad>", "<|im_start|>", "<|im_end|>"]
-    model = Tokenizer(models.BPE({token: place for place, token in enumerate(special + letters)}, []))
+    model = Tokenizer(models.BPE({token: index for index, token in enumerate(special + letters)}, []))
     model.pre_tokenizer, model.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     model.add_special_tokens(special)
     tokeniser = PreTrainedTokenizerFast(tokenizer_object=model, eos_token="<|im_end|>", pad_token="<pad>")

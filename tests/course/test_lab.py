@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MAKE = ["make", "-o", ".venv/.ready", "lab"]
 TOKEN = "fortests"
 LINK = re.compile(r"\]\(((?!https?:|#|data:|attachment:)[^)#\s]+)")

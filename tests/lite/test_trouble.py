@@ -12,7 +12,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from asyncfl_course.explore.time_machine import moment_figure
 from asyncfl_lite import Config, run, run_many
 from asyncfl_lite.algorithms import ALGORITHMS, make_algorithm
 from asyncfl_lite.base.errors import ConfigError, DataError, SimulationError
@@ -592,10 +591,7 @@ def test_results_are_saved_loaded_and_drawn(tmp_path):
     for name in TABLES:
         pd.testing.assert_frame_equal(getattr(result, name), getattr(loaded, name), check_dtype=False)
     assert loaded.summary == result.summary
-    end = result.summary["virtual_time"]
-    plot_gantt(result.updates, until=end, in_flight=result.in_flight)
-    for time in (0.0, end / 2, end):
-        moment_figure(loaded, time)
+    plot_gantt(result.updates, until=result.summary["virtual_time"], in_flight=result.in_flight)
 
 
 def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
@@ -612,7 +608,6 @@ def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
     write_record(tmp_path / "result.json", record)
     loaded = load_result(tmp_path)
     assert loaded.config == config(rounds=3) and not loaded.outdated
-    moment_figure(loaded, 1.0)
 
 
 def test_rounds_take_nobody_twice():

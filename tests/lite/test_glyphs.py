@@ -10,7 +10,6 @@ import pytest
 import torch
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from asyncfl_course.explore.partitions import partition_figure
 from asyncfl_lite import Config, Task, run, run_many, schedule
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
@@ -161,7 +160,7 @@ def test_what_is_shown_is_one_world():
     task = Glyphs(**FEW).load().of_run(3)
     told = task.describe(deal_out(Config(**SMALL, seed=3), task))
     assert "400 samples of 1 × 12 × 12" in told and "100 samples" in told and "world 3 of 4" in told
-    assert task.show().get_axes() and "10 clients" in partition_figure(task, clients=10).get_axes()[0].get_title("left")
+    assert task.show().get_axes()
 
 
 def test_the_schedule_alone_is_that_of_the_run():

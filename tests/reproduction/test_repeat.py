@@ -20,7 +20,7 @@ from asyncfl_reproduction.grid.run import run_grid
 
 pytestmark = pytest.mark.long
 
-NOTEBOOK = Path(__file__).parent.parent / "notebooks/experiment.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks/experiment.ipynb"
 SMALL = {
     "clients": 8, "concurrency": 4, "local_steps": 2, "eval_every": 2, "rounds": 6, "seed": 3, "delay": "fedecho_mild"
 }  # fmt: skip
