@@ -12,6 +12,9 @@ from asyncfl_lite import Config
 from asyncfl_lite.runs.assembly import schedule
 from asyncfl_lite.runs.run import Run
 
+LONG = 5.0
+"""Seconds of processor time from which a first call counts: what is made once is a small part of it."""
+
 
 def bare_loop(config: Config, *, evaluate: bool = False) -> Callable[[], None]:
     """Return a plain PyTorch loop over the jobs that arrive in a run, one after another: no aggregation, no clock.
@@ -58,12 +61,37 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def ratio(ours: Callable[[], object], theirs: Callable[[], object], pairs: int = 5) -> dict[str, float]:
-    """Return medians over alternating pairs of processor times, and the median of the pairs' ratios."""
-    ours(), theirs()  # the first call of anything pays for what is made once
-    measured = [(cpu_seconds(ours), cpu_seconds(theirs)) for _ in range(pairs)]
-    return {
-        "ours_s": statistics.median(a for a, _ in measured),
-        "bare_s": statistics.median(b for _, b in measured),
-        "ratio": statistics.median(a / b for a, b in measured),
-    }
+def ratio(ours: Callable[[], object], theirs: Callable[[], object], most: int = 7) -> dict[str, float]:
+    """Return median processor times of alternating pairs, and the pairs' median ratio; see :func:`medians`."""
+    found = medians(ours, theirs, most=most)
+    return {"ours_s": found[0][0], "bare_s": found[0][1], "ratio": found[1][0], "pairs": found[2]}
+
+
+def medians(*works: Callable[[], object], most: int = 7) -> tuple[list[float], list[float], int]:
+    """Measure works in turn until their median ratios to the last one are known within 5 %.
+
+    That is three times or more, or two where one round takes long.
+
+    Returns:
+        The median processor times, the median ratios of all but the last to the last, and how often it was measured.
+    """
+    measured: list[list[float]] = []
+    row = [cpu_seconds(work) for work in works]
+    if sum(row) > LONG:  # else the first call, which pays for what is made once, is left out
+        measured.append(row)
+    least = 2 if sum(row) > 2 * LONG else 3
+    while len(measured) < least or (len(measured) < most and not all(map(_steady, _ratios(measured)))):
+        measured.append([cpu_seconds(work) for work in works])
+    times = [statistics.median(column) for column in zip(*measured, strict=True)]
+    return times, [statistics.median(column) for column in _ratios(measured)], len(measured)
+
+
+def _ratios(measured: list[list[float]]) -> list[tuple[float, ...]]:
+    return list(zip(*([time / row[-1] for time in row[:-1]] for row in measured), strict=True))
+
+
+def _steady(values: tuple[float, ...]) -> bool:
+    """Whether twice the standard error of a median, told by the spread of the middle half, is below 5 % of it."""
+    middle = statistics.median(values)
+    spread = 1.4826 * statistics.median(abs(value - middle) for value in values)
+    return 2 * 1.2533 * spread / len(values) ** 0.5 < 0.05 * middle
