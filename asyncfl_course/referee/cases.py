@@ -59,7 +59,7 @@ class Case:
         return in_lines("\n".join(lines))
 
     def recorded(self, column: str) -> int:
-        """Return how many seeds of the claim's two cells are recorded."""
+        """Return the number of recorded seeds of the claim's two cells."""
         return len(self.gap(self.first, self.second, NUMBERS[0], column))
 
     def runs(self, cell: str, column: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What the adaptive server optimisers share: moving averages of the mean update and of its square."""
+"""The common part of the adaptive server optimisers: moving averages of the mean update and of its square."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Tanh: torch.ops.aten.tanh_backward,
     nn.Sigmoid: torch.ops.aten.sigmoid_backward,
 }
-"""Layers that work number by number: a function of the gradient in their outputs, and of the outputs."""
+"""Layers that work number by number: a function of the gradient in the outputs, and of the outputs."""
 
 LINE = 16
 """Numbers of 4 bytes in a line of a processor's cache; matrices that begin at one are computed with the same bits."""
 
 
 class Slots(NamedTuple):
-    """Where the parameters of a chain lie in its vector, in their order.
+    """Positions of a chain's parameters in its vector, in order.
 
     Attributes:
         sizes: numbers of each.
@@ -43,7 +43,7 @@ class Slots(NamedTuple):
 
 
 def can_be_written_out(images: Sequence[nn.Module], vectors: Sequence[nn.Module]) -> bool:
-    """Whether a backward pass is written out for these layers on images, and on vectors behind them."""
+    """Return whether these layers on images, and on vectors behind them, have a hand-written backward pass."""
     plain = (nn.MaxPool2d, *ELEMENTWISE)
     return all(
         type(layer) in plain or (type(layer) is nn.Conv2d and not isinstance(layer.padding, str)) for layer in images
@@ -51,12 +51,12 @@ def can_be_written_out(images: Sequence[nn.Module], vectors: Sequence[nn.Module]
 
 
 def images_of_all(inputs: Tensor) -> Tensor:
-    """Return ``(G, B, channels, height, width)`` images as ``(B, G · channels, height, width)``, channels last."""
+    """Reorder ``(G, B, channels, height, width)`` images to ``(B, G · channels, height, width)``, channels last."""
     return inputs.transpose(0, 1).flatten(1, 2).to(memory_format=torch.channels_last)
 
 
 def vectors_of_each(images: Tensor, count: int) -> Tensor:
-    """Return ``(B, G · channels, height, width)`` images as ``(G, B, channels · height · width)``."""
+    """Reorder ``(B, G · channels, height, width)`` images to ``(G, B, channels · height · width)``."""
     return images.unflatten(1, (count, -1)).transpose(0, 1).flatten(2)
 
 
@@ -94,7 +94,7 @@ class WrittenOut(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the ``(G, d)`` gradient in ``x``, given ``(G, B, C)`` that of the outputs."""
+        """Return the ``(G, d)`` gradient in ``x``, given the ``(G, B, C)`` gradient in the outputs."""
         kept, found, count = list(ctx.saved_tensors), list[Tensor](), len(gradient)
         for layer in reversed(ctx.vectors):
             if type(layer) is not nn.Linear:
@@ -116,11 +116,11 @@ class WrittenOut(torch.autograd.Function):
 
 
 class OneWrittenOut(torch.autograd.Function):
-    """One chain, by the operations of its module; gradients of large matrices are computed where they belong."""
+    """One chain, computed by its module's operations; gradients of large matrices are written in place."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:
-        """Return ``(n, C)`` outputs for ``x (d,)`` and ``inputs (n, …)`` in the memory format that they come in."""
+        """Return ``(n, C)`` outputs for ``x (d,)`` and ``inputs (n, …)``, in the inputs' memory format."""
         parts, kept, h = iter(slots.of(x[None])), list[Tensor](), inputs
         for layer in images:
             h = _image_layer(layer, h, parts, kept, 1)
@@ -141,7 +141,7 @@ class OneWrittenOut(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the ``(d,)`` gradient in ``x``, given ``(n, C)`` that of the outputs."""
+        """Return the ``(d,)`` gradient in ``x``, given the ``(n, C)`` gradient in the outputs."""
         kept, found = list(ctx.saved_tensors), gradient.new_empty(1, sum(ctx.slots.sizes))
         parts = ctx.slots.of(found)
         for layer in reversed(ctx.vectors):
@@ -168,7 +168,7 @@ class OneWrittenOut(torch.autograd.Function):
 
 
 def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], count: int) -> Tensor:
-    """Return what a layer of ``count`` models makes of their images, and keep what its backward pass needs."""
+    """Apply ``count`` copies of a layer to their models' images, and keep what the backward pass needs."""
     if type(layer) is nn.Conv2d:
         weight = next(parts).flatten(0, 1)
         bias = None if layer.bias is None else next(parts).flatten()
@@ -185,7 +185,7 @@ def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], co
 
 
 def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor], count: int) -> list[Tensor]:
-    """Return the gradient in a layer's images, by that in what it makes of them, and those in its bias and weight."""
+    """Return the gradient in a layer's images, given that in its output, and those in its bias and weight."""
     if type(layer) is nn.Conv2d:
         weight, h = kept.pop(), kept.pop()
         has_bias, wanted = layer.bias is not None, bool(kept)
@@ -210,7 +210,7 @@ def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor]
 
 
 def _pooling(layer: nn.MaxPool2d) -> tuple[Any, ...]:
-    """Return a max-pooling's settings as torch's operations take them."""
+    """Return a max-pooling's settings in the form of torch's operations."""
     pairs = [[value, value] if isinstance(value, int) else list(value)
              for value in (layer.kernel_size, layer.stride, layer.padding, layer.dilation)]  # fmt: skip
     return *pairs, layer.ceil_mode

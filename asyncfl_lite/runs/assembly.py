@@ -34,7 +34,7 @@ COHORT_UP_TO_FLOP = 1_000_000
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
-    """Return a configuration, given as one or as a plain dict of its settings.
+    """Return a configuration; a plain dict of settings becomes one.
 
     Raises:
         ConfigError: for anything else.

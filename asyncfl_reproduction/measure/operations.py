@@ -46,7 +46,7 @@ def forward_gflop(config: Config) -> float:
 
 
 def samples_a_job(config: Config) -> float:
-    """Return the number of samples on which a client's job takes a step, with clients of equal size."""
+    """Return the number of samples in all steps of a client's job, with clients of equal size."""
     if config.local_steps is not None:
         return config.local_steps * config.batch_size
     return config.local_epochs * SAMPLES[config.task][0] / config.clients

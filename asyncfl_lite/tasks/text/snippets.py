@@ -38,7 +38,7 @@ class Topics20Snippets(Topics20):
     """
 
     snippets: int = Field(1000, ge=20)
-    """Number of snippets; FedRevive starts its prompts from as many."""
+    """Number of snippets; FedRevive starts its prompts from the same number."""
 
     def load(self) -> Task:
         """Load the task."""
