@@ -372,14 +372,18 @@ def options(*arguments: str) -> dict:
     return vars(parse(list(arguments)))
 
 
+def dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
 def test_options_are_taken_with_dashes_and_underscores():
-    for name in Config.model_fields:
-        value = "a_b=c_d" if name in GROUPS else "x_y"
-        for option in ([f"--{name}", value], [f"--{name}={value}"]):
-            dashed = [option[0].partition("=")[0].replace("_", "-"), *option[0].partition("=")[2:], *option[1:]]
-            told = options("run", *option)
-            assert told == options("run", *(text for text in dashed if text))
-            assert told[name] == ([value] if name in (*GROUPS, "seed") else value)
+    values = {name: "a_b=c_d" if name in GROUPS else "x_y" for name in Config.model_fields}
+    for sign in (" ", "="):
+        lines = ([f"--{form(name)}{sign}{value}" for name, value in values.items()] for form in (str, dashed))
+        told, other = (options("run", *" ".join(line).split()) for line in lines)
+        assert told == other
+        for name, value in values.items():
+            assert told[name] == ([value] if name in (*GROUPS, "seed") else value), name
     for command, option in (("grid", "--paper"), ("report", "--tier"), ("record", "--results")):
         file = ["x_y.yaml"] * (command == "grid")
         assert options(command, *file, option, "a_b")[option[2:]] == "a_b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from asyncfl_lite.base.style import VERDICT_COLOURS
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.grid.cells import expand_grid
-from asyncfl_reproduction.grid.tidy import write_tidy
-from asyncfl_reproduction.home import PAPERS
+from asyncfl_reproduction.grid.tidy import read_tidy, write_tidy
+from asyncfl_reproduction.home import PAPERS, RESULTS
 from asyncfl_reproduction.measure import fedrevive
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import (
@@ -63,10 +63,21 @@ DRAWN = {
 """Figures of the papers; FedEcho has none."""
 
 
+@cache
+def packages_league():
+    """What the package has recorded of the league, which takes seconds to read."""
+    return read_tidy(GRID(LEAGUE), RESULTS / "league")
+
+
+def read_once(cells, folder):
+    return packages_league() if Path(folder) == RESULTS / "league" else read_tidy(cells, folder)
+
+
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Leave out what trains: claims that run probes, and the probes; read the grid once."""
+    """Leave out what trains: claims that run probes, and the probes; read the grid and the package's league once."""
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.expand_grid", GRID)
+    monkeypatch.setattr("asyncfl_reproduction.report.recorded.read_tidy", read_once)
     monkeypatch.setattr("asyncfl_reproduction.report.recorded.borrowed", lambda cells: frozenset())  # all are, here
     claims = {paper: [claim for claim in CLAIMS[paper] if paper != "fedrevive"] for paper in CLAIMS}
     claims["fedrevive"] = [claim for claim in CLAIMS["fedrevive"] if claim.id.startswith("FR-T1")]
