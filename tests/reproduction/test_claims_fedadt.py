@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from asked import Asked
 
 from asyncfl_reproduction.claims import FAILS, HOLDS, NOT_RUN, PARTLY, REVERSED, UNDECIDED, WHERE_RUN, Measured
 from asyncfl_reproduction.claims import fedadt as claims
@@ -123,18 +124,6 @@ def test_what_the_paper_prints_is_kept(tiers):
                 if c.algorithm == "fedadt":
                     assert (c.settings.kd_fraction, c.settings.alpha_versions) == (0.005, 1000)
             assert cell.ours["local_epochs"]
-
-
-class Asked(dict):
-    """Recorded numbers of which none is there; remembers what was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def __contains__(self, name: object) -> bool:
-        self.names.add(str(name))
-        return False
 
 
 def test_every_cell_that_a_claim_asks_for_exists_and_without_cells_nothing_is_claimed(tiers):

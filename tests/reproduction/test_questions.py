@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from asked import Asked
 
 from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims import DID_NOT_TRAIN, NOT_RUN, UNDECIDED, Measured
@@ -108,18 +109,6 @@ def test_slow_clients_are_as_many_in_one_group_as_in_all(cells):
     assert sorted(durations[0]) == sorted(durations[1])
     slow = [np.flatnonzero(values > 1) // 10 for values in durations]
     assert (set(slow[0]), set(slow[1])) == ({4}, {0, 1, 2, 3, 4})
-
-
-class Asked(dict):
-    """Recorded numbers of which none is there; remembers what was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def __contains__(self, name: object) -> bool:
-        self.names.add(str(name))
-        return False
 
 
 def test_answers_ask_for_all_cells_and_no_others(cells):
