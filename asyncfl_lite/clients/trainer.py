@@ -107,8 +107,8 @@ class Trainer:
         """
         part, training = self.data.parts[job.client], self.training
         places = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
-        if job.fate is not None:
-            places = places[: max(1, math.ceil(job.fate.share * len(places)))]
+        if job.share < 1:
+            places = places[: max(1, math.ceil(job.share * len(places)))]
         places = np.where(places < 0, -1, part[places])
         a_pass = -(-len(part) // training.batch_size)
         generator = None

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, cat
 
-from asyncfl_lite.simulator.jobs import DUPLICATE, LOST
 from asyncfl_lite.simulator.tables import Schedule
+from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, LOST
 from asyncfl_lite.tasks import Task
 from asyncfl_lite.tasks.partitions import by_client
 

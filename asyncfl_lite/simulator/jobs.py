@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor
 
@@ -26,42 +26,8 @@ class Midway:
     weight: float
 
 
-LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
-"""Why a job never arrives: its client dropped out, left before it was done, or took too long."""
 CALLED_OFF, STILL_TRAINING = "called off", "in flight"
-"""Other reasons why a job has not arrived: its round, or the run, ended first."""
-DUPLICATE = "duplicate of a job that had arrived"
-"""Why the server refuses the second copy of an update."""
-
-
-@dataclass(slots=True)
-class Fate:
-    """What goes wrong with a job (:mod:`asyncfl_lite.simulator.trouble`).
-
-    Attributes:
-        lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
-        crashed: whether its client crashes on the way and returns late.
-        share: the part of its minibatch steps that it does, 0 to 1.
-        again: virtual time from its arrival to that of a second copy, or None where there is none.
-        damage: how its update arrives broken: ``nan``, ``inf`` or ``length``; empty if it is sound.
-    """
-
-    lost: str = ""
-    crashed: bool = False
-    share: float = 1.0
-    again: float | None = None
-    damage: str = ""
-
-    @property
-    def struck(self) -> str:
-        """Kinds of trouble that affected an arriving job, by the setting names of :class:`.Trouble`."""
-        kinds = {
-            "crash": self.crashed,
-            "partial": self.share < 1,
-            "duplicate": self.again is not None,
-            "damage": self.damage,
-        }
-        return ", ".join(kind for kind, whether in kinds.items() if whether)
+"""Why a job has not arrived: its round, or the run, ended first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +35,7 @@ class Job:
     """One client's work from dispatch to arrival.
 
     Attributes:
-        finish_time: virtual time of arrival; infinite for a job that is lost.
+        finish_time: virtual time of arrival.
         sequence_no: how many jobs were dispatched before this one; breaks ties.
         client: the client that trains.
         number: how many jobs this client had before, which names its stream of batches.
@@ -82,7 +48,6 @@ class Job:
             says ``correction_once``); set when the job is trained.
         midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
-        fate: what trouble does to it, or None.
         duration: virtual time that its client needs for it.
     """
 
@@ -98,13 +63,20 @@ class Job:
     correction: Tensor | None = None
     midway: Midway | None = None
     outcome: Outcome | None = None
-    fate: Fate | None = None
     duration: float = math.nan
 
+    PARTS: ClassVar[Mapping[str, type]] = {"outcome": Outcome, "midway": Midway}
+    """Job fields that are dataclasses, with their classes."""
+
     @property
-    def lost(self) -> str:
-        """Reason why the job never arrives; empty if it does."""
-        return "" if self.fate is None else self.fate.lost
+    def share(self) -> float:
+        """The part of its minibatch steps that the client does: all."""
+        return 1.0
+
+    @property
+    def struck(self) -> str:
+        """Kinds of trouble on the way, as the table of updates has them: none."""
+        return ""
 
     @property
     def sent(self) -> Tensor:
@@ -146,12 +118,13 @@ class Job:
     def state(self) -> dict[str, Any]:
         """Return the job's fields, and those of its parts, by name; tensors are not copied."""
         values = _fields(self)
-        return {**values, **{part: values[part] and _fields(values[part]) for part in PARTS}}
+        return {**values, **{part: values[part] and _fields(values[part]) for part in self.PARTS}}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Job:
         """Make a job from its :meth:`state`."""
-        return cls(**{**state, **{part: state[part] and made(**state[part]) for part, made in PARTS.items()}})
+        known = {field.name: state[field.name] for field in fields(cls) if field.name in state}
+        return cls(**{**known, **{part: known[part] and made(**known[part]) for part, made in cls.PARTS.items()}})
 
     def __repr__(self) -> str:
         return (
@@ -160,11 +133,7 @@ class Job:
         )
 
 
-PARTS = {"outcome": Outcome, "midway": Midway, "fate": Fate}
-"""Job fields that are dataclasses, with their classes."""
-
-
-def _fields(record: Job | Outcome | Midway | Fate) -> dict[str, Any]:
+def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
@@ -207,5 +176,5 @@ class Arrival(NamedTuple):
             not refused,
             version,
             refused,
-            "" if job.fate is None else job.fate.struck,
+            job.struck,
         )

@@ -23,16 +23,19 @@ class Dispatcher(Protocol):
         selection: says which clients are dispatched.
         num_clients: how many clients there are.
         in_flight: how many of them train now, as far as the server knows.
-        unfilled: how many dispatches wait for clients to come back.
+        busy: how many train, or will as soon as they can be sent work.
     """
 
     selection: Selection
     num_clients: int
-    unfilled: int
 
     @property
     def in_flight(self) -> int:
         """Number of clients that are training now."""
+
+    @property
+    def busy(self) -> int:
+        """How many clients train now or soon."""
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""
@@ -75,14 +78,6 @@ class Scheduling(ABC):
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """React to an arrival after the server processed it; ``changed`` says whether it made a new version."""
 
-    def after_lost(self, simulation: Dispatcher, client: int) -> None:
-        """React when the server gives up on a job of ``client``, or refuses its update."""
-        self.after_receive(simulation, client, changed=False)
-
-    def may_fill(self, client: int) -> bool:
-        """Return whether ``client``, just back and idle, may take a slot that was left empty before."""
-        return True
-
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads, as plain numbers and lists."""
         return {}
@@ -101,10 +96,6 @@ class DispatchBeforeAggregation(Scheduling):
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Do nothing: the slot is already filled."""
-
-    def after_lost(self, simulation: Dispatcher, client: int) -> None:
-        """Send the current model to an idle client in place of the lost one."""
-        simulation.dispatch_idle(1, reporter=client)
 
 
 @SCHEDULING.register("after_agg")
@@ -165,10 +156,6 @@ class Rounds(Scheduling):
             simulation.flush()  # a rejected update must not hold the round up for ever
         self._invite(simulation)
 
-    def may_fill(self, client: int) -> bool:
-        """Return whether the client has not yet taken part in this round."""
-        return client not in self.reported
-
     def _invite(self, simulation: Dispatcher) -> None:
         self.reported = []
         simulation.dispatch_idle(min(self.most_in_flight, simulation.num_clients))
@@ -206,10 +193,6 @@ class Burst(Scheduling):
             simulation.dispatch(member)
         self.waiting = []
 
-    def may_fill(self, client: int) -> bool:
-        """Return whether the client is not waiting for the burst to close."""
-        return client not in self.waiting
-
     def state(self) -> dict[str, Any]:
         """Return the clients that are waiting."""
         return {"waiting": list(self.waiting)}
@@ -242,5 +225,5 @@ class Refill(Scheduling):
         self._fill(simulation)
 
     def _fill(self, simulation: Dispatcher) -> None:
-        while (busy := simulation.in_flight + simulation.unfilled) < self.concurrency:
+        while (busy := simulation.busy) < self.concurrency:
             simulation.dispatch_idle(min(self.batch, simulation.num_clients - busy))

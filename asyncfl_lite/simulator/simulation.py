@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from asyncfl_lite.base.errors import DivergedError, SimulationError, shown
+from asyncfl_lite.base.errors import DivergedError, SimulationError
 from asyncfl_lite.base.streams import stream
+from asyncfl_lite.simulator.checks import MOST_ACCEPTED, impossible_duration, most_accepted, no_version
+from asyncfl_lite.simulator.held import HeldVersions
 from asyncfl_lite.simulator.jobs import CALLED_OFF, Arrival, Job
 from asyncfl_lite.simulator.scheduling import Scheduling
 from asyncfl_lite.simulator.selection import IdleClients, Selection, Uniform
@@ -39,39 +40,6 @@ class Delays(Protocol):
 Train = Callable[[Sequence[Job]], Sequence[Outcome]]
 Observer = Callable[["Simulation", Arrival], None]
 VersionObserver = Callable[["Simulation"], None]
-
-
-MOST_ACCEPTED = 100
-"""Number of updates that a server may accept without making a version, whatever its buffer size."""
-
-
-class HeldVersions:
-    """Counts, for each version, the clients in flight that hold it.
-
-    Attributes:
-        most: most distinct versions that were held at one time.
-    """
-
-    def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
-        self.counts = dict(Counter(versions))
-        self.most = max(most, len(self.counts))
-
-    def add(self, version: int) -> None:
-        """Count one more client with ``version``."""
-        counts = self.counts
-        if version in counts:
-            counts[version] += 1
-            return
-        counts[version] = 1
-        if len(counts) > self.most:
-            self.most = len(counts)
-
-    def remove(self, version: int) -> None:
-        """Count one client fewer with ``version``."""
-        if self.counts[version] == 1:
-            del self.counts[version]
-        else:
-            self.counts[version] -= 1
 
 
 class Simulation:
@@ -101,7 +69,6 @@ class Simulation:
             loss of a job; the arrival is among ``arrivals`` by then.
         idle: the clients without work.
         num_clients: how many clients there are.
-        unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         jobs_of: client -> how many jobs it has had.
         heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is when the server hears
             of it: that it arrives, or that it is lost.
@@ -120,6 +87,8 @@ class Simulation:
     >>> simulation.clock, simulation.in_flight, simulation.received
     (0.0, 0, 0)
     """
+
+    job_class: ClassVar[type[Job]] = Job
 
     def __init__(
         self,
@@ -171,7 +140,6 @@ class Simulation:
 
         self.idle = IdleClients(clients)
         self.num_clients = len(clients)
-        self.unfilled = 0
         self.jobs_of = array("q", bytes(8 * (self.idle.highest + 1)))
         self.heap: list[tuple[float, int, Job]] = []
         self.untrained: list[Job] = []
@@ -183,6 +151,9 @@ class Simulation:
     def in_flight(self) -> int:
         """Number of clients that are training now, as far as the server knows."""
         return len(self.heap)
+
+    busy = in_flight
+    """How many clients train now or soon; more than ``in_flight`` only where clients come and go."""
 
     @property
     def jobs(self) -> list[Job]:
@@ -262,7 +233,7 @@ class Simulation:
         """Let the server process a job that has arrived."""
         client, version = job.client, job.start_version
         if not job.finish_time >= job.dispatched_at or client in self.idle:
-            raise self._impossible(job)
+            raise SimulationError(f"client {client} reported without one dispatch before it")
         if job.finish_time > self.clock:
             self.clock = job.finish_time
         self.idle.add(client)
@@ -280,8 +251,8 @@ class Simulation:
         else:
             self.refused_in_a_row = 0
             self.accepted_in_a_row = 0 if made_version else self.accepted_in_a_row + 1
-            if self.accepted_in_a_row >= MOST_ACCEPTED and self.accepted_in_a_row >= self.most_accepted:
-                raise self._no_version()
+            if self.accepted_in_a_row >= MOST_ACCEPTED and self.accepted_in_a_row >= most_accepted(self.scheduling):
+                raise no_version(self.algorithm, self.scheduling, self.jobs, self.accepted_in_a_row)
         if self.algorithm.version < self.rounds:
             self.scheduling.after_receive(self, client, made_version)
         self.received += 1
@@ -316,38 +287,12 @@ class Simulation:
             for observe in self.observers:
                 observe(self, arrival)
 
-    def _impossible_duration(self, client: int, duration: object) -> SimulationError:
-        return SimulationError(
-            f"delay: {type(self.delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
-            f"for client {client}"
-        )
-
-    @staticmethod
-    def _impossible(job: Job) -> SimulationError:
-        return SimulationError(f"client {job.client} reported without one dispatch before it")
-
     def _check_progress(self, job: Job, refused: str) -> None:
         """End a run in which too many updates in a row were refused, including that of ``job``."""
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
             raise DivergedError(f"the last {limit} updates were all refused ({refused}): lower client_lr or server_lr")
-
-    @property
-    def most_accepted(self) -> int:
-        """Number of updates that the server may accept without a version: enough to fill any buffer 20 times."""
-        return max(MOST_ACCEPTED, 20 * max(self.scheduling.most_in_flight, self.scheduling.buffer_size))
-
-    def _no_version(self) -> ServerError:
-        """Make the error for a method that makes no version; it says whether the model changes otherwise."""
-        server = self.algorithm
-        replaced = any(job.start is not server.x for job in self.jobs if job.start_version == server.version)
-        found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
-        return ServerError(
-            f"{type(server).__name__} made no version of the last {self.accepted_in_a_row} updates that it accepted "
-            f"(version {server.version}, buffer_size {self.scheduling.buffer_size}): {found}; on_receive must "
-            "`return self.new_version(x)` when the buffer is full"
-        )
 
     # Dispatches ---------------------------------------------------------------------------------------------
 
@@ -364,8 +309,8 @@ class Simulation:
         except (TypeError, ValueError):
             sound = False
         if not sound:
-            raise self._impossible_duration(client, duration)
-        job = Job(
+            raise impossible_duration(self.delays, client, duration)
+        job = self.job_class(
             clock + duration,
             number,
             client,
@@ -416,7 +361,7 @@ class Simulation:
 
     # Saving -------------------------------------------------------------------------------------------------
 
-    PLAIN = ("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row", "unfilled")
+    PLAIN = ("started", "clock", "sequence_no", "received", "observed_version", "refused_in_a_row")
     """Attributes that are saved unchanged."""
 
     def state(self) -> dict[str, Any]:
@@ -449,7 +394,7 @@ class Simulation:
         self.heap = []
         for due, values in state["jobs"]:  # sorted, hence a heap already
             start, start_buffers = state["versions"][values["start_version"]]
-            job = Job.restored({**values, "start": start, "start_buffers": start_buffers})
+            job = self.job_class.restored({**values, "start": start, "start_buffers": start_buffers})
             self.heap.append((due, job.sequence_no, job))
         by_number = {number: job for _, number, job in self.heap}
         self.untrained = [by_number[number] for number in state["untrained"]]

@@ -23,12 +23,13 @@ from asyncfl_lite.runs.results import TABLES, load_result, write_record
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS
-from asyncfl_lite.simulator.jobs import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Fate
 from asyncfl_lite.simulator.scheduling import SCHEDULING, Continuous, Rounds
 from asyncfl_lite.simulator.selection import SameClient
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.trouble import Trouble, TroubledClock, TroubledSimulation
 from asyncfl_lite.simulator.trouble.fates import KINDS, Fates
+from asyncfl_lite.simulator.trouble.jobs import DROPPED_OUT, DUPLICATE, GIVEN_UP, LEFT, Fate
+from asyncfl_lite.simulator.trouble.policies import may_fill
 from asyncfl_lite.simulator.trouble.presence import Presence, read_spells
 from asyncfl_lite.simulator.update import Outcome
 from conftest import Fixed
@@ -613,4 +614,4 @@ def test_results_of_before_have_no_such_columns_and_are_read(tmp_path):
 def test_rounds_take_nobody_twice():
     policy = Rounds(2, 2)
     policy.reported = [4]
-    assert policy.may_fill(3) and not policy.may_fill(4)
+    assert may_fill(policy, 3) and not may_fill(policy, 4)

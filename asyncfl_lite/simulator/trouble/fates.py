@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from asyncfl_lite.base.streams import stream
-from asyncfl_lite.simulator.jobs import DROPPED_OUT, Fate, Job
+from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.simulation import Delays
+from asyncfl_lite.simulator.trouble.jobs import DROPPED_OUT, Fate
 from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.simulator.update import Outcome
 

@@ -17,9 +17,11 @@ from typing import Any
 
 from asyncfl_lite.base.errors import SimulationError
 from asyncfl_lite.simulator.clock_only import ClockOnly
-from asyncfl_lite.simulator.jobs import DUPLICATE, GIVEN_UP, LEFT, Arrival, Fate, Job
+from asyncfl_lite.simulator.jobs import Arrival, Job
 from asyncfl_lite.simulator.simulation import Simulation
 from asyncfl_lite.simulator.trouble.fates import Fates, damaged, second_copy
+from asyncfl_lite.simulator.trouble.jobs import DUPLICATE, GIVEN_UP, LEFT, Fate, TroubledJob, troubled_job
+from asyncfl_lite.simulator.trouble.policies import after_lost, may_fill
 from asyncfl_lite.simulator.trouble.presence import Presence, PresentClients
 from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.simulator.update import Receipt
@@ -37,6 +39,7 @@ class TroubledSimulation(Simulation):
 
     Attributes:
         presence: which clients are there; None where all always are.
+        unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
         fates: what draws the fate of each job.
         copies: ``(time, sequence_no, job)`` of every update that is to arrive a second time, the earliest first.
@@ -46,6 +49,8 @@ class TroubledSimulation(Simulation):
         SimulationError: also when no client is in flight and none comes back, or too many jobs are lost in a row.
     """
 
+    job_class = TroubledJob
+
     def __init__(self, *parts: Any, trouble: Trouble, seed: int = 0, **options: Any) -> None:
         super().__init__(*parts, seed=seed, **options)
         clients = self.idle.as_list()
@@ -54,12 +59,18 @@ class TroubledSimulation(Simulation):
         if trouble.comes_and_goes:
             self.presence = Presence(trouble, clients, seed)
             self.idle = PresentClients(clients, self.idle.highest, self.presence)
+        self.unfilled = 0
         self.awaited: set[int] = set()
         self.time_out = math.inf if trouble.time_out is None else trouble.time_out
         self.fates = Fates(trouble, self.delays, seed)
         self.copies: list[tuple[float, int, Job]] = []
         self.last_arrived = array("q", [-1]) * (self.idle.highest + 1)
         self.lost_in_a_row = 0
+
+    @property
+    def busy(self) -> int:
+        """How many clients train now, or will as soon as they come back."""
+        return self.in_flight + self.unfilled
 
     # What comes next ----------------------------------------------------------------------------------------
 
@@ -80,7 +91,7 @@ class TroubledSimulation(Simulation):
                 self._come_and_go(now)
             elif again == now:
                 self._receive(heappop(self.copies)[2])
-            elif self.heap[0][2].lost:
+            elif troubled_job(self.heap[0][2]).lost:
                 self._lose(*heappop(self.heap))
             else:
                 return self.heap[0][2]
@@ -123,7 +134,7 @@ class TroubledSimulation(Simulation):
         """Send the current model to a client that has come back, if it is awaited or a slot is empty."""
         if client in self.awaited:
             self.awaited.remove(client)
-        elif self.unfilled and self.scheduling.may_fill(client):
+        elif self.unfilled and may_fill(self.scheduling, client):
             self.unfilled -= 1
         else:
             return
@@ -159,7 +170,7 @@ class TroubledSimulation(Simulation):
 
     def _send(self, job: Job) -> None:
         """Start a job, with the trouble drawn for it."""
-        fate = self.fates.draw(job.client)
+        job, fate = troubled_job(job), self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
             job.finish_time = job.dispatched_at + job.duration
@@ -182,9 +193,10 @@ class TroubledSimulation(Simulation):
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
         """Make the server give up on a job."""
         self.clock = max(self.clock, gives_up)
-        self._end(job, job.lost)
-        self._count_lost(job.lost)
-        self.scheduling.after_lost(self, job.client)
+        lost = troubled_job(job).lost
+        self._end(job, lost)
+        self._count_lost(lost)
+        after_lost(self.scheduling, self, job.client)
         self._note()
 
     def _receive(self, job: Job) -> None:
@@ -193,7 +205,7 @@ class TroubledSimulation(Simulation):
             self._refuse_copy(job)
             return
         self.last_arrived[job.client] = job.number
-        fate = job.fate
+        fate = troubled_job(job).fate
         if fate is not None and fate.again is not None:
             copy = second_copy(job, fate.again)
             heappush(self.copies, (copy.finish_time, copy.sequence_no, copy))
@@ -213,7 +225,8 @@ class TroubledSimulation(Simulation):
 
     def _check_progress(self, job: Job, refused: str) -> None:
         """Count refused updates in a row, except damaged ones, which say nothing about the method."""
-        if job.fate is None or not job.fate.damage:
+        fate = troubled_job(job).fate
+        if fate is None or not fate.damage:
             super()._check_progress(job, refused)
 
     def _count_lost(self, why: str) -> None:
@@ -233,6 +246,7 @@ class TroubledSimulation(Simulation):
         """Return the state of every simulation, plus present clients, second copies and random streams."""
         return {
             **super().state(),
+            "unfilled": self.unfilled,
             "awaited": sorted(self.awaited),
             "reached": None if self.presence is None else self.presence.reached,
             "aside": [] if self.presence is None else sorted(self._present.aside),
@@ -245,12 +259,13 @@ class TroubledSimulation(Simulation):
     def restore(self, state: dict[str, Any]) -> None:
         """Load a saved state."""
         super().restore(state)
+        self.unfilled = state["unfilled"]
         self.awaited = set(state["awaited"])
         if self.presence is not None:
             self.presence.go_back_to(state["reached"])
             self.idle = PresentClients(self.idle.as_list(), self.idle.highest, self.presence, state["aside"])
         self.fates.restore(state["fates"])
-        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(Job.restored, state["copies"])]
+        self.copies = [(job.finish_time, job.sequence_no, job) for job in map(TroubledJob.restored, state["copies"])]
         self.last_arrived = array("q", state["last_arrived"])
         self.lost_in_a_row = state["lost_in_a_row"]
 
@@ -260,7 +275,8 @@ class TroubledClock(ClockOnly, TroubledSimulation):
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job if its update is not damaged."""
-        if job.fate is not None and job.fate.damage:
+        fate = troubled_job(job).fate
+        if fate is not None and fate.damage:
             return Receipt(False, "damaged")
         return super().deliver(job, staleness)
 

@@ -1,0 +1,37 @@
+"""What a clock checks of the parts that it is given, and the errors that say what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from asyncfl_lite.base.errors import SimulationError, shown
+from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.scheduling import Scheduling
+from asyncfl_lite.simulator.server import Server, ServerError
+
+MOST_ACCEPTED = 100
+"""Number of updates that a server may accept without making a version, whatever its buffer size."""
+
+
+def impossible_duration(delays: object, client: int, duration: object) -> SimulationError:
+    """Return the error for a delay law that draws no duration."""
+    return SimulationError(
+        f"delay: {type(delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
+        f"for client {client}"
+    )
+
+
+def most_accepted(scheduling: Scheduling) -> int:
+    """Return how many updates a server may accept without a version: enough to fill any buffer 20 times."""
+    return max(MOST_ACCEPTED, 20 * max(scheduling.most_in_flight, scheduling.buffer_size))
+
+
+def no_version(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> ServerError:
+    """Return the error for a method that makes no version; it says whether the model changes otherwise."""
+    replaced = any(job.start is not server.x for job in jobs if job.start_version == server.version)
+    found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
+    return ServerError(
+        f"{type(server).__name__} made no version of the last {accepted} updates that it accepted "
+        f"(version {server.version}, buffer_size {scheduling.buffer_size}): {found}; on_receive must "
+        "`return self.new_version(x)` when the buffer is full"
+    )

@@ -1,0 +1,35 @@
+"""Which versions the clients in flight hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+
+class HeldVersions:
+    """Counts, for each version, the clients in flight that hold it.
+
+    Attributes:
+        most: most distinct versions that were held at one time.
+    """
+
+    def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
+        self.counts = dict(Counter(versions))
+        self.most = max(most, len(self.counts))
+
+    def add(self, version: int) -> None:
+        """Count one more client with ``version``."""
+        counts = self.counts
+        if version in counts:
+            counts[version] += 1
+            return
+        counts[version] = 1
+        if len(counts) > self.most:
+            self.most = len(counts)
+
+    def remove(self, version: int) -> None:
+        """Count one client fewer with ``version``."""
+        if self.counts[version] == 1:
+            del self.counts[version]
+        else:
+            self.counts[version] -= 1

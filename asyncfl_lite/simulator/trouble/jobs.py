@@ -1,0 +1,78 @@
+"""Jobs of clients at which things go wrong, and the words for what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from asyncfl_lite.simulator.jobs import Job
+
+LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
+"""Why a job never arrives: its client dropped out, left before it was done, or took too long."""
+DUPLICATE = "duplicate of a job that had arrived"
+"""Why the server refuses the second copy of an update."""
+
+
+@dataclass(slots=True)
+class Fate:
+    """What goes wrong with a job.
+
+    Attributes:
+        lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
+        crashed: whether its client crashes on the way and returns late.
+        share: the part of its minibatch steps that it does, 0 to 1.
+        again: virtual time from its arrival to that of a second copy, or None where there is none.
+        damage: how its update arrives broken: ``nan``, ``inf`` or ``length``; empty if it is sound.
+    """
+
+    lost: str = ""
+    crashed: bool = False
+    share: float = 1.0
+    again: float | None = None
+    damage: str = ""
+
+    @property
+    def struck(self) -> str:
+        """Kinds of trouble that affected an arriving job, by the setting names of :class:`.Trouble`."""
+        kinds = {
+            "crash": self.crashed,
+            "partial": self.share < 1,
+            "duplicate": self.again is not None,
+            "damage": self.damage,
+        }
+        return ", ".join(kind for kind, whether in kinds.items() if whether)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TroubledJob(Job):
+    """A job with what goes wrong with it.
+
+    Attributes:
+        fate: the trouble that was drawn for it, or None; ``finish_time`` is infinite where it is lost.
+    """
+
+    fate: Fate | None = None
+
+    PARTS: ClassVar[Mapping[str, type]] = {**Job.PARTS, "fate": Fate}
+
+    @property
+    def lost(self) -> str:
+        """Reason why the job never arrives; empty if it does."""
+        return "" if self.fate is None else self.fate.lost
+
+    @property
+    def share(self) -> float:
+        """The part of its minibatch steps that the client does."""
+        return 1.0 if self.fate is None else self.fate.share
+
+    @property
+    def struck(self) -> str:
+        """Kinds of trouble on the way, as the table of updates has them."""
+        return "" if self.fate is None else self.fate.struck
+
+
+def troubled_job(job: Job) -> TroubledJob:
+    """Return the job as one at which things may go wrong, which every job of a troubled clock is."""
+    assert isinstance(job, TroubledJob)
+    return job
