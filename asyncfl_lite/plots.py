@@ -35,7 +35,7 @@ UNFINISHED: dict[str, Any] = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hat
 def colour(method: str) -> str:
     """Return the colour of a method, ``fedecho`` or a variant such as ``fedecho-natural``."""
     name = method.split("-")[0].lower()
-    return ALGORITHMS.get(name).colour if name in ALGORITHMS else NO_METHODS.get(name, ("", NEUTRAL))[1]
+    return ALGORITHMS.get(name).about.colour if name in ALGORITHMS else NO_METHODS.get(name, ("", NEUTRAL))[1]
 
 
 def shade(method: str, number: int) -> str | tuple[float, float, float]:
@@ -47,7 +47,7 @@ def shade(method: str, number: int) -> str | tuple[float, float, float]:
 def title(method: str) -> str:
     """Return a method's name as papers write it, with a variant in brackets: ``FedEcho (natural)``."""
     name, _, variant = method.partition("-")
-    shown = ALGORITHMS.get(name).title if name in ALGORITHMS else NO_METHODS.get(name, (name, ""))[0]
+    shown = ALGORITHMS.get(name).about.title if name in ALGORITHMS else NO_METHODS.get(name, (name, ""))[0]
     return f"{shown} ({variant})" if variant else shown
 
 

@@ -1,5 +1,6 @@
 """The methods, one file each; importing this package registers them all."""
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.afl_dw import AFLDW
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext, make_algorithm
 from asyncfl_lite.algorithms.ca2fl import CA2FL
@@ -26,6 +27,7 @@ __all__ = [
     "FADAS",
     "DDFedRevive",
     "KUIPER",
+    "About",
     "Algorithm",
     "FedAC",
     "FedADT",

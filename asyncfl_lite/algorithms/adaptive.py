@@ -23,7 +23,6 @@ class AdaptiveStep(FedBuff):
     """
 
     state_names = (*FedBuff.state_names, "mean", "square")
-    models_stored = "4"
 
     class Settings(FedBuff.Settings):
         """Options of the moving averages."""

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Family
+from asyncfl_lite.algorithms.about import About
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm
 from asyncfl_lite.simulator.update import Update
 
 
@@ -33,12 +34,14 @@ class AFLDW(Algorithm):
     (2, tensor([4.0000, 1.9998]))
     """
 
-    title = "AFL-DW"
-    paper = "FedRevive, §3.1, AFL-DW"
-    colour = "#ca9161"
+    about = About(
+        title="AFL-DW",
+        paper="FedRevive, §3.1, AFL-DW",
+        family="asynchronous",
+        colour="#ca9161",
+    )
     redispatch = "after_agg"
     buffered = False
-    family: ClassVar[Family] = "asynchronous"
 
     class Settings(Algorithm.Settings):
         """Options of AFL-DW: the schedule β."""

@@ -16,11 +16,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.context import ServerContext
 from asyncfl_lite.base import registry
 from asyncfl_lite.base.errors import ConfigError, shown
@@ -30,9 +31,6 @@ from asyncfl_lite.simulator.update import Receipt, Rejection, Update
 ALGORITHMS: registry.Registry[Algorithm] = registry.Registry("algorithm")
 
 BN_MODES = ("avg", "delta", "freeze")
-
-Family = Literal["synchronous", "asynchronous", "buffered", "distilling"]
-"""Groups by which tables sort methods."""
 
 
 class Algorithm(ABC):
@@ -75,27 +73,8 @@ class Algorithm(ABC):
     """Whether the method uses ``server_lr``."""
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
     """Names of the attributes that change from update to update; a subclass adds its own."""
-    family: ClassVar[Family] = "buffered"
-    title: ClassVar[str] = ""
-    """The name as papers write it, for pictures and tables."""
-    paper: ClassVar[str] = ""
-    """Citation, with the section, algorithm and equations that the class implements."""
-    models_stored: ClassVar[str] = "1"
-    """Largest number of ``(d,)`` vectors in the state, with the global model, in terms of N, M and settings."""
-    keeps_versions: ClassVar[bool] = False
-    """Whether the server must also keep the versions in flight (at most M_c) to rebuild clients' models."""
-    on_clients: ClassVar[tuple[str, ...]] = ()
-    """The ``state_names`` that clients, not the server, would hold in a real system."""
-    logits_stored: ClassVar[str] = "0"
-    """Number of samples whose logits the server stores, in terms of N and U (unlabelled samples)."""
-    also_stored: ClassVar[str] = ""
-    """Anything else of note that the server stores."""
-    client_work: ClassVar[str] = "none"
-    """Work of clients beyond training and sending their update."""
-    order_matters: ClassVar[bool] = False
-    """Whether the new version depends on the order of updates inside one buffer."""
-    colour: ClassVar[str] = "#6b7280"
-    """Colour in every picture; chosen so that colour-blind readers can tell methods apart."""
+    about: ClassVar[About] = About()
+    """The method's labels in tables and pictures, and what it declares of its costs."""
 
     class Settings(registry.Settings):
         """Options of a method that has none of its own."""
@@ -236,9 +215,8 @@ class Algorithm(ABC):
             ConfigError: if the context has none.
         """
         if self.context.labelled is None:
-            raise ConfigError(
-                f"labelled: {self.title or type(self).__name__} needs the server's labelled set; put it in the context"
-            )
+            name = self.about.title or type(self).__name__
+            raise ConfigError(f"labelled: {name} needs the server's labelled set; put it in the context")
         return self.context.labelled
 
     def start_of(self, update: Update) -> Tensor:

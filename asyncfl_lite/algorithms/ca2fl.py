@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.simulator.update import Update
@@ -38,10 +39,12 @@ class CA2FL(FedBuff):
     (1, tensor([2., 1.]))
     """
 
-    title = "CA²FL"
-    paper = "Wang et al. 2024 (CA²FL), Alg. 1"
-    colour = "#d55e00"
-    models_stored = "N + M + 2"
+    about = About(
+        title="CA²FL",
+        paper="Wang et al. 2024 (CA²FL), Alg. 1",
+        models_stored="N + M + 2",
+        colour="#d55e00",
+    )
     state_names = (*FedBuff.state_names, "cache", "cache_sum", "_waiting")
 
     class Settings(FedBuff.Settings):

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher
 from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool
@@ -26,11 +27,15 @@ class DDFedRevive(MultiTeacher):
     (3, 3)
     """
 
-    title = "DD-FedRevive"
-    paper = "FedRevive, §3.1, Eq. 3, Table 5"
-    colour = "#fbafe4"
-    also_stored = "the labelled set, class proportions"
-    client_work = "counts its samples of each class"
+    about = About(
+        title="DD-FedRevive",
+        paper="FedRevive, §3.1, Eq. 3, Table 5",
+        family="distilling",
+        models_stored="1 + num_teachers",
+        also_stored="the labelled set, class proportions",
+        client_work="counts its samples of each class",
+        colour="#fbafe4",
+    )
     client_reports = frozenset({"label_counts"})
     revision = 2  # a seventh of the samples, no weight decay
 

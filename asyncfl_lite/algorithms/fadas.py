@@ -12,6 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.adaptive import AdaptiveStep
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.simulator.update import Update
@@ -37,10 +38,12 @@ class FADAS(AdaptiveStep):
     (1, tensor([0.1000, 0.1000]))
     """
 
-    title = "FADAS"
-    paper = "Wang et al. 2024 (FADAS), Alg. 1"
-    colour = "#d4b106"
-    models_stored = "5"
+    about = About(
+        title="FADAS",
+        paper="Wang et al. 2024 (FADAS), Alg. 1",
+        models_stored="5",
+        colour="#d4b106",
+    )
     state_names = (*AdaptiveStep.state_names, "largest_square", "_stalest")
 
     class Settings(AdaptiveStep.Settings):

@@ -13,6 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.adaptive import AdaptiveStep
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.simulator.update import Update
@@ -38,13 +39,15 @@ class FedAC(AdaptiveStep):
     (2, 4)
     """
 
-    title = "FedAC"
-    paper = "Zang et al. 2024 (re-implemented from third-party code)"
-    colour = "#56b4e9"
-    models_stored = "6"
-    keeps_versions = True
-    client_work = "a control variate: one more vector kept, sent and added"
-    on_clients = ("controls",)
+    about = About(
+        title="FedAC",
+        paper="Zang et al. 2024 (re-implemented from third-party code)",
+        models_stored="6",
+        keeps_versions=True,
+        on_clients=("controls",),
+        client_work="a control variate: one more vector kept, sent and added",
+        colour="#56b4e9",
+    )
     revision = 2
     state_names = (*AdaptiveStep.state_names, "control", "controls", "_control_sum")
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.algorithms.mixing import MixingMethod
@@ -35,11 +36,13 @@ class FedADT(MixingMethod):
     (3, 3)
     """
 
-    title = "FedADT"
-    paper = "FedADT, §IV, Eqs. 7-8"
-    colour = "#5b3fa0"
-    family = "distilling"
-    also_stored = "the labelled set"
+    about = About(
+        title="FedADT",
+        paper="FedADT, §IV, Eqs. 7-8",
+        family="distilling",
+        also_stored="the labelled set",
+        colour="#5b3fa0",
+    )
     moves_by_itself = True
 
     class Settings(MixingMethod.Settings):

@@ -11,6 +11,7 @@ import math
 
 from pydantic import Field
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.simulator.jobs import Midway
@@ -35,10 +36,13 @@ class FedASMU(MixingMethod):
     (2, tensor([1.2000, 1.0000]))
     """
 
-    title = "FedASMU"
-    paper = "Liu et al. 2024 (re-implemented from secondary sources)"
-    colour = "#9a9a00"
-    client_work = "a second download half-way, merged into the local model"
+    about = About(
+        title="FedASMU",
+        paper="Liu et al. 2024 (re-implemented from secondary sources)",
+        family="asynchronous",
+        client_work="a second download half-way, merged into the local model",
+        colour="#9a9a00",
+    )
 
     class Settings(MixingMethod.Settings):
         """Options of FedASMU; constants here that the paper learns."""

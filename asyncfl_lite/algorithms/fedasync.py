@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.mixing import MixingMethod
 from asyncfl_lite.simulator.update import Update
@@ -32,9 +33,12 @@ class FedAsync(MixingMethod):
     (2, tensor([1.2929, 0.7071]))
     """
 
-    title = "FedAsync"
-    paper = "Xie et al. 2019, Alg. 1"
-    colour = "#de8f05"
+    about = About(
+        title="FedAsync",
+        paper="Xie et al. 2019, Alg. 1",
+        family="asynchronous",
+        colour="#de8f05",
+    )
 
     class Settings(MixingMethod.Settings):
         """Options of FedAsync."""

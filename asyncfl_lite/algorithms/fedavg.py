@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 
@@ -30,11 +31,14 @@ class FedAvg(FedBuff):
     (1, tensor([2., 1.]))
     """
 
-    title = "FedAvg"
-    paper = "McMahan et al. 2017, Alg. 1"
-    colour = "#949494"
+    about = About(
+        title="FedAvg",
+        paper="McMahan et al. 2017, Alg. 1",
+        family="synchronous",
+        models_stored="2",
+        colour="#949494",
+    )
     redispatch = "rounds"
-    family = "synchronous"
 
     class Settings(FedBuff.Settings):
         """Options of FedAvg."""

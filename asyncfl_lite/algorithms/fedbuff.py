@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.simulator.update import Update
 
@@ -33,10 +34,12 @@ class FedBuff(Algorithm):
     (1, tensor([2., 1.]))
     """
 
-    title = "FedBuff"
-    paper = "Nguyen et al. 2022, Alg. 1"
-    colour = "#0173b2"
-    models_stored = "2"
+    about = About(
+        title="FedBuff",
+        paper="Nguyen et al. 2022, Alg. 1",
+        models_stored="2",
+        colour="#0173b2",
+    )
 
     state_names = (*Algorithm.state_names, "_sum", "_statistics_sum", "_divisor", "filled")
 

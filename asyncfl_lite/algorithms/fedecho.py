@@ -14,6 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.algorithms.losses import between, uncertainty, uncertainty_aware_loss
@@ -41,14 +42,16 @@ class FedEcho(FedBuff):
     (2, 10)
     """
 
-    title = "FedEcho"
-    paper = "FedEcho, Alg. 1, Eqs. 2-4"
-    colour = "#029e73"
-    family = "distilling"
-    models_stored = "2"
-    keeps_versions = True
-    also_stored = "the buffer's models until they predict"
-    logits_stored = "N * U"  # times the tokens that count, where samples are sequences
+    about = About(
+        title="FedEcho",
+        paper="FedEcho, Alg. 1, Eqs. 2-4",
+        family="distilling",
+        models_stored="2",
+        keeps_versions=True,
+        logits_stored="N * U",  # times the tokens that count, where samples are sequences
+        also_stored="the buffer's models until they predict",
+        colour="#029e73",
+    )
     state_names = (*FedBuff.state_names, "logits", "last_weight", "_adam")
 
     class Settings(FedBuff.Settings):

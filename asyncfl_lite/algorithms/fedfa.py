@@ -7,13 +7,14 @@ and Accuracy", bears the same name.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, Family, ServerContext
+from asyncfl_lite.algorithms.about import About
+from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.simulator.update import Update
 
 
@@ -41,14 +42,16 @@ class FedFa(Algorithm):
     (2, tensor([2., 1.]))
     """
 
-    title = "FedFa"
-    paper = "Xu et al. 2024 (re-implemented from the abstract and third-party code)"
-    colour = "#8c564b"
+    about = About(
+        title="FedFa",
+        paper="Xu et al. 2024 (re-implemented from the abstract and third-party code)",
+        family="asynchronous",
+        models_stored="1 + queue_length",
+        colour="#8c564b",
+    )
     redispatch = "after_agg"
     buffered = False
     uses_server_lr = False
-    family: ClassVar[Family] = "asynchronous"
-    models_stored = "1 + queue_length"
     state_names = (*Algorithm.state_names, "entries", "buffer_entries")
 
     class Settings(Algorithm.Settings):

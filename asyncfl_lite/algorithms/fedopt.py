@@ -13,6 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.adaptive import AdaptiveStep
 from asyncfl_lite.algorithms.base import ALGORITHMS, ServerContext
 from asyncfl_lite.algorithms.fedavg import FedAvg
@@ -38,10 +39,13 @@ class FedAvgM(FedAvg):
     (1, tensor([2., 1.]))
     """
 
-    title = "FedAvgM"
-    paper = "Hsu et al. 2019, §4.2"
-    colour = "#b5b5b5"
-    models_stored = "3"
+    about = About(
+        title="FedAvgM",
+        paper="Hsu et al. 2019, §4.2",
+        family="synchronous",
+        models_stored="3",
+        colour="#b5b5b5",
+    )
     state_names = (*FedAvg.state_names, "velocity")
 
     class Settings(FedAvg.Settings):
@@ -79,9 +83,13 @@ class FedAdam(FedAvg, AdaptiveStep):
     (1, tensor([0.0995, 0.0990]))
     """
 
-    title = "FedAdam"
-    paper = "Reddi et al. 2021, Alg. 2"
-    colour = "#4d4d4d"
+    about = About(
+        title="FedAdam",
+        paper="Reddi et al. 2021, Alg. 2",
+        family="synchronous",
+        models_stored="4",
+        colour="#4d4d4d",
+    )
 
     class Settings(FedAvg.Settings, AdaptiveStep.Settings):
         """Options of FedAdam."""

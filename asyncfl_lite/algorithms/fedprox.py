@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.fedavg import FedAvg
 
@@ -25,10 +26,14 @@ class FedProx(FedAvg):
     (1, tensor([2., 1.]))
     """
 
-    title = "FedProx"
-    paper = "Li et al. 2020, Alg. 2, Eq. 2"
-    colour = "#7a7a7a"
-    client_work = "a proximal term in the loss"
+    about = About(
+        title="FedProx",
+        paper="Li et al. 2020, Alg. 2, Eq. 2",
+        family="synchronous",
+        models_stored="2",
+        client_work="a proximal term in the loss",
+        colour="#7a7a7a",
+    )
 
     class Settings(FedAvg.Settings):
         """Options of FedProx."""

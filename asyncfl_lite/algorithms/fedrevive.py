@@ -14,6 +14,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS
 from asyncfl_lite.algorithms.multi_teacher import MultiTeacher, Teacher
 from asyncfl_lite.algorithms.synthesis import (
@@ -52,11 +53,15 @@ class FedRevive(MultiTeacher):
     (4, 4)
     """
 
-    title = "FedRevive"
-    paper = "FedRevive, §2, Eqs. 3-4"
-    colour = "#cc78bc"
-    also_stored = "generator, pool of at most 16,000 inputs, class proxies"
-    client_work = "one forward pass over its samples for feature statistics, none with BatchNorm"
+    about = About(
+        title="FedRevive",
+        paper="FedRevive, §2, Eqs. 3-4",
+        family="distilling",
+        models_stored="1 + num_teachers",
+        also_stored="generator, pool of at most 16,000 inputs, class proxies",
+        client_work="one forward pass over its samples for feature statistics, none with BatchNorm",
+        colour="#cc78bc",
+    )
     state_parts = ("proxies", "pool", "synthesiser")
     revision = 2  # warm-up, first distillation and adversarial term as in the authors' code; φ of text at one token
 

@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor
 
 from asyncfl_lite.algorithms import staleness
+from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.base import ALGORITHMS, Algorithm, ServerContext
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.simulator.update import Update
@@ -44,13 +45,15 @@ class KUIPER(Algorithm):
     (1, tensor([1.4000, 0.7000]))
     """
 
-    title = "KUIPER"
-    paper = "KUIPER, §3.1, Alg. 1, Eqs. 2-4"
-    colour = "#a51c30"
+    about = About(
+        title="KUIPER",
+        paper="KUIPER, §3.1, Alg. 1, Eqs. 2-4",
+        models_stored="2",
+        client_work="a forward pass over its samples, for the received model's accuracy; waits until its burst is full",
+        colour="#a51c30",
+    )
     redispatch = "burst"
     uses_server_lr = False
-    models_stored = "2"
-    client_work = "a forward pass over its samples, for the received model's accuracy; waits until its burst is full"
     revision = 2
     state_names = (*Algorithm.state_names, "_models", "_statistics_sum", "_sizes", "_kept", "_staleness", "filled")
 

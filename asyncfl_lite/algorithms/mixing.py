@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 from torch import Tensor
 
-from asyncfl_lite.algorithms.base import Algorithm, Family
+from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.simulator.update import Update
 
 
@@ -17,7 +16,6 @@ class MixingMethod(Algorithm):
     redispatch = "after_agg"
     buffered = False
     uses_server_lr = False
-    family: ClassVar[Family] = "asynchronous"
 
     @abstractmethod
     def weight_of(self, update: Update) -> float:

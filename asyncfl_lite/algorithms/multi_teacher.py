@@ -58,8 +58,6 @@ class MultiTeacher(AFLDW):
         kd_losses: the latest distillation losses, for ``spike_guard``.
     """
 
-    family = "distilling"
-    models_stored = "1 + num_teachers"
     moves_by_itself = True
     state_names = (*AFLDW.state_names, "teachers", "kd_losses")
     state_parts: ClassVar[tuple[str, ...]] = ("proxies",)

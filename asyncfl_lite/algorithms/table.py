@@ -37,23 +37,23 @@ def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
     fields = method.Settings.model_fields.items()
     return {
         "name": name,
-        "paper": method.paper,
-        "family": method.family,
+        "paper": method.about.paper,
+        "family": method.about.family,
         "server stores": storage_claim(method),
-        "extra client work": method.client_work,
+        "extra client work": method.about.client_work,
         "options": ", ".join(f"{key}={json.dumps(field.default)}" for key, field in fields).replace('"', ""),
     }
 
 
 def storage_claim(method: type[Algorithm]) -> str:
     """Describe what a method's server stores; N clients, M_c in flight, buffer of M, U unlabelled samples."""
-    parts = [f"{method.models_stored} model" + ("" if method.models_stored == "1" else "s")]
-    if method.keeps_versions:
+    parts = [f"{method.about.models_stored} model" + ("" if method.about.models_stored == "1" else "s")]
+    if method.about.keeps_versions:
         parts.append("versions in flight (≤ M_c)")
-    if method.logits_stored != "0":
-        parts.append(f"logits of {method.logits_stored} samples")
-    if method.also_stored:
-        parts.append(method.also_stored)
+    if method.about.logits_stored != "0":
+        parts.append(f"logits of {method.about.logits_stored} samples")
+    if method.about.also_stored:
+        parts.append(method.about.also_stored)
     return ", ".join(parts)
 
 
@@ -64,7 +64,7 @@ def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
         ConfigError: when what its class says is no sum of products.
     """
     known = {**method.settings.model_dump(), "N": clients, "M": method.buffer_size, "U": unlabelled}
-    return Stored(*(_value(text, known) for text in (method.models_stored, method.logits_stored)))
+    return Stored(*(_value(text, known) for text in (method.about.models_stored, method.about.logits_stored)))
 
 
 def _value(expression: str, known: dict[str, Any]) -> int:
@@ -90,7 +90,7 @@ def _factor(word: str, known: dict[str, Any], expression: str) -> int:
 def measured(method: Algorithm) -> Stored:
     """Return what a method's state holds now, without what clients would hold."""
     models, other, seen = 0, 0, set()
-    state = {key: value for key, value in method.state().items() if key not in method.on_clients}
+    state = {key: value for key, value in method.state().items() if key not in method.about.on_clients}
     logits = sum(len(rows) for rows in state.pop("logits", {}).values())
     for tensor in _tensors(state):
         where = (tensor.data_ptr(), tensor.numel())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from typing import get_args
 
+from asyncfl_lite.algorithms.about import Family
 from asyncfl_lite.algorithms.base import Algorithm
 from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.registry import Settings
@@ -11,7 +13,7 @@ from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.simulator.update import ON_REQUEST
 from asyncfl_lite.testing.candidate import Candidate, expect
 
-FAMILIES = ("synchronous", "asynchronous", "buffered", "distilling")
+FAMILIES = get_args(Family)
 LONGEST_SUMMARY = 105
 
 
@@ -20,14 +22,16 @@ def check_declarations(make: Candidate) -> None:
     cls, what = make.cls, make.cls.__name__
     expect(not inspect.isabstract(cls), f"{what} must define on_receive, or it cannot be made; it is abstract")
     for name in ("title", "paper"):
-        expect(bool(getattr(cls, name)), f"{what} must have a {name}, which tables and pictures show; it is empty")
+        expect(
+            bool(getattr(cls.about, name)), f"{what} must have a {name}, which tables and pictures show; it is empty"
+        )
     line = (cls.__doc__ or "").strip().split("\n")[0]
     expect(
         0 < len(line) <= LONGEST_SUMMARY,
         f"the docstring of {what} must begin with a line of 1 to {LONGEST_SUMMARY} characters, which "
         f"`asyncfl-lite list` shows; it has {len(line)}",
     )
-    _expect_known("family", cls.family, FAMILIES, "tables sort by it")
+    _expect_known("family", cls.about.family, FAMILIES, "tables sort by it")
     _expect_known("redispatch", cls.redispatch, tuple(SCHEDULING), "it names the scheduling policy")
     expect(
         isinstance(cls.Settings, type) and issubclass(cls.Settings, Settings),
@@ -44,7 +48,7 @@ def _expect_sound_state(method: Algorithm) -> None:
     expect(not left_out, f"state_names must hold the base class's, or they are not saved; {left_out} are left out")
     missing = sorted(name for name in names if not hasattr(method, name))
     expect(not missing, f"every one of state_names must be there after start, since it is saved; {missing} are not")
-    for name in method.on_clients:
+    for name in method.about.on_clients:
         _expect_known("on_clients", name, method.state_names, "it says which part of the state is not the server's")
     for name in method.client_reports:
         _expect_known("client_reports", name, ON_REQUEST, "clients can report nothing else")

@@ -43,9 +43,9 @@ def check_same_client(make: Candidate) -> None:
 def check_order(make: Candidate) -> None:
     """The order of fresh updates of different clients inside one buffer does not matter, except for rounding.
 
-    Computed in float64. A method in which the order is meant to matter declares ``order_matters = True``.
+    Computed in float64. A method in which the order is meant to matter declares ``about = About(order_matters=True)``.
     """
-    if not make.cls.buffered or make.cls.order_matters:
+    if not make.cls.buffered or make.cls.about.order_matters:
         return
     size = max(3, make.buffer_size)
     updates = [in_dtype(update, torch.float64) for update in reports(make, size)]
@@ -57,7 +57,7 @@ def check_order(make: Candidate) -> None:
     expect(
         apart <= 1e-9 * max(1.0, float(models[0].abs().max())),
         "the order inside a buffer must not matter, since only chance decides it (or the method declares "
-        f"order_matters = True); another order moved the model by {apart:.2g}",
+        f"about.order_matters); another order moved the model by {apart:.2g}",
     )
 
 

@@ -36,6 +36,6 @@ def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes:
         classes: of the task.
     """
     models, logits = claimed(server, clients=clients, unlabelled=1)[:2]
-    held = int(m.values(cell, "most_versions_in_flight").max()) if server.keeps_versions else 0
+    held = int(m.values(cell, "most_versions_in_flight").max()) if server.about.keeps_versions else 0
     kilobytes = (models + held) * float(m.values(cell, "parameters").max()) * 4 / 1000
     return Storage(models + held, held, kilobytes, logits * classes * 4 / 1000)

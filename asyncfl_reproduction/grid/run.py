@@ -92,7 +92,7 @@ def run_grid(
     report.skipped = [cell.name for cell in cells if cell.name not in names]
     if not waiting:
         return report
-    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).family != "distilling")  # long ones first
+    waiting.sort(key=lambda cell: ALGORITHMS.get(cell.config.algorithm).about.family != "distilling")  # long ones first
     notebook = NOTEBOOKS / EXPERIMENT if notebook is None else notebook
     work = partial(run_cell, notebook=Path(notebook).resolve())
     workers = workers if scheduler is None else count_workers(scheduler)

@@ -48,7 +48,7 @@ def costs(method: str, config: Config, measured: Measured, *, classes: int, unla
         unlabelled = "distill_set" in class_of_group("settings", config.algorithm).model_fields
     data = [f"labels of {config.held_out:.2%} of the training samples"] * (config.held_out > 0)
     data += ["unlabelled inputs"] * unlabelled
-    asks = [] if kind.client_work == "none" else [kind.client_work]
+    asks = [] if kind.about.client_work == "none" else [kind.about.client_work]
     asks += ["reports of " + ", ".join(sorted(server.client_reports))] * bool(server.client_reports and not asks)
     asks += [f"clients chosen by {config.selection}, from their losses and times"] * (config.selection != "uniform")
     return Costs(

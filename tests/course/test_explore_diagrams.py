@@ -121,7 +121,7 @@ def test_what_overlaps_or_leaves_its_box_is_found():
 @pytest.mark.parametrize("name", METHODS)
 def test_it_has_its_methods_colour_and_no_other_methods(name):
     own, drawn = colour(name), set(re.findall(r"#[0-9a-f]{6}", method_diagram(name).svg))
-    others = {ALGORITHMS.get(other).colour for other in ALGORITHMS} | {shade for _, shade in NO_METHODS.values()}
+    others = {ALGORITHMS.get(other).about.colour for other in ALGORITHMS} | {shade for _, shade in NO_METHODS.values()}
     greys = {NO_METHODS["alone"][1]}  # the lines of what is not new
     assert own in drawn and not drawn & (others - {own} - greys)
 

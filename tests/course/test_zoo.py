@@ -45,7 +45,7 @@ def test_one_place_is_changed(letter):
 def test_a_reader_is_told_what_there_is_to_suspect(letter):
     one = zoo.exhibit(letter)
     assert len(one.suspects) == 5 and one.place in one.suspects and one.look and one.description
-    assert one.cls.title in one.description
+    assert one.cls.about.title in one.description
     assert f"**{letter}** · {one.description}" in zoo.Cards(letter)._repr_markdown_()
 
 

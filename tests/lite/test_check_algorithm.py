@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_late_updates_are_late(method, monkeypatch):
         ALGORITHMS.get("fedavg")(buffer_size=6),
         ALGORITHMS.get("fedecho")(buffer_size=2, distill_samples=30, distill_bn="train"),
     ],
-    ids=lambda method: f"{method.title} {method.buffer_size}",
+    ids=lambda method: f"{method.about.title} {method.buffer_size}",
 )
 def test_other_settings_too(method):
     assert check_algorithm(method) == NAMES
@@ -91,7 +92,7 @@ def test_other_settings_too(method):
 class Untold(FedBuff):
     """Belongs to no known family."""
 
-    family = "fast"
+    about = replace(FedBuff.about, family="fast")
 
 
 class Lenient(FedBuff):
@@ -356,7 +357,11 @@ def test_all_checks_are_made_though_earlier_ones_fail():
 def test_what_is_declared_is_allowed():
     declared = [
         type("Declared", (Decays,), {"__doc__": "Decays.", "moves_by_itself": True}),
-        type("Declared", (LatestCounts,), {"__doc__": "In order.", "order_matters": True}),
+        type(
+            "Declared",
+            (LatestCounts,),
+            {"__doc__": "In order.", "about": replace(LatestCounts.about, order_matters=True)},
+        ),
     ]
     for method in declared:
         assert check_algorithm(method) == NAMES
@@ -377,14 +382,17 @@ def test_who_moves_by_itself_stays_finite_all_the_same():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"title": ""}, "must have a title"),
-        ({"paper": ""}, "must have a paper"),
+        ({"about": replace(FedBuff.about, title="")}, "must have a title in about"),
+        ({"about": replace(FedBuff.about, paper="")}, "must have a paper in about"),
         ({"__doc__": None}, "must begin with a line of 1 to 105 characters, which `asyncfl-lite list` shows; it has 0"),
         ({"__doc__": "x" * 106}, "it has 106"),
         ({"redispatch": "sometimes"}, "redispatch: must be one of after_agg, before_agg, burst, refill, rounds, since"),
         ({"state_names": ("x", "version", "filled")}, "they are not saved; ['buffers'] are left out"),
         ({"state_names": (*FedBuff.state_names, "moment")}, "it is saved; ['moment'] are not"),
-        ({"on_clients": ("controls",)}, "on_clients: must be one of x, version, buffers, _sum"),
+        (
+            {"about": replace(FedBuff.about, on_clients=("controls",))},
+            "on_clients: must be one of x, version, buffers, _sum",
+        ),
         (
             {"client_reports": frozenset({"name"})},
             "client_reports: must be one of received_accuracy, trained_accuracy, ",

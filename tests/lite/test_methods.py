@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from asyncfl_lite import Config
@@ -52,8 +54,8 @@ def test_storage_is_what_the_table_claims(name):
 def test_claims_that_the_papers_make():
     """CA²FL keeps N vectors, FedEcho N × |U| logits and the versions in flight, FedRevive 8 teachers."""
     claims = {name: ALGORITHMS.get(name) for name in ALGORITHMS}
-    assert claims["ca2fl"].models_stored.startswith("N ")
-    assert claims["fedecho"].logits_stored == "N * U" and claims["fedecho"].keeps_versions
+    assert claims["ca2fl"].about.models_stored.startswith("N ")
+    assert claims["fedecho"].about.logits_stored == "N * U" and claims["fedecho"].about.keeps_versions
     assert claimed(claims["fedrevive"](), clients=1000).models == 1 + 8
 
 
@@ -64,7 +66,7 @@ def test_claims_that_the_papers_make():
 )  # fmt: skip
 def test_storage_is_a_sum_of_products_and_nothing_else(text, models):
     class Mine(ALGORITHMS.get("fedecho")):
-        models_stored = text
+        about = replace(ALGORITHMS.get("fedecho").about, models_stored=text)
 
     server = Mine(buffer_size=5, distill_q=4)
     if models is not None:

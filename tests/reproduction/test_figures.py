@@ -87,8 +87,8 @@ def test_curves_that_are_no_methods_have_colours_of_their_own():
     names = ("buffer 1", "buffer 5", "buffer 20", "fedecho")
     shades = [line.get_color() for line in curves(*names).get_lines()]
     assert len(set(shades)) == 4 and shades[0] == plots.NEUTRAL and shades[3] == plots.colour("fedecho")
-    assert not set(shades[:3]) & {ALGORITHMS.get(name).colour for name in ALGORITHMS}
-    assert not set(plots.OTHERS) & {ALGORITHMS.get(name).colour for name in ALGORITHMS}
+    assert not set(shades[:3]) & {ALGORITHMS.get(name).about.colour for name in ALGORITHMS}
+    assert not set(plots.OTHERS) & {ALGORITHMS.get(name).about.colour for name in ALGORITHMS}
 
 
 def test_labels_at_the_ends_of_lines_keep_off_each_other():

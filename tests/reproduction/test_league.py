@@ -82,12 +82,12 @@ CELLS = {
     },
 }
 METHOD = '''
-from asyncfl_lite.algorithms import ALGORITHMS, FedBuff
+from asyncfl_lite.algorithms import ALGORITHMS, About, FedBuff
 
 @ALGORITHMS.register("mine")
 class Mine(FedBuff):
     """FedBuff by another name."""
-    title = "Mine"
+    about = About("Mine", models_stored="2")
     GRID = {"server_lr": [0.5, 1.0]}
 '''
 TWO = METHOD + METHOD.replace("mine", "yours").replace("Mine", "Yours")
@@ -598,8 +598,8 @@ def test_storage_is_counted_as_the_class_says():
     found = standings(tiny_place("fedecho"), "fedecho", {"fedecho": runs_of(BASE)})
     config = read_places(LEAGUE, quick=True)[0].config_of("fedecho")
     row = costs("fedecho", config, found.measured, classes=10)
-    held = 7 if FedEcho.keeps_versions else 0
-    models = int(eval(FedEcho.models_stored, {"N": 50, "M": 5, "U": 1}))
+    held = 7 if FedEcho.about.keeps_versions else 0
+    models = int(eval(FedEcho.about.models_stored, {"N": 50, "M": 5, "U": 1}))
     assert row.kilobytes == (models + held) * 1000 * 4 / 1000 and row.logits_kilobytes > 0
 
 
