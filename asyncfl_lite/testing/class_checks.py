@@ -23,7 +23,8 @@ def check_declarations(make: Candidate) -> None:
     expect(not inspect.isabstract(cls), f"{what} must define on_receive, or it cannot be made; it is abstract")
     for name in ("title", "paper"):
         expect(
-            bool(getattr(cls.about, name)), f"{what} must have a {name}, which tables and pictures show; it is empty"
+            bool(getattr(cls.about, name)),
+            f"{what} must have a {name} in about, which tables and pictures show; it is empty",
         )
     line = (cls.__doc__ or "").strip().split("\n")[0]
     expect(
