@@ -268,7 +268,7 @@ def test_alpha_of_the_command_line_comes_before_that_of_a_file_however_it_is_wri
 def test_a_constant_answer_is_said(capsys, monkeypatch):
     assert main(["run", *SMALL]) == 0
     assert "constant answer" not in capsys.readouterr().out
-    monkeypatch.setattr(Run, "_predict", lambda run, inputs: torch.zeros(len(inputs), 10))
+    monkeypatch.setattr(Run, "predict", lambda run, inputs: torch.zeros(len(inputs), 10))
     assert main(["run", *SMALL]) == 0
     told = capsys.readouterr().out
     assert "constant answer: the final model predicts one class for every test sample" in told

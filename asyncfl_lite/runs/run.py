@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import torch
-from torch import nn
-
-from asyncfl_lite.algorithms import ServerContext
-from asyncfl_lite.base.devices import actual, check_device, torch_threads
-from asyncfl_lite.base.errors import AsyncFLError, ConfigError, ResultError, reason, shown
-from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
-from asyncfl_lite.base.registry import written_as
-from asyncfl_lite.base.streams import stream
-from asyncfl_lite.clients.local_training import ClientData
-from asyncfl_lite.clients.trainer import Trainer
-from asyncfl_lite.models.base import initial_model
-from asyncfl_lite.models.requests import Request, fulfilled_now
-from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, servers_own, task_of
+from asyncfl_lite.base.devices import torch_threads
+from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.runs.callbacks import Callbacks, OnEvaluate, OnVersion, StopRun
-from asyncfl_lite.runs.checkpoints import (
-    check_place,
-    identity_of,
-    load_checkpoint,
-    remove_checkpoints,
-    remove_others,
-    save_checkpoint,
-)
+from asyncfl_lite.runs.checkpoints import identity_of, remove_others
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.initial.remembered import remembered
-from asyncfl_lite.runs.initial.weights import WeightsInitial
+from asyncfl_lite.runs.finished import result_of
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
+from asyncfl_lite.runs.joined import Weights
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.results import Result, check_free, load_complete, versions
-from asyncfl_lite.runs.sources import data_of, started_from
-from asyncfl_lite.runs.summary import (
-    class_summary,
-    classes_of,
-    client_summary,
-    curve_summary,
-    score_clients,
-    trouble_summary,
-    update_summary,
-)
-from asyncfl_lite.runs.trained import Trained
-from asyncfl_lite.simulator.jobs import Arrival, Job
+from asyncfl_lite.runs.results import Result, check_free, load_complete
+from asyncfl_lite.runs.saved import SavedRun
+from asyncfl_lite.runs.sources import data_of
 from asyncfl_lite.simulator.simulation import Simulation
-from asyncfl_lite.simulator.tables import Schedule, who_did_what
-from asyncfl_lite.simulator.update import Outcome
 from asyncfl_lite.tasks import Task
 
 
@@ -63,7 +29,7 @@ def run(
     *,
     task: Task | None = None,
     checkpoint: str | Path | None = None,
-    weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+    weights: Weights | None = None,
     progress: Shown = False,
     on_version: OnVersion | None = None,
     on_evaluate: OnEvaluate | None = None,
@@ -148,7 +114,7 @@ def run_at(
     return Run(config, task, checkpoint, **callbacks)
 
 
-class Run:
+class Run(SavedRun):
     """One run with all its parts: task, model, method, trainer, simulation.
 
     Attributes:
@@ -175,101 +141,15 @@ class Run:
         config: Config | Mapping[str, Any],
         task: Task | None = None,
         checkpoint: str | Path | None = None,
-        weights: str | Path | Mapping[str, torch.Tensor] | nn.Module | None = None,
+        weights: Weights | None = None,
         *,
         on_version: OnVersion | None = None,
         on_evaluate: OnEvaluate | None = None,
     ) -> None:
-        config = as_config(config)
-        if not isinstance(task, Task | None):
-            raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
         self.callbacks = Callbacks(on_version, on_evaluate)
         self.stopped: str | None = None
-        self.own_task = config.own_task if task is None else task.name
-        config, self.weights = (config, None) if weights is None else started_from(config, weights)
-        config = config.model_copy(update={"device": actual(config.device)}).on_own_task(self.own_task)
-        self.config = config
-        self.versions = versions()  # now, as nothing that a result needs may first fail when the run is over
-        check_device(config.device)
-        self.data = data_of(config, task, self.weights)
-        self.identity = identity_of(config, self.data)
-        self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
-        if self.checkpoint is not None:
-            check_place(self.checkpoint, self.identity)
-        self.task = task_of(config, task).to(config.device)
-        self.parts = deal_out(config, self.task)
-        places = torch.from_numpy(servers_own(config, self.task)).to(config.device)
-        self.labelled = (self.task.inputs[places], self.task.labels[places]) if len(places) else None
-        self.model, draws, cohort = fit_model(config, self.task, self.parts, self._initial_model())
-        self.compute: Callable[[Request], Any] = fulfilled_now
-        self.algorithm = config.make_algorithm()
-        self._start_algorithm()
-        self.trainer = self._make_trainer(draws, cohort)
-        self.simulation = make_simulation(
-            config, self.parts, self.algorithm, [self._save_in_time], together=self.trainer.cohort
-        )
+        super().__init__(config, task, checkpoint, weights)
         self.simulation.version_observers.append(self._made_version)
-        self.curve_rows: list[dict[str, float]] = []
-        self.training_seconds = 0.0
-        self.saved_at = time.monotonic()
-
-    def _initial_model(self) -> nn.Module:
-        weights = int(stream(self.config.seed, "model").integers(2**31))
-        rng = stream(self.config.seed, "initial")
-        spec, initialiser = self.config.model_spec, self.config.initialiser
-        with torch_threads(self.config.threads), written_as(model_settings=spec, initial_settings=initialiser):
-            make = partial(initialiser.build, spec, self.task, self.labelled, weights, rng)
-            if initialiser.costly and self.own_task is None:
-                return remembered(self.config, make, partial(initial_model, spec, self.task.input_spec, weights)).to(
-                    self.config.device
-                )
-            if self.weights is not None and isinstance(initialiser, WeightsInitial):
-                module = initial_model(spec, self.task.input_spec, weights)
-                return initialiser.filled(module, self.weights, "run(…, weights)").to(self.config.device)
-            return make().to(self.config.device)
-
-    def _start_algorithm(self) -> None:
-        x0, buffers = self.model.flatten()
-        self.server_rng = stream(self.config.seed, "server")
-        context = ServerContext(
-            model=self.model,
-            num_clients=self.config.clients,
-            rng=self.server_rng,
-            unlabelled=lambda name, count: self.task.unlabelled_set(
-                name, count, stream(self.config.seed, "unlabelled")
-            ),
-            labelled=self.labelled,
-            client_lr=self.config.make_training(self.algorithm).lr_at,
-            inputs=self.task.input_spec,
-            predictions=self.task.predictions,
-            prediction_counts=self.task.prediction_counts,
-            answers=self.task.answers,
-            class_logits=self.task.class_logits,
-            compute=lambda request: self.compute(request),
-        )
-        mask = self.model.variance_mask.to(x0.device)
-        with written_as(settings=self.config.settings):
-            self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
-
-    def _make_trainer(self, draws: bool, cohort: bool) -> Trainer:
-        task = self.task
-        data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes, task.augment)
-        training = self.config.make_training(self.algorithm)
-        return Trainer(self.model, data, training, self.config.seed, cohort=cohort, draws=draws)
-
-    def evaluate(self) -> dict[str, float]:
-        """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
-        return self.task.evaluate(self._predict)
-
-    def _predict(self, inputs: torch.Tensor) -> torch.Tensor:
-        return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
-
-    def train(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Train jobs, and add up the processor time used."""
-        began = time.process_time()
-        outcomes = self.trainer(jobs)
-        self.training_seconds += time.process_time() - began
-        return outcomes
 
     def begin(self) -> None:
         """Continue from the checkpoint if there is one, else record the initial model."""
@@ -279,49 +159,6 @@ class Run:
             )
         if not self.resume():
             self._record()
-
-    def resume(self) -> bool:
-        """Load the state from the run's checkpoint; return whether a usable one exists."""
-        if self.checkpoint is None:
-            return False
-        saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
-        try:
-            if saved is not None:
-                self.restore(saved)
-        except AsyncFLError:
-            raise
-        except DAMAGE_IN_TORCH as error:  # its digest is right: it was made so
-            what = f"{type(error).__name__}: {reason(error)}"
-            raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
-        return saved is not None
-
-    def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
-        """Write the result into the folder of the run's checkpoint, if it has one, and delete the checkpoint."""
-        if self.checkpoint is not None:
-            result.save(self.checkpoint.parent, force=force, weights=weights)
-            self.remove_checkpoints()
-            self.checkpoint = None  # nothing is left to be saved
-
-    def remove_checkpoints(self) -> None:
-        """Delete the run's checkpoints, once its result is safe."""
-        if self.checkpoint is not None:
-            remove_checkpoints(self.checkpoint, self.identity)
-
-    def state(self) -> dict[str, Any]:
-        """Return the run's changing state as tensors and plain values; the configuration decides the rest."""
-        return {
-            "algorithm": self.algorithm.state(),
-            "simulation": self.simulation.state(),
-            "server_rng": self.server_rng.bit_generator.state,
-            "curve": list(self.curve_rows),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Load what :meth:`state` returned."""
-        self.algorithm.restore(state["algorithm"])
-        self.simulation.restore(state["simulation"])
-        self.server_rng.bit_generator.state = state["server_rng"]
-        self.curve_rows = list(state["curve"])
 
     def finish(self, *, progress: Shown = False) -> Result:
         """Run to the end and return the result."""
@@ -347,49 +184,7 @@ class Run:
         if self.curve_rows[-1]["time"] != self.simulation.clock:
             with suppress(StopRun):  # it is at its end
                 self._record()
-        curve = pd.DataFrame(self.curve_rows)
-        who = who_did_what(self.simulation, self.parts)
-        if self.task.clients:
-            who = who._replace(clients=score_clients(who.clients, self.task, self._predict, self.parts))
-        classes = classes_of(self.task, self._predict, self.parts, who.updates)
-        return Result(
-            self.config,
-            self._summary(curve, who, classes),
-            curve,
-            *who,
-            {"seconds": seconds, "cpu_seconds": cpu_seconds, "training_cpu_seconds": self.training_seconds},
-            self.algorithm.x,
-            self.own_task,
-            data=self.data,
-            classes=classes,
-            trained=Trained(
-                self.config.model_spec,
-                self.task.input_spec,
-                self.model.loaded(self.algorithm.x, self.algorithm.buffers),
-            ),
-            versions=self.versions,
-        )
-
-    def _summary(self, curve: pd.DataFrame, who: Schedule, classes: pd.DataFrame) -> dict[str, Any]:
-        """Summarise the run in a few numbers."""
-        weights = self.algorithm.x.detach().cpu().contiguous()
-        return {
-            **curve_summary(curve),
-            "virtual_time": float(self.simulation.clock),
-            "versions": int(self.algorithm.version),
-            **update_summary(who.updates),
-            "rejected_updates": len(self.algorithm.rejections),
-            "most_versions_in_flight": self.simulation.most_versions_in_flight,
-            "empty_clients": sum(not len(part) for part in self.parts),
-            "parameters": self.model.num_parameters,
-            "training": "cohort" if self.trainer.cohort else "one by one",
-            "weights_sha256": hashlib.sha256(weights.numpy().tobytes()).hexdigest(),
-            "schedule_sha256": who.digest,
-            **class_summary(classes),
-            **client_summary(who.clients),
-            **({} if self.stopped is None else {"stopped": self.stopped}),
-            **({} if self.config.trouble.none else trouble_summary(who)),
-        }
+        return result_of(self, seconds, cpu_seconds, self.stopped)
 
     def _made_version(self, simulation: Simulation) -> None:
         """Evaluate a new version, and save the run, if either is due."""
@@ -399,18 +194,6 @@ class Run:
         if every is not None and version % every == 0:
             self.save()
         self.callbacks.made_version(self)
-
-    def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
-        """Save the run if enough time has passed since the last save."""
-        seconds = self.config.checkpoint_seconds
-        if seconds is not None and time.monotonic() - self.saved_at >= seconds:
-            self.save()
-
-    def save(self) -> None:
-        """Save the run now, if it has a checkpoint path."""
-        if self.checkpoint is not None:
-            save_checkpoint(self.checkpoint, self.identity, self.state())
-        self.saved_at = time.monotonic()
 
     def _record(self) -> None:
         row = {

@@ -236,7 +236,7 @@ def test_a_disk_that_is_full_does_not_hide_the_exception(tmp_path, monkeypatch):
     def full(*_):
         raise ResultError("run.pt: no space left")
 
-    monkeypatch.setattr("asyncfl_lite.runs.run.save_checkpoint", full)
+    monkeypatch.setattr("asyncfl_lite.runs.saved.save_checkpoint", full)
     with pytest.raises(OSError, match="logger") as told:
         run(CONFIG, checkpoint=tmp_path / "run.pt", on_version=Fails(2))
     assert told.value.__notes__ == [

@@ -211,7 +211,7 @@ def test_another_runs_checkpoint_stops_the_run_and_stays(other, tmp_path, monkey
         elif other == "revision of the code":
             before.setattr(type(config.make_algorithm()), "revision", 0)
         elif other == "data":
-            before.setattr("asyncfl_lite.runs.run.data_of", lambda *_: {"trouble": "1234"})
+            before.setattr("asyncfl_lite.runs.joined.data_of", lambda *_: {"trouble": "1234"})
         interrupt_after(config.with_seed(99) if other == "configuration" else config, path, 10)
     held = contents(tmp_path)
     monkeypatch.setattr(Run, "train", None)
@@ -306,9 +306,9 @@ def test_loading_executes_nothing(tmp_path):
 
 def test_saved_by_the_clock_at_any_arrival(tmp_path, monkeypatch):
     seconds, saved = iter(range(10**6)), []
-    monkeypatch.setattr("asyncfl_lite.runs.run.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr("asyncfl_lite.runs.saved.time.monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(
-        "asyncfl_lite.runs.run.save_checkpoint",
+        "asyncfl_lite.runs.saved.save_checkpoint",
         lambda path, config, state: saved.append(state["simulation"]["received"]),
     )
     config = Config(**{**configs("fedbuff"), "checkpoint_every": None, "checkpoint_seconds": 5.0})

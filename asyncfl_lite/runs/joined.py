@@ -1,0 +1,151 @@
+"""The parts of one run, joined: task, model, method, trainer and clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from asyncfl_lite.algorithms import ServerContext
+from asyncfl_lite.base.devices import actual, check_device, torch_threads
+from asyncfl_lite.base.errors import ConfigError, shown
+from asyncfl_lite.base.registry import written_as
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.clients.local_training import ClientData
+from asyncfl_lite.clients.trainer import Trainer
+from asyncfl_lite.models.base import initial_model
+from asyncfl_lite.models.requests import Request, fulfilled_now
+from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simulation, servers_own, task_of
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.initial.remembered import remembered
+from asyncfl_lite.runs.initial.weights import WeightsInitial
+from asyncfl_lite.runs.results import versions
+from asyncfl_lite.runs.sources import data_of, started_from
+from asyncfl_lite.simulator.jobs import Job
+from asyncfl_lite.simulator.update import Outcome
+from asyncfl_lite.tasks import Task
+
+Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
+"""Weights to start from: a file, a state dict, a module, or a saved result's folder."""
+
+
+@dataclass
+class Given:
+    """What a run is made from, checked; no data are loaded yet.
+
+    Attributes:
+        config: on the device that it is for, with the name of one's own data.
+        task: one's own data, or None.
+        weights: to start from, or None.
+        versions: of the installed libraries; known now, as nothing that a result needs may first fail when the run is
+            over.
+        data: digests of what the run reads that is not in the configuration, see :func:`.data_of`.
+    """
+
+    config: Config
+    task: Task | None
+    weights: Mapping[str, torch.Tensor] | None
+    versions: dict[str, str]
+    data: dict[str, str]
+
+    @classmethod
+    def of(cls, config: Config | Mapping[str, Any], task: Task | None, weights: Weights | None) -> Given:
+        """Check what a run is to be made from.
+
+        Raises:
+            ConfigError: for data that are no task, weights that are none, or a device that is not there.
+        """
+        config = as_config(config)
+        if not isinstance(task, Task | None):
+            raise ConfigError(f"task: must be a Task, such as Task.from_tensors(…), got {shown(task)}")
+        own = config.own_task if task is None else task.name
+        config, state = (config, None) if weights is None else started_from(config, weights)
+        config = config.model_copy(update={"device": actual(config.device)}).on_own_task(own)
+        known = versions()
+        check_device(config.device)
+        return cls(config, task, state, known, data_of(config, task, state))
+
+
+class JoinedRun:
+    """A run's parts at its beginning; they train and score, and know nothing of checkpoints, curves or results."""
+
+    def __init__(self, given: Given) -> None:
+        config = self.config = given.config
+        self.own_task, self.weights, self.versions = given.config.own_task, given.weights, given.versions
+        self.data = given.data
+        self.task = task_of(config, given.task).to(config.device)
+        self.parts = deal_out(config, self.task)
+        indices = torch.from_numpy(servers_own(config, self.task)).to(config.device)
+        self.labelled = (self.task.inputs[indices], self.task.labels[indices]) if len(indices) else None
+        self.model, draws, cohort = fit_model(config, self.task, self.parts, self._initial_model())
+        self.compute: Callable[[Request], Any] = fulfilled_now
+        self.algorithm = config.make_algorithm()
+        self._start_algorithm()
+        self.trainer = self._make_trainer(draws, cohort)
+        self.simulation = make_simulation(config, self.parts, self.algorithm, together=self.trainer.cohort)
+        self.training_seconds = 0.0
+
+    def _initial_model(self) -> nn.Module:
+        weights = int(stream(self.config.seed, "model").integers(2**31))
+        rng = stream(self.config.seed, "initial")
+        spec, initialiser = self.config.model_spec, self.config.initialiser
+        with torch_threads(self.config.threads), written_as(model_settings=spec, initial_settings=initialiser):
+            make = partial(initialiser.build, spec, self.task, self.labelled, weights, rng)
+            if initialiser.costly and self.own_task is None:
+                return remembered(self.config, make, partial(initial_model, spec, self.task.input_spec, weights)).to(
+                    self.config.device
+                )
+            if self.weights is not None and isinstance(initialiser, WeightsInitial):
+                module = initial_model(spec, self.task.input_spec, weights)
+                return initialiser.filled(module, self.weights, "run(…, weights)").to(self.config.device)
+            return make().to(self.config.device)
+
+    def _start_algorithm(self) -> None:
+        x0, buffers = self.model.flatten()
+        self.server_rng = stream(self.config.seed, "server")
+        context = ServerContext(
+            model=self.model,
+            num_clients=self.config.clients,
+            rng=self.server_rng,
+            unlabelled=lambda name, count: self.task.unlabelled_set(
+                name, count, stream(self.config.seed, "unlabelled")
+            ),
+            labelled=self.labelled,
+            client_lr=self.config.make_training(self.algorithm).lr_at,
+            inputs=self.task.input_spec,
+            predictions=self.task.predictions,
+            prediction_counts=self.task.prediction_counts,
+            answers=self.task.answers,
+            class_logits=self.task.class_logits,
+            compute=lambda request: self.compute(request),
+        )
+        mask = self.model.variance_mask.to(x0.device)
+        with written_as(settings=self.config.settings):
+            self.algorithm.start(x0, context, buffers=buffers, variance_mask=mask, keep_versions=False)
+
+    def _make_trainer(self, draws: bool, cohort: bool) -> Trainer:
+        task = self.task
+        data = ClientData(task.inputs, task.labels, self.parts, task.losses, task.hits, task.num_classes, task.augment)
+        training = self.config.make_training(self.algorithm)
+        return Trainer(self.model, data, training, self.config.seed, cohort=cohort, draws=draws)
+
+    def evaluate(self) -> dict[str, float]:
+        """Return the global model's scores on the test set: accuracy, mean loss, and the task's own."""
+        return self.task.evaluate(self.predict)
+
+    def predict(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the global model's ``(n, …)`` outputs for ``(n, …)`` inputs."""
+        return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
+
+    def train(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Train jobs, and add up the processor time used."""
+        began = time.process_time()
+        outcomes = self.trainer(jobs)
+        self.training_seconds += time.process_time() - began
+        return outcomes

@@ -1,0 +1,104 @@
+"""A run that saves itself: its state, its checkpoints, and when it is time for one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from asyncfl_lite.base.errors import AsyncFLError, ResultError, reason
+from asyncfl_lite.base.files import DAMAGE_IN_TORCH, as_path
+from asyncfl_lite.runs.checkpoints import (
+    check_place,
+    identity_of,
+    load_checkpoint,
+    remove_checkpoints,
+    save_checkpoint,
+)
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.joined import Given, JoinedRun, Weights
+from asyncfl_lite.runs.results import Result
+from asyncfl_lite.simulator.jobs import Arrival
+from asyncfl_lite.simulator.simulation import Simulation
+from asyncfl_lite.tasks import Task
+
+
+class SavedRun(JoinedRun):
+    """A run's parts with the curve so far, which can be saved and continued.
+
+    Raises:
+        ResultError: before anything is loaded, where ``checkpoint`` names a file that is not this run's.
+    """
+
+    def __init__(
+        self,
+        config: Config | Mapping[str, Any],
+        task: Task | None = None,
+        checkpoint: str | Path | None = None,
+        weights: Weights | None = None,
+    ) -> None:
+        given = Given.of(config, task, weights)
+        self.identity = identity_of(given.config, given.data)
+        self.checkpoint = None if checkpoint is None else as_path(checkpoint, "checkpoint").resolve()
+        if self.checkpoint is not None:
+            check_place(self.checkpoint, self.identity)
+        super().__init__(given)
+        self.curve_rows: list[dict[str, float]] = []
+        self.simulation.observers.append(self._save_in_time)
+        self.saved_at = time.monotonic()
+
+    def state(self) -> dict[str, Any]:
+        """Return the run's changing state as tensors and plain values; the configuration decides the rest."""
+        return {
+            "algorithm": self.algorithm.state(),
+            "simulation": self.simulation.state(),
+            "server_rng": self.server_rng.bit_generator.state,
+            "curve": list(self.curve_rows),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Load what :meth:`state` returned."""
+        self.algorithm.restore(state["algorithm"])
+        self.simulation.restore(state["simulation"])
+        self.server_rng.bit_generator.state = state["server_rng"]
+        self.curve_rows = list(state["curve"])
+
+    def save(self) -> None:
+        """Save the run now, if it has a checkpoint path."""
+        if self.checkpoint is not None:
+            save_checkpoint(self.checkpoint, self.identity, self.state())
+        self.saved_at = time.monotonic()
+
+    def _save_in_time(self, simulation: Simulation, arrival: Arrival) -> None:
+        """Save the run if enough time has passed since the last save."""
+        seconds = self.config.checkpoint_seconds
+        if seconds is not None and time.monotonic() - self.saved_at >= seconds:
+            self.save()
+
+    def resume(self) -> bool:
+        """Load the state from the run's checkpoint; return whether a usable one exists."""
+        if self.checkpoint is None:
+            return False
+        saved = load_checkpoint(self.checkpoint, self.identity, self.config.device)
+        try:
+            if saved is not None:
+                self.restore(saved)
+        except AsyncFLError:
+            raise
+        except DAMAGE_IN_TORCH as error:  # its digest is right: it was made so
+            what = f"{type(error).__name__}: {reason(error)}"
+            raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
+        return saved is not None
+
+    def keep(self, result: Result, *, force: bool = False, weights: bool = True) -> None:
+        """Write the result into the folder of the run's checkpoint, if it has one, and delete the checkpoint."""
+        if self.checkpoint is not None:
+            result.save(self.checkpoint.parent, force=force, weights=weights)
+            self.remove_checkpoints()
+            self.checkpoint = None  # nothing is left to be saved
+
+    def remove_checkpoints(self) -> None:
+        """Delete the run's checkpoints, once its result is safe."""
+        if self.checkpoint is not None:
+            remove_checkpoints(self.checkpoint, self.identity)
