@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -15,17 +15,15 @@ from torch.nn import functional
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
-from asyncfl_lite.tasks.by_client import pooled
-from asyncfl_lite.tasks.columns import class_names_of, read
-from asyncfl_lite.tasks.data import TaskData
-from asyncfl_lite.tasks.own import OWN, USUAL_SETS, check_augment, checked, first_of, numbered_owners
+from asyncfl_lite.tasks.made import OwnTask
+from asyncfl_lite.tasks.own import OWN, USUAL_SETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
-class Task(TaskData):
+class Task(OwnTask):
     """A task in which each sample has one class; subclasses score other kinds of labels.
 
     Regression and several labels a sample are not supported. The losses and the scores of a subclass of a user's own
@@ -47,8 +45,8 @@ class Task(TaskData):
         stands_in_for: the data set in whose place it is used; empty for a real benchmark.
         metric: what ``accuracy`` and the task's other scores measure, in a word.
         augment: ``(inputs, torch.Generator) -> inputs`` for training batches, or None.
-        clients: names of the clients that the data came with, see :meth:`from_clients`: client i is owner i. Empty
-            where a partition deals samples out.
+        clients: names of the clients that the data came with, see :meth:`~.OwnTask.from_clients`: client i is owner i.
+            Empty where a partition deals samples out.
         test_owners: ``(m,)`` int64 the client of each test sample, or None.
         places: ``(k,)`` int64 the training samples that are dealt out, where ``inputs`` hold other runs' too, see
             :meth:`of_run`; None for all.
@@ -72,154 +70,6 @@ class Task(TaskData):
         samples = f"{len(self.own_places)} training and {len(self.test_labels)} test samples"
         kind = f"{self.input_shape} {str(self.inputs.dtype).removeprefix('torch.')}"
         return f"{type(self).__name__}({self.name!r}, {samples} of {kind}, {self.num_classes} classes)"
-
-    @classmethod
-    def from_tensors(
-        cls,
-        inputs: Tensor | np.ndarray,
-        labels: Tensor | np.ndarray,
-        test_inputs: Tensor | np.ndarray,
-        test_labels: Tensor | np.ndarray,
-        *,
-        name: str = "custom",
-        unlabelled: Tensor | np.ndarray | None = None,
-        owners: Sequence[int] | Sequence[str] | np.ndarray | None = None,
-        num_classes: int | None = None,
-        class_names: Sequence[str] = (),
-        vocabulary: int | None = None,
-        augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
-    ) -> Task:
-        """Make a task of your own tensors or arrays.
-
-        Args:
-            inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, images are ``(n, C, height, width)``;
-                whole numbers are token ids. Labels are words, or numbered from 0 without gaps.
-            test_inputs, test_labels: the same for testing.
-            name: what results call it.
-            unlabelled: ``(u, …)`` the server's unlabelled inputs, on which FedEcho distils whatever its
-                ``distill_set`` is; all of them are taken if they are fewer than ``distill_samples``.
-            owners: ``(n,)`` the owner of each sample, a number or a word, for the partition ``natural``.
-            num_classes: C, where not every class occurs.
-            class_names: C names, in the order of labels; those of labels that are words by default.
-            vocabulary: how many tokens there are, where the highest does not occur.
-            augment: ``(inputs, generator) -> inputs`` for training batches; all that it draws comes from the
-                ``torch.Generator``.
-
-        Raises:
-            DataError: when shapes do not fit together, or labels are not classes; it says what to write.
-
-        Warns of classes that only test labels have.
-
-        Example: forty points in the plane, labelled by the side of a line that they lie on, on four clients.
-
-        >>> import torch
-        >>> from asyncfl_lite import Config, Task, run
-        >>> points = torch.randn(50, 2)
-        >>> sides = (points.sum(1) > 0).long()
-        >>> task = Task.from_tensors(points[:40], sides[:40], points[40:], sides[40:], name="sides")
-        >>> task.input_shape, task.num_classes
-        ((2,), 2)
-        >>> config = Config(model="mlp", partition="iid", clients=4, concurrency=2, buffer_size=1, rounds=6)
-        >>> result = run(config, task=task)
-        >>> result.clients["num_samples"].tolist(), len(result.updates)
-        ([10, 10, 10, 10], 6)
-        """
-        data = checked((inputs, labels), (test_inputs, test_labels), num_classes, class_names, vocabulary)
-        owners = numbered_owners(owners, len(data.train[1]))
-        check_augment(augment, data.train[0])
-        return cls(
-            name,
-            *data.train,
-            *data.test,
-            data.num_classes,
-            unlabelled={} if unlabelled is None else {OWN: first_of(unlabelled, OWN, data.train[0])},
-            owners=owners,
-            vocabulary=data.vocabulary,
-            class_names=data.class_names,
-            augment=augment,
-        )
-
-    @classmethod
-    def from_dataset(
-        cls,
-        train: Any,
-        test: Any,
-        *,
-        inputs: str | Sequence[str] | None = None,
-        labels: str | None = None,
-        name: str = "custom",
-        **more: Any,
-    ) -> Task:
-        """Make a task of a data set: torchvision's and others of pairs, Hugging Face's, pandas' tables.
-
-        Pillow's images, and Hugging Face's columns of images, become ``(C, height, width)`` from 0 to 1. Names of
-        classes are taken over where a data set has them.
-
-        Args:
-            train, test: map-style, each item ``(input, label)`` or a mapping; or a pandas table.
-            inputs: name of the column whose cells are inputs (images, token ids); or names of columns of one number
-                each. By default the only one beside the labels, or in a table all others.
-            labels: name of the column of labels; by default ``label``, ``labels``, ``target`` or ``class``.
-            name, more: as in :meth:`from_tensors`.
-
-        Raises:
-            DataError: when items are not of that form, or shapes differ; it says what to write.
-
-        Example: a table of two numbers and a word each; the words become classes.
-
-        >>> import pandas as pd
-        >>> from asyncfl_lite import Task
-        >>> table = pd.DataFrame({"length": [1.0, 4.0, 1.5], "width": [3.0, 1.0, 2.5], "kind": ["b", "a", "b"]})
-        >>> task = Task.from_dataset(table, table, labels="kind")
-        >>> task.input_shape, task.class_names, task.labels.tolist()
-        ((2,), ('a', 'b'), [1, 0, 1])
-        """
-        data = [part for data in (train, test) for part in read(data, inputs, labels)]
-        more.setdefault("class_names", class_names_of(train, labels))
-        return cls.from_tensors(*data, name=name, **more)
-
-    @classmethod
-    def from_clients(
-        cls,
-        clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]],
-        test: Sequence[Any] | None = None,
-        *,
-        name: str = "custom",
-        **more: Any,
-    ) -> Task:
-        """Make a task of data that come client by client: client i of a run holds the i-th data set.
-
-        Configurations take ``partition="given"`` and as many ``clients``. A delay law that goes by client, such as
-        ``per_client`` or ``trace``, gives client i its i-th duration. ``result.clients`` says how accurate the final
-        model is at each client.
-
-        Args:
-            clients: ``(inputs, labels)`` of each client, with ``(test_inputs, test_labels)`` behind them if it has some
-                to be tested on; a mapping gives clients names.
-            test: ``(inputs, labels)`` for testing that belong to no client; clients need none of their own then.
-            name, more: as in :meth:`from_tensors`.
-
-        Raises:
-            DataError: when a client's data do not fit, naming the client; when there is nothing to test on.
-
-        Example: three clients, the last of which takes ten times as long.
-
-        >>> import torch
-        >>> from asyncfl_lite import Config, Task, run
-        >>> def client(count):
-        ...     points = torch.randn(count, 2)
-        ...     return points, (points.sum(1) > 0).long()
-        >>> parts = {"north": (*client(30), *client(10)), "south": (*client(20), *client(10)), "far": client(50)}
-        >>> task = Task.from_clients(parts)
-        >>> config = Config(model="mlp", partition="given", clients=3, concurrency=3, buffer_size=1, rounds=8,
-        ...                 delay="per_client", delay_settings={"durations": (1, 1, 10)})
-        >>> result = run(config, task=task)
-        >>> result.clients[["name", "num_samples", "test_samples"]].values.tolist()
-        [['north', 30, 10], ['south', 20, 10], ['far', 50, 0]]
-        """
-        names, data, owners, test_owners = pooled(clients, test)
-        task = cls.from_tensors(*data, name=name, owners=owners, **more)
-        return replace(task, clients=names, test_owners=test_owners)
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
         """Describe the task in words: data, sizes, metric, licence; with clients' ``parts`` also the clients."""
