@@ -11,7 +11,7 @@ import pytest
 import torch
 from pydantic import ConfigDict
 
-from asyncfl_lite.algorithms import ALGORITHMS, Algorithm
+from asyncfl_lite.algorithms import ALGORITHMS, About, Algorithm
 from asyncfl_lite.algorithms.fedasync import FedAsync
 from asyncfl_lite.algorithms.fedbuff import FedBuff
 from asyncfl_lite.base.errors import ConfigError, SimulationError
@@ -504,7 +504,7 @@ def test_a_method_without_switches_refuses_them_too():
     class Bare(Algorithm):
         """Counts versions."""
 
-        title, paper, family, buffered = "Bare", "none", "asynchronous", False
+        about, buffered = About("Bare", "none", family="asynchronous"), False
 
         def on_receive(self, update):
             self.mix_buffers(update, 0.5)
