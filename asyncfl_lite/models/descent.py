@@ -120,7 +120,7 @@ class Descent:
             outputs = forward(point, self.model.laid_out(inputs), self.buffers, train=self.train)
             loss = self.loss(self.predictions(outputs, inputs), *compared)
             (gradient,) = torch.autograd.grad(loss, point)
-            if self.skips is not None and self.skips(float(loss)):
+            if self.skips is not None and self.skips(float(loss.detach())):
                 gradient = torch.zeros_like(gradient)
             step(x[None], gradient[None])
         return step.descended(x[None])[0]
