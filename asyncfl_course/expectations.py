@@ -1,4 +1,4 @@
-"""Messages of checkers about a wrong answer: the input, the returned value, and the expected one."""
+"""Error messages for wrong answers to exercises: the input, the returned value, and the expected one."""
 
 from __future__ import annotations
 

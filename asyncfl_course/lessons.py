@@ -1,4 +1,4 @@
-"""Imports for lessons beside the package: exercises that check an answer, and recorded evidence to quote.
+"""What a lesson imports besides ``asyncfl_lite``: checks for exercises, and recorded evidence to quote.
 
 from asyncfl_course import lessons
 

@@ -1,4 +1,4 @@
-"""Duration of a lesson: words at reading speed, code by the line, exercises as stated; core sections and all."""
+"""Estimate how long a lesson takes, whole or without optional sections: reading, code, and exercises as stated."""
 
 from __future__ import annotations
 

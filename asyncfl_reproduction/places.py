@@ -38,7 +38,7 @@ def tiers(own: str | Path = "cells") -> set[str]:
 
 
 def field_in(results: str | Path) -> Path:
-    """Return the folder of tables with the league's field: the user's own, or the package's."""
+    """Return the folder with the league's recorded tables: the user's own, or the package's."""
     return Path(results) if (Path(results) / "league").is_dir() else RESULTS
 
 

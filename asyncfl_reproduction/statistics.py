@@ -79,7 +79,7 @@ class Contrast(NamedTuple):
 
     @property
     def scaled(self) -> float:
-        """The p value behind the verdict (``equal`` for ``level``), scaled to a threshold of 5 % at every look."""
+        """The p value behind the verdict (``equal`` for ``level``), rescaled to a threshold of 5 % at each look."""
         on = {LEVEL: self.equal, SMALLER: min(1.0, 2 * self.below)}
         return scaled(on.get(self.verdict, self.p), self.seeds)
 

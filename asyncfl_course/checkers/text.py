@@ -47,7 +47,7 @@ def _attend(scores: Tensor, values: Tensor, here: Tensor) -> Tensor:
     return scores.masked_fill(~here, float("-inf")).softmax(-1) @ values
 
 
-@exercise("11.4", "Divide by those who know the word")
+@exercise("11.4", "Divide by the users of a word")
 def by_users(answer: Callable) -> None:
     """Check a mean of rows over the clients that changed them."""
     for deltas, wanted, because in (

@@ -1,4 +1,4 @@
-"""Wrapping of printed text, since JupyterLab breaks longer lines in the middle of a word."""
+"""Wrap printed text, because JupyterLab breaks long lines in the middle of a word."""
 
 from __future__ import annotations
 

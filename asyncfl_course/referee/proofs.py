@@ -1,4 +1,4 @@
-"""Proofs that a control's runs can be asked to show, seed by seed, before their accuracy counts."""
+"""Checks that a control's runs must pass, seed by seed, before their accuracy counts as evidence."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def laptop_cell(name: str) -> Cell:
 
 @lru_cache(maxsize=64)
 def runs_of(cell: str) -> pd.DataFrame:
-    """Return a cell's recorded runs by seed: :data:`NUMBERS`, fractions, and :data:`DIGESTS`.
+    """Return a cell's recorded runs, one row per seed: :data:`NUMBERS` (as fractions) and :data:`DIGESTS`.
 
     Args:
         cell: a laptop cell of FedEcho, ``…@printed`` being the one at server rate 1, or ``deaf/…``.

@@ -16,7 +16,7 @@ LARGEST = 10 * 2**20
 
 
 def small_text(path: Path) -> str:
-    """Read the text of a file of settings, unless it is too large.
+    """Return the text of a settings file, or raise if the file is too large.
 
     No more than :data:`LARGEST` bytes are read, so that a device or a file of data does not fill the memory.
 

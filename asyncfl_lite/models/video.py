@@ -71,7 +71,7 @@ class ResNet3d(ModelSpec):
 
     @property
     def whole(self) -> ResNet3d:
-        """Return the same network with all of it trained, for a chain of teachers before clients get it."""
+        """Return the same network with every layer trainable, for a chain of teachers before federated training."""
         return self.model_copy(update={"trainable": "all"})
 
     def larger(self, scale: float) -> ResNet3d:

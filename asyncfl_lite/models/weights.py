@@ -1,4 +1,4 @@
-"""Files of model weights, and checks that foreign weights fit a model.
+"""Read and write files of model weights, and check that given weights fit a model.
 
 Files are safetensors, or what ``torch.save(module.state_dict(), path)`` wrote; reading either executes no code.
 """

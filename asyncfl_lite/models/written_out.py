@@ -141,7 +141,7 @@ class OneWrittenOut(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the ``(d,)`` gradient in ``x``, given the ``(n, C)`` gradient in the outputs."""
+        """Return the ``(d,)`` gradient with respect to ``x``, given the ``(n, C)`` one for the outputs."""
         kept, found = list(ctx.saved_tensors), gradient.new_empty(1, sum(ctx.slots.sizes))
         parts = ctx.slots.of(found)
         for layer in reversed(ctx.vectors):

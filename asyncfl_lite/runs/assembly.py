@@ -107,7 +107,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
 
 class Fitted(NamedTuple):
-    """A run's model, after it was tried on the task.
+    """A run's model, after a successful trial on its task.
 
     Attributes:
         model: as vectors.
@@ -144,7 +144,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
 
 
 def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
-    """Make minibatches of one sample, the last of some clients, trainable, or refuse the model.
+    """Let the model train on minibatches of one sample, with which some clients end, or refuse it.
 
     Raises:
         ConfigError: when the model cannot be.

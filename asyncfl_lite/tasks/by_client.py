@@ -1,4 +1,4 @@
-"""Data that come client by client: pooled into one data set, with the client of each sample."""
+"""Pool data that come client by client into one data set, and remember the client of each sample."""
 
 from __future__ import annotations
 

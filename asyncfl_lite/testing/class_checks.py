@@ -18,7 +18,7 @@ LONGEST_SUMMARY = 105
 
 
 def check_declarations(make: Candidate) -> None:
-    """A class declares title, paper, family, a docstring, its policy, its settings, its state."""
+    """Check that a class declares title, paper, family, a docstring, its policy, its settings and its state."""
     cls, what = make.cls, make.cls.__name__
     expect(not inspect.isabstract(cls), f"{what} must define on_receive, or it cannot be made; it is abstract")
     for name in ("title", "paper"):

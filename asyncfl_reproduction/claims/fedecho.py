@@ -71,7 +71,7 @@ Pairs = Iterable[tuple[str, str]]
 
 
 def _above(pairs: Pairs) -> Callable[[Measured], Finding]:
-    """Make the check that in each pair the first cell is above the second."""
+    """Build a check that the first cell of every pair is above the second."""
     pairs = tuple(pairs)
     return lambda m: all_of(m.above(better, worse) for better, worse in pairs)
 

@@ -148,7 +148,7 @@ class Cell:
         return {**self.__dict__, "config": self.config.as_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the configuration anew: its classes may be in modules that this process has not imported yet."""
+        """Rebuild the configuration, after importing the user's modules that define its classes."""
         for place in state["imports"]:
             import_own(place)
         self.__dict__.update(state, config=Config(**state["config"]))

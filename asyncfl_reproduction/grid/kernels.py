@@ -139,7 +139,7 @@ class Preloaded:
         atexit.register(self.close)
 
     def fork(self, connection_file: str, cwd: str, env: dict[str, str]) -> int:
-        """Start a kernel and return its process number.
+        """Start a kernel and return its process ID.
 
         Args:
             connection_file: where the kernel reads its ports and key.

@@ -239,7 +239,7 @@ def server_memory(m: Measured) -> Answer:
 
 
 def paired_tests(m: Measured) -> Answer:
-    """Test every method against FedBuff by seed, paired, two-sided, corrected by Benjamini and Hochberg."""
+    """Test every method against FedBuff: paired by seed, two-sided, with Benjamini-Hochberg correction."""
     tests = []
     for workload, law in _places():
         base = cell_of(workload, law, "fedbuff")
@@ -263,7 +263,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Compare slow clients in every group with slow clients in one group, also on rare classes."""
+    """Compare slow clients in every group with slow clients in one group, including on rare classes."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]

@@ -57,7 +57,7 @@ def _cells(tier_file: Path, only: str) -> list[Cell]:
 
 
 def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]]:
-    """Return the searches of the field that are still to be made, with their settings."""
+    """Return the league's searches that have no recorded outcome yet, each with its place."""
     return [
         (place, search)
         for place in read_places(tier_file)

@@ -1,4 +1,4 @@
-"""KUIPER's numbers that need no training: seconds of its boards, and virtual times of schedules."""
+"""Numbers of KUIPER that need no training: how long its boards take, and virtual times of schedules."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def stragglers(recorded: Recorded) -> Figure | None:
 
 
 def ablations(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 9(a)."""
+    """Draw KUIPER's Fig. 9(a): accuracy with one component left out, by bias."""
     parts = {"kuiper-all on": None, "kuiper-no burst": "no-burst", "kuiper-no staleness weight": "no-staleness",
              "kuiper-no error reward": "no-error"}  # fmt: skip
     lines = {
@@ -73,7 +73,7 @@ def central(recorded: Recorded) -> Figure | None:
 
 
 def slow_board(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 12."""
+    """Draw KUIPER's Fig. 12: accuracy and time to target, with and without a slow board."""
     boards = {"four NX": "homogeneous", "three NX, one Nano": "slow"}
     cells = {title: {m: cell("fig12", place, m) for m in THREE} for title, place in boards.items()}
     shown = {f"accuracy, %\n{t}": {m: percent(recorded, n) for m, n in c.items()} for t, c in cells.items()}

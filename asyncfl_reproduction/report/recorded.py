@@ -158,7 +158,7 @@ class Recorded:
 
     @cached_property
     def searched(self) -> Measured | None:
-        """The laptop tier's cells that were searched where they are used (tier ``fair``); else None."""
+        """For the laptop tier, the cells with rates searched in their own setting (tier ``fair``); else None."""
         return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
 
     @cached_property

@@ -55,7 +55,7 @@ def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | 
 def context(
     clients: int = 1, lr: float = 0.1, model: VectorModel | None = None, inputs: Tensor | None = None
 ) -> ServerContext:
-    """Make a server's context: N clients of rate ``lr``, a model, and its unlabelled inputs if it has any."""
+    """Make a server's context: N clients with learning rate ``lr``, a model, and unlabelled inputs if given."""
     return ServerContext(
         model=model or VectorModel(nn.Linear(1, 1)),
         num_clients=clients,

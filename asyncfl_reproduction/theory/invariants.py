@@ -102,7 +102,7 @@ def approaching(name: str, **settings: object) -> float:
 
 
 def still_methods() -> list[str]:
-    """Return the methods whose model does not move by itself, as it does with distillation."""
+    """Return the methods whose model stays put when all updates are zero; one that distils may not."""
     return [name for name in ALGORITHMS if not make_algorithm(name).moves_by_itself]
 
 

@@ -63,7 +63,7 @@ class TroubledJob(Job):
 
     @property
     def share(self) -> float:
-        """The part of its minibatch steps that the client does."""
+        """Fraction of the job's minibatch steps that the client completes."""
         return 1.0 if self.fate is None else self.fate.share
 
     @property

@@ -177,7 +177,7 @@ class FEMNIST(ImageFiles):
         raise DataError(f"femnist: {place} has neither train/*.json nor *.parquet; {how}")
 
     def _leaf(self, folder: Path) -> tuple[Written, Written]:
-        """Read LEAF's own two parts; for ``-t user``, where no writer is in both, all test writers."""
+        """Read LEAF's train and test sets; keep all test writers if none is in both (split with ``-t user``)."""
         train, test = read_leaf(folder / "train"), read_leaf(folder / "test")
         mine, tested = (chosen(part[2], train[2], self.writers) for part in (train, test))
         return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))

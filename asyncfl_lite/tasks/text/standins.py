@@ -37,7 +37,7 @@ class PydocTopics(TaskSource):
     """Largest number of tokens of its tokeniser."""
 
     def load(self) -> Task:
-        """Load the task: every fifth passage of a topic is for testing, those of other topics are unlabelled."""
+        """Load the task: every fifth passage is a test sample; passages on the remaining topics are unlabelled."""
         every = prose.topics()
         names = list(every)[: self.topics]
         train: tuple[list[Text], list[int]] = ([], [])
