@@ -36,7 +36,7 @@ HOMES = {
     "simulator.simulation": ("Simulation",),
     "tasks": ("Task",),
 }
-"""Module -> the names that are imported from it on first use: importing torch takes seconds, and ``--help`` must not.
+"""Module -> the names imported from it on first use, because importing torch takes seconds and ``--help`` should not.
 """
 
 __all__ = [

@@ -68,7 +68,7 @@ def _when_interrupted(options: argparse.Namespace | None) -> str:
 
 
 def _in_one_line(error: Exception) -> str | None:
-    """Return an error in one line if the user can act on it; None for a fault of this package."""
+    """Return an error in one line if the user can act on it; None if the error is a bug in this package."""
     if isinstance(error, AsyncFLError):
         return "; ".join([str(error), *getattr(error, "__notes__", ())])
     if isinstance(error, OSError):

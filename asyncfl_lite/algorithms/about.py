@@ -1,4 +1,4 @@
-"""What a method says of itself: labels for tables and pictures, and what it costs."""
+"""What a method declares about itself: labels for tables and pictures, and its costs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class AFLDW(Algorithm):
         """``cosine``: ½ (1 - cos(π τ / 2 s_max)), then 1; ``linear``: r τ, at most 1; ``exponential``: 1 - e^(-r τ);
         ``stepwise``: a quarter more at each quarter of the span; ``constant``: always the same."""
         s_max: float = Field(75.0, gt=0)
-        """Staleness at which the cosine schedule is ½; it is 1 at twice that."""
+        """Staleness at which the cosine schedule is ½; the schedule reaches 1 at twice this staleness."""
         beta_rate: float = Field(0.005, ge=0)
         """r of the linear and the exponential schedule."""
         beta_span: float = Field(150.0, gt=0)

@@ -74,7 +74,7 @@ class Algorithm(ABC):
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
     """Names of the attributes that change from update to update; a subclass adds its own."""
     about: ClassVar[About] = About()
-    """The method's labels in tables and pictures, and what it declares of its costs."""
+    """The method's labels in tables and pictures, and its declared costs."""
 
     class Settings(registry.Settings):
         """Options of a method that has none of its own."""
@@ -158,7 +158,7 @@ class Algorithm(ABC):
         self._versions: dict[int, Tensor] | None = {0: self.x} if keep_versions else None
 
     def receive(self, update: Update) -> Receipt:
-        """Process one client update; the returned receipt is true if this made a new version.
+        """Process one client update; the returned receipt is true if the update made a new version.
 
         An update that is not finite, of another shape, or from a version that does not exist yet is
         refused: it is noted in ``rejections`` and changes nothing.

@@ -53,7 +53,7 @@ class CA2FL(FedBuff):
         cache: bool = True
         """Use the cache; if False, this is FedBuff."""
         cache_mean: Literal["all", "seen"] = "all"
-        """Divide Σ h_i by N (clients that have not reported count as zero), or by the number that have reported."""
+        """Divide Σ h_i by N (clients that have not reported count as zero), or by the number of those that have."""
         cache_commit: Literal["at_agg", "at_receive"] = "at_agg"
         """When Δ_i becomes h_i: at the aggregation (a client's last report counts), or at once."""
 

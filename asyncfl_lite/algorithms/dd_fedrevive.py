@@ -46,7 +46,7 @@ class DDFedRevive(MultiTeacher):
         kd_lr: float = Field(3e-4, ge=0)
         kd_temperature: float = Field(2.0, gt=0)
         kd_weight_decay: float = Field(0.0, ge=0)
-        """Adam's weight decay; the authors' code has some for FedRevive, none here."""
+        """Adam's weight decay; the authors' code uses some for FedRevive, and none for this method."""
         auxiliary: float = Field(1 / 7, gt=0, lt=1)
         """Share of all training samples that the server keeps: a sixth of what is left to the clients, which is the
         16.7% of §3.1 (6,000 and 36,000 samples of CIFAR-10 in the authors' code)."""

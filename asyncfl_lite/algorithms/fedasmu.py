@@ -45,7 +45,7 @@ class FedASMU(MixingMethod):
     )
 
     class Settings(MixingMethod.Settings):
-        """Options of FedASMU; constants here that the paper learns."""
+        """Options of FedASMU; some are constants here, although the paper learns them."""
 
         mu: float = Field(1.0, ge=0)
         lambda_: float = Field(1.0, ge=0)

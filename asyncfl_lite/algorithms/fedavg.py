@@ -44,6 +44,6 @@ class FedAvg(FedBuff):
         """Options of FedAvg."""
 
         buffer_weight: Literal["samples", "uniform"] = "samples"
-        """Weights of clients: ``samples`` by sample count; with ``uniform`` every client counts the same."""
+        """Weights of clients: by sample count (``samples``), or all equal (``uniform``)."""
 
     settings: Settings

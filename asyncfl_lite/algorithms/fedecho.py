@@ -82,7 +82,7 @@ class FedEcho(FedBuff):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Return True where distillation is on: it moves the model even if every update is zero."""
+        """Return True if distillation is on, since distillation moves the model even if every update is zero."""
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
@@ -96,7 +96,7 @@ class FedEcho(FedBuff):
 
     @property
     def logits(self) -> dict[int, Tensor]:
-        """Predictions of every client's latest model; those of models that came since are computed now."""
+        """Predictions of every client's latest model; reading them computes those of newly arrived models."""
         if self._heard:
             found = dict(zip(self._heard, self._predictions(list(self._heard.values())), strict=True))
             kept = {client: rows for client, rows in self._logits.items() if client not in found}
@@ -110,7 +110,7 @@ class FedEcho(FedBuff):
         self._heard: dict[int, tuple[Tensor, Tensor | None]] = {}
 
     def on_receive(self, update: Update) -> bool:
-        """Keep the client's model, whose predictions are computed with the whole buffer's; then go on as FedBuff.
+        """Keep the client's model, to compute predictions for the whole buffer at once; then proceed as FedBuff does.
 
         Predictions that are not finite (the client's model overflows) are dropped: the client has none until its next
         report.
@@ -119,7 +119,7 @@ class FedEcho(FedBuff):
         return super().on_receive(update)
 
     def _predictions(self, models: Sequence[tuple[Tensor, Tensor | None]]) -> list[Tensor]:
-        """Return several models' ``(m, C)`` predictions on the unlabelled set, and keep only those."""
+        """Return several models' ``(m, C)`` predictions on the unlabelled set, dropping all other outputs."""
         samples, predictions = self.unlabelled, self.context.predictions
         if samples.one_each:
             found = [predictions(own, samples.inputs) for own in self.context.outputs(models, samples.inputs)]

@@ -58,7 +58,7 @@ class FedFa(Algorithm):
         """Options of FedFa."""
 
         queue_length: int = Field(10, ge=1)
-        """How many entries the queue holds; no source gives FedFa's, 10 is FedADT's buffer."""
+        """Number of entries in the queue; no source states FedFa's, so the default is FedADT's buffer size, 10."""
         queue: Literal["model", "delta"] = "model"
         """What the queue holds: models, or deltas, whose mean is added to the global model."""
         warmup: Literal["partial", "wait"] = "partial"

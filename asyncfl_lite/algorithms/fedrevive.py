@@ -76,7 +76,7 @@ class FedRevive(MultiTeacher):
         """Temperature of a probe's softmax."""
         probes: int = Field(64, ge=1)
         t_gen: int = Field(10, ge=1)
-        """Number of updates between two syntheses; the authors' code synthesises at each."""
+        """Number of updates between two syntheses; the authors' code synthesises at every update."""
         k_synth: int = Field(2, ge=1)
         synth_batch_size: int = Field(64, ge=2)
         generator_lr: float = Field(3e-3, ge=0)
@@ -102,7 +102,7 @@ class FedRevive(MultiTeacher):
         meta: Literal["sgd", "adam"] = "sgd"
         """Meta-update: the paper's Reptile step, or the authors' code's Adam."""
         meta_rate: float = Field(0.2, ge=0, le=1)
-        """λ of the Reptile step; the paper gives none."""
+        """λ of the Reptile step; the paper gives no value."""
         pool_size: int = Field(16_000, ge=1)
         freeze_rounds: int = Field(50, ge=0)
         """Number of first versions that are made without synthesis; the authors' code for FEMNIST has 400."""
@@ -126,7 +126,7 @@ class FedRevive(MultiTeacher):
 
     @property
     def warming_up(self) -> bool:
-        """Return whether it is too early to distil: versions up to ``synthesis_only_rounds`` do not."""
+        """Return whether it is too early to distil, which is so up to version ``synthesis_only_rounds``."""
         return self.version <= self.settings.synthesis_only_rounds
 
     @property

@@ -84,7 +84,7 @@ class MultiTeacher(AFLDW):
         """Crop and mirror images before models on the server see them, as the authors' code does on CIFAR; the paper
         names no augmentation. Clients' images are augmented by the task's own setting."""
         spike_guard: bool = False
-        """Skip the gradient of a loss above 3 times the mean of the latest."""
+        """Skip the gradient of a loss above 3 times the mean of the latest losses."""
 
     settings: Settings
 
@@ -122,7 +122,7 @@ class MultiTeacher(AFLDW):
         return self.context.inputs
 
     def seen_as(self, purpose: str) -> Callable[[Tensor], Tensor]:
-        """Return ``(n, …)`` inputs as models on the server see them now, augmented if this is on."""
+        """Return ``(n, …)`` inputs as models on the server see them now, augmented if that option is on."""
         if not self.settings.augment:
             return lambda inputs: inputs
         seed = int(stream(self._crop_seed, purpose, self.version).integers(2**63))

@@ -1,4 +1,4 @@
-"""A table of all methods and their needs, and a measurement of what each server really stores."""
+"""A table of all methods and their needs, and a measurement of what each server actually stores."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def storage_claim(method: type[Algorithm]) -> str:
 
 
 def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
-    """Return the most that a method declares it stores, for N clients and U unlabelled samples.
+    """Return the largest storage that a method declares, for N clients and U unlabelled samples.
 
     Raises:
         ConfigError: when what its class says is no sum of products.
@@ -88,7 +88,7 @@ def _factor(word: str, known: dict[str, Any], expression: str) -> int:
 
 
 def measured(method: Algorithm) -> Stored:
-    """Return what a method's state holds now, without what clients would hold."""
+    """Return how much a method's state stores now, without what clients would store."""
     models, other, seen = 0, 0, set()
     state = {key: value for key, value in method.state().items() if key not in method.about.on_clients}
     logits = sum(len(rows) for rows in state.pop("logits", {}).values())

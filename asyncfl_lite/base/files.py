@@ -30,7 +30,7 @@ DAMAGE: tuple[type[Exception], ...] = (
 """Errors that readers raise for a file that is cut off, in another format, or missing."""
 
 DAMAGE_IN_TORCH: tuple[type[Exception], ...] = (*DAMAGE, RuntimeError)
-"""The same, where torch reads."""
+"""The same errors, and those that torch raises for damaged files."""
 
 VARIABLE = "ASYNCFL_DATA"
 """Environment variable that names the folder of all data sets."""

@@ -12,7 +12,7 @@ import yaml
 from asyncfl_lite.base.errors import ConfigError, reason, shown
 
 LARGEST = 10 * 2**20
-"""Size in bytes of the largest file that is read; a grid of thousands of cells has a tenth of it."""
+"""Size in bytes of the largest file that is read; a grid of thousands of cells is a tenth as large."""
 
 
 def small_text(path: Path) -> str:

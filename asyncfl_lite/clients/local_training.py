@@ -54,7 +54,7 @@ class LocalTraining:
 
     @property
     def means_gradients(self) -> bool:
-        """Return whether clients must report a job's mean gradient; plain SGD's follows from its delta."""
+        """Return whether clients must report a job's mean gradient; with plain SGD it follows from the delta."""
         return "mean_gradient" in self.reports and self.optimiser != "sgd"
 
     def lr_at(self, version: int) -> float:
@@ -144,7 +144,7 @@ class Work:
 
     @property
     def seen(self) -> int:
-        """Number of samples in its last epoch."""
+        """Number of samples in the job's last epoch."""
         return int((self.places[self.counted :] >= 0).sum())
 
     def augmented(self, data: ClientData, inputs: Tensor) -> Tensor:

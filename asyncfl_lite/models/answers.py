@@ -1,4 +1,4 @@
-"""Outputs of models: those of one server, or of several servers computed together."""
+"""Outputs of models, computed for one server or for several servers together."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Answers:
 
 
 def _side_by_side(inputs: Sequence[Tensor]) -> Tensor:
-    """Stack tensors to ``(K, n, …)``, without a copy if all are the same one."""
+    """Stack tensors to ``(K, n, …)``, without a copy if all are the same tensor."""
     if all(own is inputs[0] for own in inputs):
         return inputs[0].expand(len(inputs), *inputs[0].shape)
     return torch.stack(list(inputs))

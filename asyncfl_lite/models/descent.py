@@ -1,4 +1,4 @@
-"""Gradient descent on a loss, minibatch by minibatch: one server's model, or several servers' side by side.
+"""Gradient descent on a loss, minibatch by minibatch, for one server's model or for several servers side by side.
 
 Every row of a ``(G, d)`` matrix is one server's model; all take a step at a time, as clients' models do in a cohort.
 """

@@ -104,7 +104,7 @@ def keeps_statistics(model: VectorModel) -> bool:
 def outputs_and_statistics(
     model: VectorModel, x: Tensor, inputs: Tensor, buffers: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return a batch's outputs and its φ, both differentiable in ``inputs`` and ``x``; evaluation mode.
+    """Return a batch's outputs and its φ in evaluation mode, both differentiable in ``inputs`` and ``x``.
 
     Args:
         model: the model.
@@ -189,5 +189,5 @@ def feature_statistics(
 
 
 def _joined(parts: list[Tensor], like: Tensor) -> Tensor:
-    """Concatenate the layers' ``(2, channels)`` to one ``(2, F)``."""
+    """Concatenate the layers' ``(2, channels)`` statistics into one ``(2, F)`` tensor."""
     return torch.cat(parts, dim=-1) if parts else like.new_zeros(2, 0)

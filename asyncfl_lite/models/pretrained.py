@@ -40,7 +40,7 @@ class TokenIds(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress bars and weight reports of `transformers` inside the block; its bar for GGUF has no option."""
+    """Silence weight reports and progress bars of `transformers` inside the block, even the GGUF bar."""
     with needs("text", "a checkpoint"):
         from transformers.utils import logging
 

@@ -18,7 +18,7 @@ RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4
 
 
 def layout(total: int, stages: int) -> tuple[int, ...]:
-    """Return the blocks per stage of ``total`` blocks: a named ResNet's, or even, middle stages first."""
+    """Divide ``total`` blocks among stages: as a named ResNet does, or evenly, extra ones in middle stages."""
     for known in RESNETS.values():
         if (sum(known), len(known)) == (total, stages):
             return known

@@ -88,7 +88,7 @@ def chain_of(model: VectorModel) -> Chain | None:
 
 
 def _pooled_first(layers: list[nn.Module]) -> list[nn.Module]:
-    """Return the layers with every ReLU behind the max-pooling that follows it, where it has fewer numbers to go over.
+    """Move every ReLU behind the max-pooling that follows it, where it has fewer numbers to process.
 
     The largest of some numbers is above 0 where it was, so outputs and gradients have the same bits.
     """
@@ -278,7 +278,7 @@ class _StackedLinear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return the gradients in all three inputs, given the ``(G, B, out)`` gradient in the outputs."""
+        """Return the gradients with respect to all three inputs, given the ``(G, B, out)`` one for the outputs."""
         h, weight = ctx.saved_tensors
         wants_h, wants_weight, wants_bias = ctx.needs_input_grad
         of_h = torch.bmm(gradient, weight) if wants_h else None

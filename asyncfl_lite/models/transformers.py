@@ -163,7 +163,7 @@ class TransformerSpec(ModelSpec):
 
     @property
     def whole(self) -> TransformerSpec:
-        """Return the same network with all of it trained, for a chain of teachers before clients get it."""
+        """Return the same network with every layer trainable, for a chain of teachers before federated training."""
         return self.model_copy(update={"trained_layers": None})
 
     def larger(self, scale: float) -> TransformerSpec:

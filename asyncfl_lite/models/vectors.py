@@ -107,7 +107,7 @@ class VectorModel:
         return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
 
     def steady_on_one(self) -> None:
-        """From now on, use BatchNorm's running statistics for a minibatch of one sample, which has no spread."""
+        """Use BatchNorm's running statistics from now on for a minibatch of one sample, which has no spread."""
         layers = self.trained_modules().values()
         self._steady_on_one = [part for part in layers if isinstance(part, _BatchNorm) and part.track_running_stats]
 
@@ -206,7 +206,7 @@ class VectorModel:
         *,
         train: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Return ``loss(outputs)`` and its ``(d,)`` gradient in ``x``.
+        """Return ``loss(outputs)`` and its ``(d,)`` gradient with respect to ``x``.
 
         Args:
             x: ``(d,)`` parameters.

@@ -110,7 +110,7 @@ def _stacked(
     num_classes: int,
     norm: Norm = "none",
 ) -> nn.Module:
-    """Return convolutions, then linear layers with ReLU between them: a CNN as before ResNet.
+    """Return convolutions, then linear layers with ReLU between them: a CNN of the kind used before ResNet.
 
     Raises:
         ConfigError: for images too small for the convolutions.

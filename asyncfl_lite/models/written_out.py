@@ -19,7 +19,7 @@ ELEMENTWISE: dict[type[nn.Module], Callable[[Tensor, Tensor], Tensor]] = {
     nn.Tanh: torch.ops.aten.tanh_backward,
     nn.Sigmoid: torch.ops.aten.sigmoid_backward,
 }
-"""Layers that work number by number: a function of the gradient in the outputs, and of the outputs."""
+"""Layers that work element by element -> a function of the output's gradient and of the output."""
 
 LINE = 16
 """Numbers of 4 bytes in a line of a processor's cache; matrices that begin at one are computed with the same bits."""
@@ -94,7 +94,7 @@ class WrittenOut(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the ``(G, d)`` gradient in ``x``, given the ``(G, B, C)`` gradient in the outputs."""
+        """Return the ``(G, d)`` gradient with respect to ``x``, given the ``(G, B, C)`` one for the outputs."""
         kept, found, count = list(ctx.saved_tensors), list[Tensor](), len(gradient)
         for layer in reversed(ctx.vectors):
             if type(layer) is not nn.Linear:
@@ -185,7 +185,7 @@ def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], co
 
 
 def _image_layer_backward(layer: nn.Module, gradient: Tensor, kept: list[Tensor], count: int) -> list[Tensor]:
-    """Return the gradient in a layer's images, given that in its output, and those in its bias and weight."""
+    """Return the gradients for a layer's images, bias and weight, given the gradient for its output."""
     if type(layer) is nn.Conv2d:
         weight, h = kept.pop(), kept.pop()
         has_bias, wanted = layer.bias is not None, bool(kept)

@@ -30,7 +30,7 @@ from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
-"""Models whose forward pass takes more operations per sample keep a core busy alone: train them one by one."""
+"""Models whose forward pass takes more operations per sample fill a core by themselves: train them one by one."""
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
@@ -52,7 +52,7 @@ def load_task(source: TaskSource) -> Task:
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
-    """Return the task of a run of ``config``, as its seed has it: the user's own data, or the named task.
+    """Return the task of a run of ``config``, as its seed draws it: the user's own data, or the named task.
 
     Raises:
         ConfigError: when the configuration is that of a run on one's own data, and none are given.

@@ -151,7 +151,7 @@ class Config(Fields):
         return self._own_task
 
     def on_own_task(self, name: str | None) -> Config:
-        """Return the same settings for a run on the user's own data of this name; None for the named task's."""
+        """Return the same settings for a run on the user's own data of this name, or, if None, on the named task."""
         copy = self.model_copy()
         copy._own_task = name
         return copy

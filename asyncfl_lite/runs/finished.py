@@ -1,4 +1,4 @@
-"""What a run that has ended leaves: its tables and its summary, joined in a result."""
+"""Make the result of a run that has ended, from its tables and its summary."""
 
 from __future__ import annotations
 

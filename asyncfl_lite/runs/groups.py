@@ -22,7 +22,7 @@ GROUPS: dict[str, tuple[str, Registry]] = {
     "initial_settings": ("initial", INITIALISERS),
     "trouble": ("trouble", TROUBLE),
 }
-"""Group of settings -> the field that names its class, and the registry of names; trouble needs none."""
+"""Group of settings -> the field that names its class, and the registry of names; trouble has no such choice."""
 
 
 def class_of_group(group: str, name: str) -> type[Settings]:

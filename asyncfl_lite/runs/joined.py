@@ -37,7 +37,7 @@ Weights = str | Path | Mapping[str, torch.Tensor] | nn.Module
 
 @dataclass
 class Given:
-    """What a run is made from, checked; no data are loaded yet.
+    """The checked inputs from which a run is made; no data are loaded yet.
 
     Attributes:
         config: on the device that it is for, with the name of one's own data.
@@ -56,7 +56,7 @@ class Given:
 
     @classmethod
     def of(cls, config: Config | Mapping[str, Any], task: Task | None, weights: Weights | None) -> Given:
-        """Check what a run is to be made from.
+        """Check the inputs from which a run is to be made.
 
         Raises:
             ConfigError: for data that are no task, weights that are none, or a device that is not there.

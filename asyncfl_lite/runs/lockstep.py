@@ -234,7 +234,7 @@ def finish_in_turn(
     *,
     progress: Shown = False,
 ) -> list[Result]:
-    """Run what ``begin`` starts: in lockstep if the first trains in cohorts, as small models do, else one by one.
+    """Run all that ``begin`` starts: in lockstep if the first trains in cohorts, as small models do, else one by one.
 
     Large models gain nothing by company, and several of them may not fit into memory at once.
 

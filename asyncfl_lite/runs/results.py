@@ -56,7 +56,7 @@ BEGINS = {
 }
 """First bytes of a result's files, by which foreign files of the same name are recognised."""
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision", "av", "transformers", "tokenizers")
-"""Libraries, beside torch, that may influence a run's numbers or data; some may not be installed."""
+"""Libraries, besides torch, that may influence a run's numbers or data; some may not be installed."""
 MEANING = 1
 """Revision of the package's numbers as a whole, whatever the method or the task.
 

@@ -1,4 +1,4 @@
-"""A run that saves itself: its state, its checkpoints, and when it is time for one."""
+"""A run that saves itself: its state, its checkpoints, and when to write one."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ FEDADT = SetUp(
 )
 
 SETUPS: dict[str, SetUp] = {"fedecho": FEDECHO, "fedrevive": FEDREVIVE, "kuiper": KUIPER, "fedadt": FEDADT}
-"""The papers' experiments, in the order in which they are searched."""
+"""The papers' experiments, in the order in which :func:`setup_of` looks through them."""
 
 
 def setup_of(task: str, algorithm: str, wanted: str | None = None) -> SetUp | None:

@@ -23,7 +23,7 @@ from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
 
 OWN = "own data"
-"""Name, beside the groups of settings, for the data of a user's own task."""
+"""Name for the data of a user's own task, next to the names of groups of settings."""
 WEIGHTS = "own weights"
 """Name for the data of a state dict from which a run starts."""
 TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
@@ -69,7 +69,7 @@ def started_from(
 
 
 def changed_data(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the kinds of data that both know and that differ."""
+    """Return the kinds of data that both mappings contain with different digests."""
     return [kind for kind, digest in then.items() if now.get(kind, digest) != digest]
 
 

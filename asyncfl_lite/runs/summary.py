@@ -20,7 +20,7 @@ CLASSES = ["class", "train_samples", "seen", "test_samples", "accuracy", "predic
 
 
 def curve_summary(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the final value of each score of a curve, and the mean of the last five and the best accuracy."""
+    """Return the final value of each score of a curve, the mean of the last five accuracies, and the best accuracy."""
     scores = curve.columns[list(curve.columns).index("accuracy") :]
     return {
         **{f"final_{score}": float(curve[score].iloc[-1]) for score in scores},

@@ -1,4 +1,4 @@
-"""Which versions the clients in flight hold."""
+"""Count which versions the clients in flight hold."""
 
 from __future__ import annotations
 

@@ -70,12 +70,12 @@ class Job:
 
     @property
     def share(self) -> float:
-        """The part of its minibatch steps that the client does: all."""
+        """Fraction of the job's minibatch steps that the client completes: all of them."""
         return 1.0
 
     @property
     def struck(self) -> str:
-        """Kinds of trouble on the way, as the table of updates has them: none."""
+        """Kinds of trouble that affected the job, as listed in the table of updates: none."""
         return ""
 
     @property

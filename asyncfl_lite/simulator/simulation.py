@@ -153,7 +153,7 @@ class Simulation:
         return len(self.heap)
 
     busy = in_flight
-    """How many clients train now or soon; more than ``in_flight`` only where clients come and go."""
+    """Number of clients that train now or soon; more than ``in_flight`` only where clients come and go."""
 
     @property
     def jobs(self) -> list[Job]:

@@ -31,7 +31,7 @@ class Schedule(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits that identify who was dispatched and arrived when, from which version.
+        """64 hexadecimal digits that identify when each client was dispatched and arrived, and from which version.
 
         Times count to nine digits, so that it is the same on machines that round otherwise, where accuracies are not.
         """

@@ -20,7 +20,7 @@ ON_REQUEST = ("received_accuracy", "trained_accuracy", "features", "label_counts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A client's report on its training, beside the change of its model.
+    """A client's report on its training, besides the change of its model.
 
     Attributes:
         num_samples: how many samples n_i the client has.

@@ -1,4 +1,4 @@
-"""The data of a task, which its pictures and its words show too."""
+"""The data of a task, shared by the task itself and by the code that describes and draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three ways to make a task of your own data: from tensors, from a data set, and from one data set for each client."""
+"""Three ways to make a task of your own data: from tensors, from a data set, or from one data set per client."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tup
 
 
 def _count_classes(labels: Tensor, given: int | None, names: tuple[str, ...]) -> int:
-    """Return the number of classes: as given, or by the names, or by the labels, which must not skip any."""
+    """Return the number of classes: as given, or from the names, or from the labels, which must not skip any."""
     lowest, highest = int(labels.min()), int(labels.max())
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
         raise DataError(f"num_classes: must be a whole number of at least 1, got {shown(given)}")
@@ -124,7 +124,7 @@ def _count_classes(labels: Tensor, given: int | None, names: tuple[str, ...]) ->
 
 
 def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int:
-    """Return the number of tokens: as given, or one more than the largest id."""
+    """Return the number of tokens: as given, or one more than the largest token id."""
     highest = max(int(inputs.max()), int(test_inputs.max())) if inputs.numel() else 0
     if given is not None and given <= highest:
         raise DataError(f"vocabulary: must be at least {highest + 1}, as token {highest} occurs, got {given}")
@@ -132,7 +132,7 @@ def _count_tokens(inputs: Tensor, test_inputs: Tensor, given: int | None) -> int
 
 
 def numbered_owners(owners: Any, count: int) -> np.ndarray | None:
-    """Return the ``(n,)`` owners of samples as numbers, also for words; None if there are none.
+    """Return the ``(n,)`` owners of samples as numbers, even if they are words; None if there are no owners.
 
     Raises:
         DataError: when they are not one for each of ``count`` samples, or some sample lacks its owner.

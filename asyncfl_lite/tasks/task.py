@@ -72,13 +72,13 @@ class Task(OwnTask):
         return f"{type(self).__name__}({self.name!r}, {samples} of {kind}, {self.num_classes} classes)"
 
     def describe(self, parts: Sequence[np.ndarray] | None = None) -> str:
-        """Describe the task in words: data, sizes, metric, licence; with clients' ``parts`` also the clients."""
+        """Describe the task in words: data, sizes, metric, licence and, given clients' ``parts``, the clients."""
         from asyncfl_lite.tasks.show import describe
 
         return describe(self, parts)
 
     def show(self, parts: Sequence[np.ndarray] | None = None) -> Figure:
-        """Draw examples with their labels; with clients' ``parts`` also which client has which labels."""
+        """Draw examples with their labels and, given clients' ``parts``, which client has which labels."""
         from asyncfl_lite.tasks.show import show
 
         return show(self, parts)

@@ -29,7 +29,7 @@ __all__ = ["CHECKS", "AlgorithmCheckError", "check_algorithm", "check_model"]
 
 
 class AlgorithmCheckError(AssertionError):
-    """A method that breaks rules; the message has one line for each.
+    """Raised for a method that breaks rules; the message has one line for each broken rule.
 
     Attributes:
         failures: name of the check -> what was expected, why, and what was found.
@@ -92,7 +92,7 @@ def name_of(check: Check) -> str:
 
 
 def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None:
-    """Return one line about what a check found wrong; None for nothing, or if it ends every run and was ``said``."""
+    """Return one line about what a check found wrong; None if all is well, or if ``said`` has this error already."""
     try:
         with untouched_generators():
             check(make)

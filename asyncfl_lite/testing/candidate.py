@@ -138,7 +138,7 @@ def registered(algorithm: type[Algorithm] | Algorithm) -> Iterator[Candidate]:
 
 @contextmanager
 def untouched_generators() -> Iterator[None]:
-    """Restore the global random generators afterwards."""
+    """Restore the global random generators after the block."""
     before = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng(devices=[]):

@@ -60,7 +60,7 @@ def _expect_known(field: str, value: str, allowed: tuple[str, ...], why: str) ->
 
 
 def check_errors(make: Candidate) -> None:
-    """A misspelt setting and a buffer size of 0 are one-line errors that name what is meant."""
+    """Check that a misspelt setting and a buffer size of 0 are one-line errors that name the right setting."""
     switches = list(make.cls.Settings.model_fields)
     wrong = f"{switches[0]}_" if switches else "no_such_setting"
     words = f"did you mean {switches[0]!r}?" if switches else repr(wrong)

@@ -22,7 +22,7 @@ from asyncfl_lite.testing.values import copied, difference
 
 
 def check_saved_state(make: Candidate) -> None:
-    """Nothing that ``state()`` returned is changed later on."""
+    """Check that nothing that ``state()`` returned is changed later on."""
     run, states = make.run(), []
 
     def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
@@ -41,7 +41,7 @@ def check_saved_state(make: Candidate) -> None:
 
 
 def check_save_and_restore(make: Candidate) -> None:
-    """Killed after any arrival and resumed from its checkpoint, a run ends the same to the last bit."""
+    """Check that a run killed after any arrival and resumed from its checkpoint ends the same to the last bit."""
     whole = make.run()
     with tempfile.TemporaryDirectory() as folder:
         paths: list[Path] = []
@@ -88,7 +88,7 @@ def _forgotten(make: Candidate, end: Algorithm) -> str:
 
 
 def check_same_seed(make: Candidate) -> None:
-    """The same seed gives the same bits."""
+    """Check that the same seed gives the same bits."""
     found = difference(_end(_simulated(make)), _end(_simulated(make)), "run")
     expect(
         found is None,
@@ -104,7 +104,7 @@ def _simulated(make: Candidate) -> Run:
 
 
 def check_randomness(make: Candidate) -> None:
-    """Random numbers come from ``context.rng`` alone; the global generators stay as they are."""
+    """Check that random numbers come only from ``context.rng``, and that the global generators stay as they are."""
     before = _global_generators()
     simulate(make.run())
     touched = [name for name, state in _global_generators().items() if difference(state, before[name], name)]

@@ -25,7 +25,7 @@ BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batc
 
 
 def check_versions(make: Candidate) -> None:
-    """``on_receive`` returns True exactly when it made the next version; the model keeps its kind and stays finite."""
+    """Check that ``on_receive`` is True exactly for a new version; the model stays finite and keeps its kind."""
     run = make.run()
     method, first = run.algorithm, run.algorithm.x
     answers: list[object] = []
@@ -53,7 +53,7 @@ def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
 
 
 def check_late_updates(make: Candidate) -> None:
-    """An update of any staleness keeps the model finite.
+    """Check that an update of any staleness keeps the model finite.
 
     Rounds have no late updates. Elsewhere the run has many in flight, so that some updates are fifteen versions late
     and more; in that of other checks they are two.
@@ -76,7 +76,7 @@ def check_late_updates(make: Candidate) -> None:
 
 
 def check_in_place(make: Candidate) -> None:
-    """Neither an earlier global model nor anything in an update is changed in place."""
+    """Check that neither an earlier global model nor anything in an update is changed in place."""
     run, kept = make.run(), Kept()
     method = run.algorithm
     kept.add(method.x, "x of version 0")
@@ -97,7 +97,7 @@ def check_in_place(make: Candidate) -> None:
 
 
 def check_standing_still(make: Candidate) -> None:
-    """Updates of zero, fresh or stale, leave the model unchanged; so do clients at their optimum.
+    """Check that updates of zero, fresh or stale, leave the model unchanged, as do clients at their optimum.
 
     A method that moves all the same declares ``moves_by_itself``; of it only a
     finite model is asked.
@@ -139,7 +139,7 @@ def _expect_at_rest(run: Run, train: Train, why: str) -> None:
 
 
 def check_schedule(make: Candidate) -> None:
-    """The clock alone decides which client trains when: the method does not change it."""
+    """Check that the clock decides which client trains when, and that the method does not change it."""
     run = make.run()
     simulate(run)
     server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
@@ -172,7 +172,7 @@ def _running_statistics(run: Run) -> Tensor:
 
 
 def check_running_statistics(make: Candidate) -> None:
-    """Running statistics of BatchNorm stay finite, variances positive; ``bn_mode="freeze"`` keeps them."""
+    """Check that BatchNorm's running statistics stay finite, variances positive; ``bn_mode="freeze"`` keeps them."""
     for mode in (make.bn_mode, "freeze"):
         run = make.run(**BATCH_NORM, bn_mode=mode)
         first = _running_statistics(run).clone()

@@ -14,7 +14,7 @@ from asyncfl_lite.testing.values import copied, difference
 
 
 def check_buffer_size(make: Candidate) -> None:
-    """A buffer of M makes a version of every M fresh updates; with a buffer of one, or none, every update makes one."""
+    """Check that every M fresh updates make a version; with a buffer of one, or no buffer, every update makes one."""
     updates = reports(make, 2 * make.at_least_two)
     for size in sorted({1, make.at_least_two}):
         method = make.run(buffer_size=size).algorithm
@@ -28,7 +28,7 @@ def check_buffer_size(make: Candidate) -> None:
 
 
 def check_same_client(make: Candidate) -> None:
-    """A buffer counts updates, not clients: a fast client may report several times, or fill it alone."""
+    """Check that a buffer counts updates, not clients: a fast client may report several times, or fill the buffer."""
     size = make.at_least_two
     updates = [dataclasses.replace(update, client=0) for update in reports(make, max(size, 3))]
     method = feed(make.run(buffer_size=size).algorithm, updates)
@@ -41,7 +41,7 @@ def check_same_client(make: Candidate) -> None:
 
 
 def check_order(make: Candidate) -> None:
-    """The order of fresh updates of different clients inside one buffer does not matter, except for rounding.
+    """Check that the order of fresh updates of different clients in one buffer does not matter, up to rounding.
 
     Computed in float64. A method in which the order is meant to matter declares ``about = About(order_matters=True)``.
     """
@@ -62,7 +62,7 @@ def check_order(make: Candidate) -> None:
 
 
 def check_refusals(make: Candidate) -> None:
-    """An update that is not finite, of another shape or from the future is recorded and changes nothing else."""
+    """Check that an update that is not finite, of another shape or from the future is recorded and changes nothing."""
     updates = reports(make, 2 * make.at_least_two)
     disturbed = make.run().algorithm
     for good in updates:
@@ -113,7 +113,7 @@ def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
 
 
 def check_flush(make: Candidate) -> None:
-    """Flushing an empty buffer returns False and changes nothing; a partly filled one makes a version."""
+    """Check that flushing an empty buffer returns False and changes nothing; a partly filled one makes a version."""
     method = make.run(buffer_size=make.at_least_two).algorithm
     _expect_idle_flush(method)
     if make.cls.buffered:
@@ -137,7 +137,7 @@ def _expect_idle_flush(method: Algorithm) -> None:
 
 
 def check_starts(make: Candidate) -> None:
-    """Without ``start`` in an update, the method finds the starting model in its own record of versions."""
+    """Check that, without ``start`` in an update, the method finds the starting model in its own record of versions."""
     updates = reports(make, 2 * make.at_least_two)
     bare = [dataclasses.replace(update, start=None) for update in updates]
     informed = feed(make.run().algorithm, updates)
@@ -150,7 +150,7 @@ def check_starts(make: Candidate) -> None:
 
 
 def check_starting_again(make: Candidate) -> None:
-    """A method that is started again keeps nothing from before."""
+    """Check that a method that is started again keeps nothing from before."""
     updates = reports(make, 2 * make.at_least_two)
     method = make.run().algorithm
     first = copied(feed(restart(make.run(), method=method), updates).state())

@@ -32,7 +32,7 @@ def cropped_and_mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _window(drawn: Tensor, side: int) -> Tensor:
-    """Return the ``(n, side)`` indices that a window shows along one side, for ``(n,)`` numbers in [0, 1)."""
+    """Return the ``(n, side)`` pixel indices of windows along one side, given ``(n,)`` random numbers in [0, 1)."""
     furthest, last = side // 8, side - 1
     moved = (drawn * (2 * furthest + 1)).long()[:, None] - furthest
     places = (moved + torch.arange(side, device=drawn.device)).abs()

@@ -55,7 +55,7 @@ class ImageGenerator(nn.Module):
 
 
 class VectorGenerator(nn.Module):
-    """Generator of inputs that are not images, by two linear layers. Ours, not the paper's.
+    """Generator of inputs that are not images: two linear layers, our choice and not the paper's.
 
     Args:
         shape: of one input.

@@ -88,7 +88,7 @@ class ClassProxies:
             self.counts[client] = self.counts.get(client, 0) + 1
 
     def of(self, clients: Sequence[int]) -> Tensor:
-        """Return ``(len(clients), C)`` proportions; uniform ones for a client of which nothing is known."""
+        """Return ``(len(clients), C)`` proportions; uniform ones for a client about which nothing is known."""
         unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
         rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
         return torch.stack(rows)

@@ -195,7 +195,7 @@ class TeacherChain(Initialiser):
         teacher: Tensor | None,
         rng: np.random.Generator,
     ) -> None:
-        """Train ``module`` in place, also on ``(n, …, C)`` logits of its teacher if there is one."""
+        """Train ``module`` in place on labels and, if it has a teacher, on the teacher's ``(n, …, C)`` logits."""
         inputs, labels = labelled
         optimiser = torch.optim.SGD(
             module.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay

@@ -1,4 +1,4 @@
-"""KUIPER's delay laws: measured boards, and stragglers in thirds."""
+"""KUIPER's delay laws: measured boards, and clients in three groups of different speed."""
 
 from __future__ import annotations
 

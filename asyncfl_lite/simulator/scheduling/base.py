@@ -34,7 +34,7 @@ class Dispatcher(Protocol):
 
     @property
     def busy(self) -> int:
-        """How many clients train now or soon."""
+        """Number of clients that train now or soon."""
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""

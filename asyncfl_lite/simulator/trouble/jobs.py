@@ -1,4 +1,4 @@
-"""Jobs of clients at which things go wrong, and the words for what went wrong."""
+"""Jobs that can go wrong, and the words for what went wrong."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Fate:
 
 @dataclass(slots=True, eq=False, repr=False)
 class TroubledJob(Job):
-    """A job with what goes wrong with it.
+    """A job together with its trouble.
 
     Attributes:
         fate: the trouble that was drawn for it, or None; ``finish_time`` is infinite where it is lost.
@@ -68,11 +68,11 @@ class TroubledJob(Job):
 
     @property
     def struck(self) -> str:
-        """Kinds of trouble on the way, as the table of updates has them."""
+        """Kinds of trouble that affected the job, as listed in the table of updates."""
         return "" if self.fate is None else self.fate.struck
 
 
 def troubled_job(job: Job) -> TroubledJob:
-    """Return the job as one at which things may go wrong, which every job of a troubled clock is."""
+    """Return the job as a :class:`TroubledJob`, which every job of a troubled clock is."""
     assert isinstance(job, TroubledJob)
     return job

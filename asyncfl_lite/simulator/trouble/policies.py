@@ -1,4 +1,4 @@
-"""What a scheduling policy does about clients that fail: it hears of lost jobs, and of clients that come back.
+"""How a scheduling policy reacts to lost jobs, and to clients that come back.
 
 Without an entry of its own here, a policy takes a lost job as a report that was refused, and takes back every client.
 """

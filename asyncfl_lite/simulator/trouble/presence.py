@@ -86,7 +86,7 @@ class Presence:
         return self._changes[0][0]
 
     def advance(self, until: float) -> list[tuple[int, bool]]:
-        """Advance to a given time; return who came (True) and who left (False) on the way, in order."""
+        """Advance to a given time; return which clients came (True) and left (False) on the way, in order."""
         happened = []
         while self._changes[0][0] <= until < math.inf:
             time, client = heappop(self._changes)
@@ -140,7 +140,7 @@ class PresentClients(IdleClients):
 
 
 def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
-    """Read when each client is present (never, without a row); touching or overlapping intervals are merged.
+    """Read when each client is present (never, if it has no row); touching or overlapping intervals are merged.
 
     Args:
         path: CSV file with the columns client,from,until; ``inf`` as until means for good. Rows of clients that the

@@ -69,7 +69,7 @@ class TroubledSimulation(Simulation):
 
     @property
     def busy(self) -> int:
-        """How many clients train now, or will as soon as they come back."""
+        """Number of clients that train now, or will as soon as they come back."""
         return self.in_flight + self.unfilled
 
     # What comes next ----------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class TroubledSimulation(Simulation):
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
-        """Record who comes and leaves until ``until`` (or now, if later); give work to those that come."""
+        """Record which clients come and leave until ``until`` (or now, if later); give work to those that come."""
         happened = self._present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:

@@ -1,4 +1,4 @@
-"""Generated shapes: as many classes as one asks for, and as hard to tell apart."""
+"""Generated shapes, with any number of classes and any level of difficulty."""
 
 from __future__ import annotations
 

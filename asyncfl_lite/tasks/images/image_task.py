@@ -1,4 +1,4 @@
-"""The common part of all image tasks: fixed subsets, and one normalisation, also for the unlabelled sets."""
+"""The common part of all image tasks: fixed subsets, and one normalisation that the unlabelled sets share."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Spoiling:
         return images + self.overlay * others + self.noise * torch.from_numpy(drawn)
 
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
-        """Return ``(copies · n, C, height, width)``: all ``images``, ``copies`` times, under other ones of them.
+        """Return every image ``copies`` times, each time under another image: ``(copies · n, C, height, width)``.
 
         Args:
             images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.

@@ -80,7 +80,7 @@ def read_files(name: str, folder: str, train: bool, download: bool) -> tuple[Ten
 
 
 def _names(data: Any) -> tuple[str, ...]:
-    """Return class names; of MNIST's ``0 - zero`` and so on, only the digit."""
+    """Return class names; MNIST's ``0 - zero`` and so on become just the digit."""
     return tuple(name.split(" - ")[0] for name in data.classes)
 
 

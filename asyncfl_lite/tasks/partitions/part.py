@@ -29,7 +29,7 @@ class NoniidBiasPart(NoniidBias):
     """
 
     of: int | None = Field(None, ge=1)
-    """Number of clients in the whole federation; None: those of the run, so that none is left out."""
+    """Number of clients in the whole federation; None for the run's own number, so that no client is left out."""
     chosen: Literal["first", "random"] = "first"
     """Choice of the clients in the run: 0, 1, …, or others for each seed."""
 

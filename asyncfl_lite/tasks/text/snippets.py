@@ -1,4 +1,4 @@
-"""Snippets alone: text tasks that train on the texts from which soft prompts start (FedRevive §3.2, leakage check).
+"""Text tasks that train only on the snippets from which soft prompts start (FedRevive §3.2, leakage check).
 
 A model trained on the snippets in one place, and tested on the real texts, shows how much of the task they give
 away. In the paper a language model of 1B parameters writes them, and such a model reaches 48.08%.

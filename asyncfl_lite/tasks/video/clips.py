@@ -200,7 +200,7 @@ def normalised(clips: Tensor) -> Tensor:
 
 
 def _normalised_rows(array: np.ndarray, kept: np.ndarray, dtype: torch.dtype) -> Tensor:
-    """Return the ``kept`` rows of a file of bytes, normalised; a few at a time, to hold them only once."""
+    """Return the ``kept`` rows of a file of bytes, normalised a few at a time, so that memory holds them only once."""
     made = torch.empty((len(kept), *array.shape[1:]), dtype=dtype)
     for first in range(0, len(kept), 64):
         some = torch.from_numpy(array[kept[first : first + 64]])
