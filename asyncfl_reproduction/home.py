@@ -10,7 +10,7 @@ CELLS = HERE / "cells"
 PAPERS = HERE / "printed"
 """Folder of the papers' printed numbers, as CSV."""
 RESULTS = HERE / "results"
-"""Folder of recorded results. An installed package has only the searches' outcomes and the league's field."""
+"""Folder of recorded results. An installed package has only the outcomes of searches and the league's tables."""
 NOTEBOOKS = HERE / "notebooks" if (HERE / "notebooks").exists() else HERE.parent / "notebooks"
 """Folder of the notebooks that are executed for each cell and each report. An installed package carries them in its own
 folder."""

@@ -146,7 +146,7 @@ def _beyond(mean: float) -> str:
 
 
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict of an interval: whether it is level first, and only then its direction.
+    """Return the verdict of an interval, which is tested first for being level, and only then for its direction.
 
     Args:
         low: lower end of the difference's interval.

@@ -24,7 +24,7 @@ TRAINED, CLOCK, ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE = KINDS = (
 """Kinds of claims: about trained models; about delays and staleness; about printed numbers; true by construction; and
 the rest. Only claims of the first kind count as evidence: training could have refuted them."""
 TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
-"""Columns of the table of claims; the last only if the column "printed" was checked."""
+"""Columns of the table of claims; the last one exists only if the column "printed" was checked."""
 
 
 @dataclass(frozen=True)

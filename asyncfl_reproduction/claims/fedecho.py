@@ -77,7 +77,7 @@ def _above(pairs: Pairs) -> Callable[[Measured], Finding]:
 
 
 def _at_least(pairs: Pairs) -> Callable[[Measured], Finding]:
-    """Make the check that in each pair the first cell is at most one point below the second."""
+    """Build a check that the first cell of every pair is at most one point below the second."""
     pairs = tuple(pairs)
     return lambda m: all_of(m.at_least(better, worse) for better, worse in pairs)
 
@@ -94,7 +94,7 @@ def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs
 
 
 def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
-    """Make the check that the best set is above the best baseline, in columns where all of them were run."""
+    """Build a check that the best set is above the best baseline, in columns where all of them were run."""
 
     def column_holds(m: Measured, column: str) -> Finding:
         sets, baselines = ([f"{column}/{method}" for method in methods] for methods in (SETS, BASELINES))

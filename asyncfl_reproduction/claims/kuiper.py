@@ -146,7 +146,7 @@ def time_of_round(m: Measured, name: str) -> pd.Series | None:
 
 
 def bursts_of(method: str) -> list[str]:
-    """Return Fig. 6's cells of a method by burst size; 7 is FedBuff's alone."""
+    """Return Fig. 6's cells of a method by burst size; only FedBuff has a burst of 7."""
     sizes = ("2", "4", "6", "7", "8", "10") if method == "fedbuff" else BURSTS
     return [of_burst(size, method) for size in sizes]
 

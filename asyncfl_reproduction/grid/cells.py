@@ -45,7 +45,7 @@ takes, as ``study`` or, if the study calls the method otherwise, ``study/method`
 SEARCH = "search"
 """Key in a cell's settings: the grids (``cells/grids.yaml``) of the cell's own search."""
 RATES_OF = "rates_of"
-"""Key in a cell's settings: another cell whose search's choice it takes, as an ablation may take its parent's."""
+"""Key in a cell's settings: another cell, whose searched rates this one takes, as an ablation may take its parent's."""
 FOLDERS = "a folder's name of letters, digits and _ - + = @ . , or blanks, which begins with none of the last three"
 
 

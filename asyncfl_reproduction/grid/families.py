@@ -61,7 +61,7 @@ class PaperCell(Settings):
     without: list[dict[str, str | list[str]]] = []
     """Combinations, axis -> value or values, that the family leaves out."""
     ours: dict[str, str] = {}
-    """As in a tier, for these cells alone."""
+    """Settings that the paper does not print, as in a tier, but only for these cells."""
     seeds: dict[str, Seeds] = {}
     """Tier -> seeds in place of the tier's own, if a paper has fewer or more for these cells."""
 

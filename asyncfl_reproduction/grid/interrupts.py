@@ -29,7 +29,7 @@ GRACE = 8.0
 
 @contextmanager
 def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
-    """After an interrupt inside the block, end this process and all that it started within seconds."""
+    """End this process and all that it started within seconds after an interrupt inside the block."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
         yield
         return

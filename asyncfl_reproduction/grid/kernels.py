@@ -61,7 +61,7 @@ def _remove(folder: Path, owner: int) -> None:
 
 @contextmanager
 def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
-    """Inside the block, start kernels as forks of a process that has imported ``modules``."""
+    """Start kernels inside the block as forks of a process that has imported ``modules``."""
     factory = KernelProvisionerFactory.instance()
     before, WarmProvisioner.modules = factory.default_provisioner_name, tuple(modules)
     if hasattr(os, "fork"):
@@ -173,7 +173,7 @@ def preloaded(owner: int, modules: tuple[str, ...]) -> Preloaded:
 
 
 def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
-    """Import ``modules``, then fork a kernel for every line of ``requests`` and reply with its number."""
+    """Import ``modules``, then fork a kernel for every line of ``requests`` and reply with its process ID."""
     import ipykernel.kernelapp
 
     for module in modules:

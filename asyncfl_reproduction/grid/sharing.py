@@ -135,7 +135,7 @@ def _is_void(folder: Path, number: int, holder: dict[str, Any], grid: str) -> bo
 
 
 def _runs(holder: dict[str, Any]) -> bool:
-    """Return whether a process of this host still runs, and is not a later one with the same number."""
+    """Return whether a process of this host still runs, and is not a later one with the same process ID."""
     import psutil
 
     try:

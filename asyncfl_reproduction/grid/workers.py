@@ -150,7 +150,7 @@ def _times_begun(cell: Cell, runs: Path) -> int:
 
 
 def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
-    """Return how often a cell was started whose process of this grid was lost; 0 if none was."""
+    """Return how often a cell was started if its process of this grid was lost, else 0."""
     return _times_begun(cell, runs) if is_left_behind(cell.folder(runs), grid) else 0
 
 

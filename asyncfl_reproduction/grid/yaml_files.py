@@ -35,5 +35,5 @@ def read_yaml(path: Path, kind: type[Settings]) -> Any:
 
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> Any:
-    """Parse YAML, which takes far longer than copying the outcome: a report asks for some files four times."""
+    """Parse YAML once and keep the outcome: parsing is slow, and a report asks for some files four times."""
     return yaml_in(text)

@@ -29,7 +29,7 @@ def enter(
     yes: bool = False,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Run one file's method against the recorded field and return the page with its standing.
+    """Run one file's method against the league's recorded methods and return the page with its standing.
 
     Args:
         file: Python, with one method.
@@ -76,7 +76,7 @@ def earlier_looks(page: Path, entry: Entry) -> list[str]:
 
 
 def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) -> Mapping[str, list[Result]]:
-    """Return cell -> the recorded runs of the field.
+    """Return cell -> its recorded runs, for the league's own methods.
 
     Raises:
         ConfigError: when there is none of a place's methods.

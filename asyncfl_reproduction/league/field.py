@@ -1,4 +1,4 @@
-"""The field: the league's settings, and the tuning of every method there.
+"""The league's settings, and the tuning of every method in them.
 
 A place is one workload under one delay law in one column ("tuned", "printed"). Its cells,
 ``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``; beside it lies
@@ -104,7 +104,7 @@ class Place:
         return {"server_lr": self.searches[REFERENCE].grid["server_lr"]} if method.uses_server_lr else {}
 
     def _of_its_kind(self, method: type[Algorithm]) -> str:
-        """Return the field's first method that makes versions as this method does."""
+        """Return the league's first method that makes versions as this method does."""
         wanted = _kind(method)
         for name, search in self.searches.items():
             if _kind(ALGORITHMS.get(search.settings["algorithm"])) == wanted:

@@ -1,4 +1,4 @@
-"""Recording the field: the searches of all its methods, then its cells, both resumable."""
+"""Recording the league: the searches of all its methods, then its cells, both resumable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def record_field(
     allowed: Callable[[Estimate], None],
     say: Callable[[str], None] = print,
 ) -> Report:
-    """Search for the rates of the field's methods, run its cells, and save each as soon as it is done.
+    """Search for the rates of the league's methods, run its cells, and save each as soon as it is done.
 
     Args:
         tier_file: ``cells/league.yaml``.
@@ -67,7 +67,7 @@ def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]
 
 
 def _as_cell(place: Place, search: Search, known: set[str]) -> Cell:
-    """Return a search as a cell with as many seeds as it has runs, and its cell's if those are not known yet."""
+    """Return a search as a cell with one seed per run of the search, and of its cell if that is not recorded yet."""
     runs = len(points_of(search.grid)) * len(search.seeds)
     runs += 0 if place.cell(search.method) in known else len(place.seeds)
     config = search.config(points_of(search.grid)[0], search.seeds[0])

@@ -138,7 +138,7 @@ class Newcomer:
         return {cell.name: cell.load(self.folder) for cell in cells}
 
     def cells(self, chosen: dict[str, dict[str, Any]]) -> list[Cell]:
-        """Return its cells with the combination that each search has chosen, by the search's name."""
+        """Return the newcomer's cells with the combination that each search has chosen, by the search's name."""
         cells = []
         for place in self.places:
             search = self.search(place)

@@ -57,7 +57,7 @@ def board_seconds(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return how many times as long as an AGX board another takes for an epoch, mean over the data sets."""
+    """Return the ratio of a board's time per epoch to an AGX board's, averaged over the data sets."""
     laws = map(kuiper.epoch_seconds, kuiper.LAWS)
     ratios = [seconds[_board(row["device"])] / seconds["AGX"] for seconds in laws]
     return _ours(np.mean(ratios), "delay law: the paper's numbers are its input")

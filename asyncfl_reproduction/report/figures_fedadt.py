@@ -39,7 +39,7 @@ def _place(data: str, alpha: str, method: str) -> str:
 
 
 def families(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 1, right: means of two methods per family; efficiency is relative time to target (0: never)."""
+    """Draw FedADT's Fig. 1, right: means of two methods per family; efficiency is best time over time to target."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     m = recorded.measured
     if any(m.values(cell) is None for cell in cells.values()):
@@ -62,14 +62,14 @@ def families(recorded: Recorded) -> Figure | None:
 
 
 def pure_curves(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 3."""
+    """Draw FedADT's Fig. 3: accuracy of the asynchronous methods over virtual time at α = 0.1."""
     chosen = (*ASYNCHRONOUS, "fedadt")
     shown = {title: {method: _place(data, "0.1", method) for method in chosen} for data, title in NAMES.items()}
     return draw_curves(recorded, shown, unit="s", target=lambda title: TARGETS[title.replace("-", "").lower()])
 
 
 def times_to_target(recorded: Recorded) -> Figure | None:
-    """Draw Table I at α = 0.1 as bars."""
+    """Draw FedADT's Table I at α = 0.1 as bars: virtual time to target by method."""
     shown = {
         f"{title}, {100 * TARGETS[data]:g}%": {
             method: recorded.measured.times_to(_place(data, "0.1", method), TARGETS[data]) for method in METHODS
@@ -80,7 +80,7 @@ def times_to_target(recorded: Recorded) -> Figure | None:
 
 
 def by_alpha(recorded: Recorded) -> Figure | None:
-    """Draw Table II as lines over α."""
+    """Draw FedADT's Table II as lines: accuracy over α by method."""
     shown = {
         title: {method: {float(alpha): _place(data, alpha, method) for alpha in ALPHAS} for method in METHODS}
         for data, title in NAMES.items()
@@ -89,7 +89,7 @@ def by_alpha(recorded: Recorded) -> Figure | None:
 
 
 def weights(recorded: Recorded) -> Figure | None:
-    """Draw Table III's runs at α = 0.1."""
+    """Draw the runs of FedADT's Table III at α = 0.1: adaptive and fixed weights."""
     shown = {
         title: {
             "fedadt-adaptive": _place(data, "0.1", "fedadt"),
@@ -101,7 +101,7 @@ def weights(recorded: Recorded) -> Figure | None:
 
 
 def concurrency(recorded: Recorded) -> Figure | None:
-    """Draw Table IV."""
+    """Draw FedADT's Table IV: accuracy by share of clients in flight."""
     chosen = ("fedasync", "fedfa", "fedadt")
     lines = {m: {float(share): f"fedadt/table4/concurrency-{share}/{m}" for share in SHARES} for m in chosen}
     return draw_lines(recorded, {"": lines}, xlabel="clients in flight, %")

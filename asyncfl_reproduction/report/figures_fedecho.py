@@ -43,7 +43,7 @@ def delays(recorded: Recorded) -> Figure:
 
 
 def samples(recorded: Recorded) -> Figure | None:
-    """Draw Table 6 at the tier's own numbers of samples."""
+    """Draw FedEcho's Table 6: accuracy by number of distillation samples, at the tier's own numbers."""
     small = {100: "samples-100", 250: "samples-250", 1000: "samples-1000"}
     full = {500: "paper-500", 1000: "paper-1000", 5000: "paper-5000"}
     ran = full if any(f"fedecho/table6/{name}" in recorded.cells for name in full.values()) else small
@@ -53,7 +53,7 @@ def samples(recorded: Recorded) -> Figure | None:
 
 
 def weights(recorded: Recorded) -> Figure | None:
-    """Draw the runs of Table 7 and Table 11."""
+    """Draw the runs of FedEcho's Table 7 (mixing weights) and Table 11 (clipping)."""
     names = ("CE only", "KL only", "α = 0.5", "dynamic α")
     mixing = {f"fedecho-{name}": cell for name, cell in zip(names, WEIGHTS, strict=True)}
     clips = {"fedecho-clip 5": DEFAULT}

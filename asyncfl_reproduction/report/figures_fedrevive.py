@@ -22,7 +22,7 @@ def _window(method: str) -> int:
 
 
 def smooth_curves(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 2: running averages, with the target of Table 1."""
+    """Draw FedRevive's Fig. 2: running averages of accuracy, with the target of Table 1."""
     shown = {title: {method: cell(data, method) for method in METHODS} for title, data in TITLES.items()}
     return draw_curves(
         recorded, shown, window=_window, target=lambda title: target(recorded.measured, shown[title]["fedbuff"])
@@ -30,18 +30,18 @@ def smooth_curves(recorded: Recorded) -> Figure | None:
 
 
 def raw_curves(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 9."""
+    """Draw FedRevive's Fig. 9: the accuracies of Fig. 2 without the running average."""
     return draw_curves(recorded, {t: {m: cell(data, m) for m in METHODS} for t, data in TITLES.items()})
 
 
 def times_to_target(recorded: Recorded) -> Figure | None:
-    """Draw Table 1's times as bars."""
+    """Draw the times to target of FedRevive's Table 1 as bars."""
     shown = {t: {m: revive_times(recorded, cell(data, m)) for m in METHODS} for t, data in TITLES.items()}
     return draw_bars(shown, ylabel="virtual time to target")
 
 
 def shifted_delays(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 3: each data set's panel beside the same one under the delays used for tuning."""
+    """Draw FedRevive's Fig. 3: each data set's runs under the usual and under the shifted delays."""
     shown = {}
     for title in ("CIFAR-10", "20NewsGroups"):
         shown[f"{title}, usual delays"] = {m: cell(TITLES[title], m) for m in ASYNCHRONOUS}
@@ -50,14 +50,14 @@ def shifted_delays(recorded: Recorded) -> Figure | None:
 
 
 def role_of_schedule(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 4, right: β by staleness against constants."""
+    """Draw FedRevive's Fig. 4, right: β that grows with staleness against constant β."""
     lines = {"fedrevive": cell("cifar10", "fedrevive")}
     lines |= {f"fedrevive-β = {beta}": cell("cifar10", f"beta-{beta}", "figure4") for beta in ("0.75", "1")}
     return draw_curves(recorded, {"CIFAR-10": lines}, window=_window)
 
 
 def parts_of_update(recorded: Recorded) -> Figure | None:
-    """Draw Figs. 4, left, and 10(a), from short runs at smoke scale."""
+    """Draw FedRevive's Figs. 4, left, and 10(a): the effect of an update's parts, in short runs at smoke scale."""
     figure, (axes,) = panels(1)
     parts = 100 * short_run_parts()
     labels = {"stale": "stale update alone", "distilled": "distilled update alone", "both": "both"}
@@ -72,7 +72,7 @@ def parts_of_update(recorded: Recorded) -> Figure | None:
 
 
 def true_shares(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 5."""
+    """Draw FedRevive's Fig. 5: runs with estimated class shares against runs with true ones."""
     shown = {
         title: {
             "fedrevive-proxies": cell(data, "fedrevive"),
@@ -85,7 +85,7 @@ def true_shares(recorded: Recorded) -> Figure | None:
 
 
 def staleness_of(delay: str, title: str) -> Figure:
-    """Draw Figs. 6 and 7, simulated at the paper's 1,000 clients with 100 in flight."""
+    """Draw FedRevive's Fig. 6 or 7: staleness, simulated at the paper's 1,000 clients with 100 in flight."""
     figure, (axes,) = panels(1)
     values = staleness(delay)
     axes.hist(values, bins=np.arange(0, np.quantile(values, 0.999) + 10, 10), color=plots.NEUTRAL, alpha=0.8)
@@ -97,7 +97,7 @@ def staleness_of(delay: str, title: str) -> Figure:
 
 
 def milder(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 8."""
+    """Draw FedRevive's Fig. 8: accuracy at Dirichlet α = 1."""
     shown = {
         title: {method: cell(f"{data}-dir1", method, "figure8") for method in METHODS}
         for title, data in TITLES.items()
@@ -107,7 +107,7 @@ def milder(recorded: Recorded) -> Figure | None:
 
 
 def schedules(recorded: Recorded) -> Figure:
-    """Draw Fig. 11: the schedule families in the authors' code, with its constants."""
+    """Draw FedRevive's Fig. 11: the schedule families in the authors' code, with its constants."""
     figure, (axes,) = panels(1)
     tau = np.arange(0, 301)
     for family, style in zip(FAMILIES, ("-", "--", ":", "-."), strict=True):

@@ -46,7 +46,7 @@ def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | No
 
 
 def timeline(recorded: Recorded) -> Figure:
-    """Draw Fig. 1: five clients, bursts of three, simulated without training on the paper's boards."""
+    """Draw KUIPER's Fig. 1: five clients, bursts of three, simulated without training on the paper's boards."""
     planned = five_clients()
     figure, (axes,) = panels(1, height=2.8)
     ends = planned.updates.groupby("version")["arrived_at"].max()
@@ -57,7 +57,7 @@ def timeline(recorded: Recorded) -> Figure:
 
 
 def against_alone(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 2."""
+    """Draw KUIPER's Fig. 2: its accuracy against clients that train alone, by bias."""
     shown = {
         f"{clients} devices": {
             name: {float(bias): alone(clients, bias)[index] for bias in BIASES}
@@ -69,13 +69,13 @@ def against_alone(recorded: Recorded) -> Figure | None:
 
 
 def by_bias(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 3."""
+    """Draw KUIPER's Fig. 3: accuracy of all methods by bias."""
     titles = ("(a) HMDB51, 4 devices", "(b) HMDB51, 12 devices", "(c) UCF101, 4 devices")
     return draw_lines(recorded, dict(zip(titles, map(by_bias_of, PANELS), strict=True)), xlabel=BIAS)
 
 
 def by_clients(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 4."""
+    """Draw KUIPER's Fig. 4: accuracy by number of clients."""
     shown = {
         f"({panel}) bias {bias}": {
             m: {float(n): cell("fig4", f"bias{bias}-clients{n}", m) for n in COUNTS} for m in THREE
@@ -90,7 +90,7 @@ def by_clients(recorded: Recorded) -> Figure | None:
 
 
 def other_tasks(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 5, images."""
+    """Draw KUIPER's Fig. 5 for images: accuracy by number of clients on other tasks."""
     shown = {
         task: {m: {float(n): cell("fig5", f"{task}-clients{n}", m) for n in counts} for m in METHODS}
         for task, counts in IMAGES.items()
@@ -99,7 +99,7 @@ def other_tasks(recorded: Recorded) -> Figure | None:
 
 
 def other_text(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 5(d)."""
+    """Draw KUIPER's Fig. 5(d): perplexity of next-character prediction by number of clients."""
     shown = {
         task: {m: {float(n): cell("fig5", f"{task}-clients{n}", m) for n in counts} for m in METHODS}
         for task, counts in TEXTS.items()
@@ -114,31 +114,31 @@ def _bursts(method: str) -> dict[float, str]:
 
 
 def burst_accuracy(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 6(a)."""
+    """Draw KUIPER's Fig. 6(a): accuracy by burst size."""
     return draw_lines(recorded, {"": {method: _bursts(method) for method in THREE}}, xlabel="burst size K")
 
 
 def burst_times(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 6(b)."""
+    """Draw KUIPER's Fig. 6(b): virtual time to target, each method with its own burst size."""
     cells = {"kuiper-K = 4": of_burst("4", "kuiper"), "oort-K = 6": of_burst("6", "oort"),
              "fedbuff-K = 7": of_burst("7", "fedbuff")}  # fmt: skip
     return draw_bars({"": times(recorded, cells)}, ylabel="virtual time to target, s")
 
 
 def burst_rounds(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 6(c)."""
+    """Draw KUIPER's Fig. 6(c): virtual time per version by burst size."""
     return draw_lines(recorded, {"": {method: _bursts(method) for method in THREE}}, xlabel="burst size K",
                       ylabel="virtual time per version, s",
                       value=lambda recorded, name: time_of_round(recorded.measured, name))  # fmt: skip
 
 
 def ucf_accuracy(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 8(a)."""
+    """Draw KUIPER's Fig. 8(a): accuracy on UCF101 with 12 devices, by bias."""
     return draw_lines(recorded, {"UCF101, 12 devices": by_bias_of("fig8")}, xlabel=BIAS)
 
 
 def ucf_times(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 8(b)."""
+    """Draw KUIPER's Fig. 8(b): virtual time to target on UCF101, at two biases."""
     shown = {
         f"bias {bias}": times(recorded, {m: cell("fig8", f"bias{bias}", m) for m in METHODS}) for bias in ("0", "0.8")
     }
@@ -146,7 +146,7 @@ def ucf_times(recorded: Recorded) -> Figure | None:
 
 
 def clients_and_bias(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 10; bias 0.5 is Fig. 5's."""
+    """Draw KUIPER's Fig. 10: its accuracy by bias and number of clients; bias 0.5 is from Fig. 5."""
     shown = {
         task: {
             f"kuiper-{count} clients": {

@@ -11,7 +11,7 @@ from asyncfl_reproduction.report.recorded import Recorded
 
 
 def stragglers(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 7."""
+    """Draw KUIPER's Fig. 7: accuracy with stragglers, without them, and with the slowest dropped, by bias."""
     which = {
         "kuiper-all, delayed": "kuiper",
         "kuiper-without delay": "kuiper-no-delay",
@@ -39,7 +39,7 @@ def ablations(recorded: Recorded) -> Figure | None:
 
 
 def hyperparameters(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 9(b, c)."""
+    """Draw KUIPER's Fig. 9(b, c): accuracy by staleness exponent and by mixing weight."""
     exponents, mixing = {}, {}
     for bias in BIASES[:3]:
         full = cell("fig3b", f"bias{bias}", "kuiper")
@@ -52,7 +52,7 @@ def hyperparameters(recorded: Recorded) -> Figure | None:
 
 
 def frames(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 11."""
+    """Draw KUIPER's Fig. 11: accuracy of central training by frames per clip."""
     shown = {
         data: {"central": {float(count): with_frames(recorded.measured, data, count) for count in counts}}
         for data, counts in FRAMES.items()
@@ -61,7 +61,7 @@ def frames(recorded: Recorded) -> Figure | None:
 
 
 def central(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 16: final accuracies of central training beside KUIPER's at bias 0."""
+    """Draw KUIPER's Fig. 16: final accuracies of central training beside KUIPER's at bias 0."""
     shown = {
         data: {
             "central": percent(recorded, cell("fig16", data.lower(), "central")),
@@ -82,7 +82,7 @@ def slow_board(recorded: Recorded) -> Figure | None:
 
 
 def dropping(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 13."""
+    """Draw KUIPER's Fig. 13: accuracy with a slow device, and with that device dropped, by bias."""
     names = {"all as fast": "no-delay", "slowest 3×": "3x", "slowest 5×": "5x", "slowest dropped": "dropped"}
     lines = {
         f"kuiper-{name}": {float(b): cell("fig13", f"bias{b}", place) for b in BIASES[:3]}
@@ -92,7 +92,7 @@ def dropping(recorded: Recorded) -> Figure | None:
 
 
 def assistants(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 14(a) and Table 3."""
+    """Draw KUIPER's Fig. 14(a) and Table 3: the student's accuracy by number of assistants."""
     starts = {"from scratch": "scratch"}
     starts |= {f"{n} assistant{'s' * (n != 1)}": f"assistants-{n}" for n in range(4)}
     shown = {name: percent(recorded, cell("table3", place)) for name, place in starts.items()}
@@ -100,7 +100,7 @@ def assistants(recorded: Recorded) -> Figure | None:
 
 
 def distilled_start(recorded: Recorded) -> Figure | None:
-    """Draw Fig. 14(b)."""
+    """Draw KUIPER's Fig. 14(b): each method's accuracy from a random and from a distilled start."""
     shown = {
         "random start": {name: percent(recorded, cell("fig14b", "scratch", name)) for name in METHODS},
         "distilled start": {name: percent(recorded, distilled(recorded.measured, name)) for name in METHODS},

@@ -70,7 +70,7 @@ def cells_behind(source: str) -> list[str]:
 
 
 def _summary(number: str) -> Take:
-    """Make the measure that reads one number of a cell's summaries; an accuracy is in the row's unit."""
+    """Build a measure that reads one number of a cell's summaries; an accuracy is in the row's unit."""
 
     def take(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
         values = None if cell is None else recorded.measured.values(cell, number)
@@ -88,7 +88,7 @@ def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
 
 
 def _points(gap: pd.Series | None, source: str) -> Ours:
-    """Make the measure of differences of accuracies, which are printed in percentage points."""
+    """Return a difference of accuracies in percentage points, as papers print it."""
     return Ours(None if gap is None else 100 * gap, source)
 
 
@@ -105,7 +105,7 @@ def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Our
 
 
 def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return FedEcho's gain, best set against best baseline by means, in the column of Table 3 where it is least."""
+    """Return FedEcho's gain, best set against best baseline by means, in the column of Table 3 where it is smallest."""
     m, gains = recorded.measured, []
     for column in TABLE3:
         means = [{n: v.mean() for x in methods if (v := m.values(n := f"{column}/{x}")) is not None}

@@ -41,7 +41,7 @@ NARROW = 8
 
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
-    """Return a table of :func:`.tables.beside`, or some of its rows, laid out as printed, else one number per row."""
+    """Return a table of :func:`.tables.beside`, or some of its rows, as printed, or else with one number per row."""
     if (paper, artefact) not in LAYOUTS:
         known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
         return in_rows(table.drop(columns=known), names, paper)
@@ -84,7 +84,7 @@ def _source(source: str, names: Names) -> str:
 
 
 def usual_seeds(table: pd.DataFrame) -> str:
-    """Return the number of seeds behind most of our numbers, "" without any."""
+    """Return the number of seeds behind most of our numbers, "" if there are none."""
     seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, FIXED)])
     return str(next(iter(seeds[seeds != ""].mode()), ""))
 

@@ -72,7 +72,7 @@ def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | Non
 
 
 def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:
-    """Return the method's accuracy less FedBuff's, seed by seed; None where it is not recorded.
+    """Return the method's accuracy minus FedBuff's, seed by seed; None if it is not recorded.
 
     In a paper's own cell FedBuff's tuned rate is the one of :data:`RATES` that is best with the first seed.
     """

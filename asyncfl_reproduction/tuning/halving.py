@@ -74,7 +74,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
 
 
 def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
-    """Return a cell that costs what remains of the search of ``cell``; None if it has none, or it has ended.
+    """Return a cell that costs what remains of the search of ``cell``; None if there is no search, or it has ended.
 
     Args:
         cell: of a grid.

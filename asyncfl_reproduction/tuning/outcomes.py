@@ -39,7 +39,7 @@ def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
 
 
 def of_cells(tier: str, cell: str, folder: Path | None = None) -> Path:
-    """Return the table with the outcomes of a cell's own search and of others of its paper."""
+    """Return the table with the outcomes of a cell's own search and of its paper's other searches."""
     return (home.RESULTS if folder is None else folder) / tier / cell.split("/", 1)[0] / SEARCHES
 
 
