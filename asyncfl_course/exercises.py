@@ -1,4 +1,4 @@
-"""Exercises of the lessons: a reader's answer is checked on the spot, and a wrong one is told on which input it fails.
+"""Exercises of the lessons: each answer is checked on the spot, and a wrong one gets the input on which it fails.
 
 A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
 stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
@@ -28,7 +28,7 @@ Checker = Callable[[Any], str | None]
 
 
 class Wrong(Exception):
-    """Raised for a wrong answer, with one or two sentences on what is wrong, on which input.
+    """Raised for a wrong answer, with one or two sentences that say what is wrong, and on which input.
 
     Attributes:
         nudge: told in place of the message at a first wrong constant; it does not give the answer away.

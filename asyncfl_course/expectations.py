@@ -40,7 +40,7 @@ def several(answer: Any, count: int, asked: str) -> list[Any]:
 
 
 def number(answer: Any, asked: str) -> float:
-    """Return a number of any kind, also from a one-element array, as Python's; else raise :class:`Wrong`."""
+    """Return a number of any kind, or the one element of an array, as a Python number; else raise :class:`Wrong`."""
     value = plain(answer)
     while isinstance(value, list | tuple) and len(value) == 1:
         value = plain(value[0])

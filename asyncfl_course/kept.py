@@ -38,7 +38,7 @@ def read() -> dict[str, Any]:
 
 
 def note(id: str, state: str) -> None:
-    """Record the result of an answer: "right" stays, wrong ones are counted until then; "open" is not recorded."""
+    """Record the result of an answer: "right" stays; wrong ones are counted until then; "open" is not recorded."""
     content = read()
     before = content["exercises"].get(id, {"state": "wrong", "wrong": 0})
     if state == "open" or before["state"] == "right":
@@ -57,7 +57,7 @@ def note_recall(lesson: str, right: int) -> None:
 
 
 def start(folder: Path) -> None:
-    """Make a folder a learner's folder, unless it is one."""
+    """Turn a folder into a learner's folder, unless it already is one."""
     if not (folder / NAME).exists():
         _replace(folder / NAME, {"exercises": {}, "recall": {}})
 
@@ -72,7 +72,7 @@ def _write(content: dict[str, Any]) -> None:
 
 
 def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Write a file atomically: beside it first, then in its place."""
+    """Write a file atomically: first a new file beside it, which then replaces it."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{NAME}", delete=False, encoding="utf-8") as new:
         json.dump(content, new, indent=1, sort_keys=True)
         new.flush()

@@ -1,4 +1,4 @@
-"""Controls to the left of a figure, in a notebook; without a kernel, the figure alone."""
+"""Controls to the left of a figure, in a notebook; without a kernel, only the figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distillation-loss explorer: teacher, student, label and mixing weight in, loss and gradient on one input out.
+"""The distillation-loss explorer: loss and gradient on one input for a chosen teacher, student, label and weight.
 
 FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in which
 label the second term takes (the server's own, or the teacher's first choice), in the temperature, and in what sets the

@@ -1,4 +1,4 @@
-"""The staleness laboratory: concurrency, buffer and delay law in, staleness out, measured and predicted.
+"""The staleness laboratory: measured and predicted staleness for a chosen concurrency, buffer and delay law.
 
 It needs no training: delays do not depend on weights, so the clock runs alone.
 

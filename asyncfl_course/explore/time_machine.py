@@ -1,4 +1,4 @@
-"""The time machine: scrubs through a run; which client trains on which version, arrivals, and accuracy."""
+"""The time machine scrubs through a run: which client trains on which version, arrivals, and accuracy."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from asyncfl_course.referee.proofs import failed
 from asyncfl_course.referee.records import NUMBERS
 
 POWER = 0.8
-"""Required probability of confirming the claim if it is true; one minus it if the opposite is."""
+"""Required probability of confirming a true claim; one minus it is allowed if the opposite is true."""
 STUDY = "fedecho-overlaid_mnist"
 """The searches for the laptop cells' learning rates."""
 RATES = ("client_lr", "server_lr")
