@@ -33,7 +33,7 @@ class Minutes(NamedTuple):
 
     @property
     def hours(self) -> float:
-        """Both together, in hours."""
+        """Reading and exercises together, in hours."""
         return (self.reading + self.exercises) / 60
 
 

@@ -32,7 +32,7 @@ def pull(answer: Any) -> None:
 
 @exercise("06.2", "From T = 10 to T = 30")
 def shrinks(answer: Any) -> None:
-    """Accept anything near 9; a 3 gets a hint about what it forgot."""
+    """Accept anything near 9; for a 3, give a hint about what was forgotten."""
     factor = number(answer, "A number is asked for, such as 2.0.")
     if abs(factor - 3) < 0.8:
         raise Wrong(

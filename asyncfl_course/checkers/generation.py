@@ -20,7 +20,7 @@ def _task() -> Task:
 
 @exercise("12.3", "Which places count")
 def counted(answer: Callable) -> None:
-    """Check the positions of the scored predictions, found from tokens alone."""
+    """Check the positions of the scored predictions, which the tokens determine."""
     for rows, because in (
         ([[3, 5, 4, 1, 7, 7, 2, 0]],
          "at the marker the first answer token is predicted, at the last digit the end; at the end nothing is"),

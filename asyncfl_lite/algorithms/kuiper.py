@@ -62,7 +62,7 @@ class KUIPER(Algorithm):
         "last_epoch": "train_accuracy",
         "post_eval": "trained_accuracy",
     }
-    """Option ``acc`` -> the field of an update that holds this accuracy."""
+    """Option ``acc`` -> the attribute of an update that holds this accuracy."""
 
     class Settings(Algorithm.Settings):
         """Options of KUIPER."""

@@ -35,7 +35,7 @@ from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome
 
 LARGEST_COHORT = 256
-"""Most jobs in one vectorised computation; a longer list is split, longest jobs first."""
+"""Largest number of jobs in one vectorised computation; a longer list is split, longest jobs first."""
 LARGEST_MATRIX = 2**24
 """Most numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
 
@@ -83,7 +83,7 @@ class Trainer:
 
     @property
     def shared(self) -> Hashable:
-        """What jobs must have in common to be trained in one cohort; None if jobs are trained one by one.
+        """Key that jobs must share to be trained in one cohort; None if jobs are trained one by one.
 
         Jobs of several runs share one only where a row's bits do not depend on its company, as in batched products of
         small matrices (:func:`.keeps_bits`); in grouped convolutions they may.
@@ -95,7 +95,7 @@ class Trainer:
 
     @property
     def largest_cohort(self) -> int:
-        """Most jobs in one computation."""
+        """Largest number of jobs in one computation."""
         on_processor = self.data.inputs.device.type == "cpu"
         most = LARGEST_OF_IMAGES if self._chain_of_images and on_processor else LARGEST_COHORT
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
@@ -130,7 +130,7 @@ class Trainer:
         buffers: Tensor | None = None,
         gradients: Tensor | None = None,
     ) -> Outcome:
-        """Return what a trained job reports.
+        """Return the outcome that a trained job reports.
 
         Args:
             work: the job.

@@ -13,7 +13,7 @@ from asyncfl_lite.models.stacked import chain_of, keeps_bits, shared_chain, stac
 from asyncfl_lite.models.vectors import VectorModel
 
 MODELS_AT_ONCE = 16
-"""Most models in one computation: the activations of more would not fit into a CPU's cache."""
+"""Largest number of models in one computation: the activations of more would not fit into a CPU's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Answers:
 
     @property
     def shared(self) -> Hashable:
-        """What requests must have in common to be computed together, with the same bits as alone."""
+        """Key that requests must share to be computed together, with the same bits as each alone."""
         if (chain := shared_chain(self.model, *self.buffers)) is None:
             return None
         inputs = self.inputs if self.one_for_all else self.inputs[0]

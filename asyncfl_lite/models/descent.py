@@ -87,7 +87,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """What requests must have in common to be computed together, with the same bits as alone."""
+        """Key that requests must share to be computed together, with the same bits as each alone."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None

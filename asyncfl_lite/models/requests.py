@@ -15,7 +15,7 @@ class Request(Protocol):
 
     @property
     def shared(self) -> Hashable:
-        """What requests must have in common to be computed together; None for those computed alone."""
+        """Key that requests must share to be computed together; None if they are computed one by one."""
 
     def alone(self) -> Any:
         """Return the result of this request, computed by itself."""

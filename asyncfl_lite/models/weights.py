@@ -25,7 +25,7 @@ OURS = {"made_by": "asyncfl_lite"}
 COUNTERS = "num_batches_tracked"
 """Suffix of BatchNorm's counters, which older files lack and nothing here depends on."""
 SHOWN = 3
-"""Number of names that a message shows."""
+"""Number of names that an error message lists."""
 
 
 def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:

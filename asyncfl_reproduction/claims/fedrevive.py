@@ -200,7 +200,7 @@ def _server_works_more(m: Measured) -> Finding:
 
 
 def _counts_mac(m: Measured) -> Finding:
-    """Check that a training step, three forwards, is the printed number in multiply-accumulates, half of FLOP."""
+    """Check that the printed operations of a training step, three forwards, are multiply-accumulates, half of FLOP."""
     forward, printed = measure.resnet18_gflop(), _table3()["iteration"]["client local training"]
     text = f"ResNet-18: forward {forward:.2f} GFLOP, step {1.5 * forward:.2f} GMAC, printed {printed:g}"
     return Finding(HOLDS if abs(1.5 * forward - printed) < 0.05 * printed else FAILS, text)

@@ -167,7 +167,7 @@ def above_alone(m: Measured) -> Finding:
 
 
 def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
-    """Return KUIPER's gap to clients trained alone, by bias, named."""
+    """Return KUIPER's gaps to clients trained alone, each named by its bias."""
     return [(f"gap of {clients} clients at bias {bias}", m.gap(*alone(clients, bias))) for bias in BIASES]
 
 

@@ -48,7 +48,7 @@ LARGE = "league/overlaid_mnist/large"
 CLIENTS, CLASSES = 50, 10
 """Numbers of clients and classes in the league."""
 IN_FLIGHT = 25
-"""Number of clients in flight in the league; KUIPER's are all."""
+"""Number of clients in flight in the league; KUIPER keeps all clients in flight."""
 TARGET_SHARE = 0.85
 """FedRevive's target, as a share of FedBuff's accuracy."""
 
@@ -143,7 +143,7 @@ def control(question: int, cell: str) -> str:
 
 
 def gain_without_staleness(m: Measured) -> Answer:
-    """Compare the gain from distillation at large delay with that where every update is fresh."""
+    """Compare the gain from distillation at large delay with the gain when every update is fresh."""
     gains = {
         "fedecho above fedbuff": (
             (f"{LARGE}/fedecho", f"{LARGE}/fedbuff"),

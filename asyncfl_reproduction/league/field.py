@@ -50,7 +50,7 @@ class Place:
 
     @property
     def study(self) -> str:
-        """The name of the study of its searches."""
+        """Name of the study of this setting's searches."""
         return f"{TIER}-{self.workload}-{self.law}"
 
     @property
@@ -74,7 +74,7 @@ class Place:
         return search.config(points_of(search.grid)[0], search.seeds[0])
 
     def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
-        """Return the newcomer's search here: its own grid, in the settings and with the seeds of all others.
+        """Return the newcomer's search in this setting: its own grid, with the settings and seeds of all others.
 
         How often the model is replaced and tested goes by its kind, as with the field: in rounds, one by one, or by a
         buffer. In the column "printed" it has its own defaults, and the rates of clients that all try there.

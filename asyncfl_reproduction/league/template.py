@@ -1,4 +1,4 @@
-"""The Jinja template of a newcomer's page, with pictures and styles inside; browsers are told to fetch nothing."""
+"""The Jinja template of a newcomer's page, with pictures and styles inside; it forbids browsers to load anything."""
 
 TEMPLATE = """<!doctype html>
 <html lang="en">

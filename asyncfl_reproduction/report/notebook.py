@@ -42,7 +42,7 @@ TEMPLATE = """
  alt="{{ (output | get_metadata("alt", "image/png") or "") | escape_html }}"></div>
 {%- endblock -%}
 """
-"""nbconvert's page without the scripts that it loads, which the report does not need; browsers are told so too.
+"""nbconvert's page without the scripts that it loads, which the report does not need; browsers may not load any.
 
 Of a picture it keeps the text alternative, which nbconvert's own drops."""
 

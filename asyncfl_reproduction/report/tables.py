@@ -122,7 +122,7 @@ def part(line: str, what: str) -> str:
 
 
 def _as_twins(source: str, twins: set[str]) -> str:
-    """Return a source with twins in place of cells."""
+    """Return a source in which twins replace cells."""
     return " ".join(
         re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
     )

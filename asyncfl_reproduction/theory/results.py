@@ -80,7 +80,7 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """``holds``, ``holds under an unprinted condition`` or ``false``, decided by the cases alone.
+        """Verdict, decided only by the cases: ``holds``, ``holds under an unprinted condition`` or ``false``.
 
         A statement holds if it does in every case as printed. If not, it holds under a condition where unchanged it
         does so in every case with the condition, and is false where it had to be changed, or nothing saved it.
@@ -94,7 +94,7 @@ class Check:
 
     @property
     def decisive(self) -> Case:
-        """The first case as printed that fails, or else the first."""
+        """The first case under the printed conditions that fails, or the first of these cases if none fails."""
         printed = self.of(AS_PRINTED)
         return next((case for case in printed if not case.holds), printed[0])
 

@@ -59,7 +59,7 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """What requests must have in common to be computed together, with the same bits as alone.
+        """Key that requests must share to be computed together, with the same bits as each alone.
 
         Each synthesiser makes its own inputs.
         """
