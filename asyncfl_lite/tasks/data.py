@@ -14,7 +14,7 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 @dataclass(frozen=True)
 class TaskData:
-    """Samples, the server's sets, and what is known of them; :class:`~asyncfl_lite.tasks.task.Task` says of each."""
+    """Samples, the server's sets, and facts about them; :class:`~asyncfl_lite.tasks.task.Task` describes each."""
 
     name: str
     inputs: Tensor

@@ -50,7 +50,7 @@ def checked(
     class_names: Sequence[str] = (),
     vocabulary: int | None = None,
 ) -> Checked:
-    """Convert users' own data to tensors that can be trained on, or raise in one line what is wrong.
+    """Convert users' own data to tensors that can be trained on, or raise a one-line error that says what is wrong.
 
     Raises:
         DataError: in one line that names what does not fit, and where it can, what to write.

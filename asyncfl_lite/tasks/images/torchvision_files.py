@@ -1,4 +1,4 @@
-"""Image data sets that torchvision reads and checks, as bytes; MNIST-like ones also from packed files."""
+"""Image data sets that torchvision reads and checks, as bytes; MNIST-like ones may be in packed files."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Parts(list[np.ndarray]):
 
 
 def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
-    """Return ``owners`` as an (n,) array, or raise in one line what is wrong with them."""
+    """Return ``owners`` as an (n,) array, or raise a one-line error that says what is wrong with them."""
     if owners is None:
         raise ConfigError("owners: this partition needs the owner of each sample, which these data do not have")
     owners = np.asarray(owners)
@@ -100,7 +100,7 @@ def checked_owners(owners: np.ndarray | None, labels: np.ndarray) -> np.ndarray:
 
 
 def checked_parts(partition: Partition, parts: object, num_clients: int, num_samples: int) -> list[np.ndarray]:
-    """Return the indices from a partition's ``assign`` as sorted int64 arrays, or raise what is wrong in one line."""
+    """Return the indices from a partition's ``assign`` as sorted int64 arrays, or raise a one-line error."""
     whose = f"partition: {type(partition).__name__}.assign"
     found = parts if isinstance(parts, Parts) else list(parts) if isinstance(parts, Iterable) else []
     if len(found) != num_clients:

@@ -44,7 +44,7 @@ def without_header(post: str) -> str:
 
 
 def without_footer(post: str) -> str:
-    """Return the text before the last line that is blank or made of hyphens; all of it, if there is none."""
+    """Return the text before the last line that is blank or made of hyphens, or all of it if there is none."""
     lines = post.strip().split("\n")
     ends = [number for number, line in enumerate(lines) if not line.strip().strip("-")]
     return "\n".join(lines[: ends[-1]]) if ends and ends[-1] else post
