@@ -177,7 +177,7 @@ def with_server_time(m: Measured) -> Answer:
 
 
 def among_the_old(m: Measured) -> Answer:
-    """Compare momentum, adaptive servers and Oort with their base methods, where no paper compared them."""
+    """Compare momentum, adaptive servers and Oort with their base methods, where no paper ran them."""
     findings = []
     for workload, law in _places():
         pairs = [
