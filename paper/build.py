@@ -68,10 +68,12 @@ def recorded(tier: str) -> Recorded:
 def measured(*cells: str) -> Measured:
     """Return the tier that has all of these cells: ``fair`` where each was searched where it is used, else its own."""
     paper = cells[0].split("/")[0]
-    fair = recorded("fair").measured
-    if all(cell in fair.summaries for cell in cells):
-        return fair
-    return recorded(paper if paper in ("league", "real") else "laptop").measured
+    own = paper if paper in ("league", "real") else "laptop"
+    for tier in ("fair", own, "exact"):
+        found = recorded(tier).measured
+        if all(cell in found.summaries for cell in cells):
+            return found
+    return recorded(own).measured
 
 
 def compared(left: str, right: str, column: str) -> Contrast | None:
@@ -193,7 +195,7 @@ def verdict_counts() -> tuple[list[list[str]], str]:
 def costs() -> dict[str, str]:
     """Return how many runs are recorded in all tiers and how many searches made, and their hours of one core."""
     runs, seconds = 0, 0.0
-    for tier in ("laptop", "fair", "league", "real"):
+    for tier in ("laptop", "fair", "league", "real", "exact"):
         for results in recorded(tier).results.values():
             runs += len(results)
             seconds += sum(result.timing["cpu_seconds"] for result in results)

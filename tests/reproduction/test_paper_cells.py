@@ -143,4 +143,6 @@ def test_each_task_meets_each_of_its_methods_for_a_version(cell, data):
     before = run.algorithm.x.clone()
     result = run.finish()
     assert result.summary["versions"] == 1 and result.curve["loss"].notna().all()
-    assert run.algorithm.x.equal(before) == (run.config.client_lr == 0), "a chain of teachers alone has no client's rate"
+    assert run.algorithm.x.equal(before) == (run.config.client_lr == 0), (
+        "a chain of teachers alone has no client's rate"
+    )
