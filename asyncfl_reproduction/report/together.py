@@ -23,8 +23,8 @@ TIERS = {STAND_IN: ("fair", "laptop"), REAL: ("real",), EXACT: ("paper",)}
 """Kind of evidence -> where it is recorded; the first tier that has both cells counts."""
 RATES = ("fedbuff", "fedbuff-rate0.3", "fedbuff-rate0.1")
 """FedBuff at the server rates 1, 0.3 and 0.1, where a paper's own cell was run."""
-WIDEST = 32.0
-"""Points at which the axis ends."""
+WIDEST = 30.0
+"""Points at which the axis ends; what is farther is put there, with its number."""
 
 
 class Lead(NamedTuple):
@@ -126,19 +126,23 @@ def draw_together(table: pd.DataFrame) -> Figure:
         for number, row in enumerate(rows.itertuples()):
             y = place + 0.24 - 0.48 * number / max(1, len(rows) - 1)
             colour = plots.colour(row.method)
-            axis.plot([row.low, row.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
             face = colour if row.tuned else "white"
+            if row.mean > WIDEST:
+                axis.plot(WIDEST, y, MARKS[row.kind], color=colour, markerfacecolor=face, markersize=7)
+                axis.text(WIDEST - 0.8, y, f"{row.mean:+.0f} →", color=colour, ha="right", va="center", fontsize=8)
+                continue
+            axis.plot([row.low, row.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
             axis.plot(row.mean, y, MARKS[row.kind], color=colour, markerfacecolor=face, markersize=7)
         printed = rows["printed"].iloc[0]
         if pd.notna(printed):
             axis.plot([printed, printed], [place - 0.32, place + 0.32], color="0.2", linewidth=3, solid_capstyle="butt")
     axis.set_yticks(range(len(titles)), list(reversed(titles)))
     axis.set_ylim(-0.6, len(titles) - 0.4)
-    axis.set_xlim(max(-WIDEST, table["low"].min() - 2), table[["high", "printed"]].max().max() + 2)
+    axis.set_xlim(max(-WIDEST, table["low"].min() - 2), WIDEST + 1)
     axis.set_xlabel("points of accuracy above FedBuff; grey: within a point")
     marks = [axis.plot([], [], color="0.2", linewidth=3, label="printed in the paper")[0]]
     for kind in dict.fromkeys(table["kind"]):
-        for face, how in (("white", "rate 1"), ("0.35", "tuned")):
+        for face, how in (("white", "rate 1"), ("0.35", "best of three rates" if kind == EXACT else "tuned")):
             marks += axis.plot(
                 [], [], MARKS[kind], color="0.35", markerfacecolor=face, linestyle="", label=f"{kind}, {how}"
             )

@@ -99,7 +99,7 @@ def own(monkeypatch):
 def test_a_model_that_takes_tokens_alone_is_refused_before_anything_is_trained(own, kind, tmp_path):
     """Otherwise the run would end when the first text is made up."""
     config = own(lambda: MODELS_OF_TEXT[kind](False))
-    line = r"^model: \w+ must also take \(n, L, width\) embeddings in place of \(n, L\) token ids, as .* it fails \("
+    line = r"^model: \w+ must also take \(n, L, width\) embeddings in place of \(n, L\) token ids, since .* it fails \("
     with pytest.raises(ConfigError, match=line):
         Run(config, TASK, checkpoint=tmp_path / "run.pt")
     assert not list(tmp_path.iterdir())

@@ -112,7 +112,7 @@ def test_dropout_does_something_and_every_job_has_draws_of_its_own(own):
     assert not torch.allclose(started.finish().x, plain.finish().x)
 
     def first_draw(client: int, number: int) -> float:
-        job = type("Job", (), {"client": client, "number": number, "fate": None, "start_version": 0})
+        job = type("Job", (), {"client": client, "number": number, "share": 1.0, "start_version": 0})
         return float(torch.rand(1, generator=started.trainer.plan(job).draws.own))
 
     assert first_draw(1, 2) == first_draw(1, 2)

@@ -87,7 +87,7 @@ from asyncfl_lite.algorithms import ALGORITHMS, About, FedBuff
 @ALGORITHMS.register("mine")
 class Mine(FedBuff):
     """FedBuff by another name."""
-    about = About("Mine", models_stored="2")
+    about = About("Mine", paper="an example", models_stored="2")
     GRID = {"server_lr": [0.5, 1.0]}
 '''
 TWO = METHOD + METHOD.replace("mine", "yours").replace("Mine", "Yours")

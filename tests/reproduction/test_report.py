@@ -384,7 +384,7 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     one = page.Page(SMOKE, tmp_path)
     one.summary()
     (told,) = html(shown)
-    assert "2 of 3 cells answer one class" in told and "FedEcho, Table 4: FedEcho (constant answer)" in told
+    assert "2 of 3 cells predict one class for everything" in told and "FedEcho, Table 4: FedEcho (constant answer)" in told
 
 
 def test_the_head_to_head_marks_constant_answers(tmp_path):
@@ -539,7 +539,7 @@ def test_the_report_gives_the_notebook_its_parameters_and_exports_what_comes_out
     assert set(given) == set(re.findall(r"^(\w+) = ", parameters.source, re.M))
     assert given["tables"] == str(tmp_path / "smoke/tables") and Path(given["kept"]).name == "results"
     with pytest.raises(
-        ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, fair, laptop, league, paper"
+        ConfigError, match="tier: 'medium' is not known. Allowed: compare, core, exact, fair, laptop, league, paper"
     ):
         make_report("medium", tmp_path)
 
