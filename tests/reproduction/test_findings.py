@@ -271,7 +271,7 @@ def test_fedadts_lead_turns_in_all_columns_of_its_table(column, sign):
     data = ("mnist", "fmnist", "cifar10", "cifar100")
     places = {f"{name}-dir{alpha}": f"fedadt/table1/{name}-dir{alpha}" for name in data for alpha in (0.1, 0.5, 1.0)}
     found = lessons.differences("fedadt", ["fedbuff"], places, column=column)
-    assert "turns in all twelve columns" in FINDINGS and len(found) == 12
+    assert "flips in all twelve columns" in FINDINGS and len(found) == 12
     assert ((sign * found["low"] > 0) & (sign * found["high"] > 0)).all()
     assert "Eight of the twelve borrow" in FINDINGS and (found["verdict"] == BORROWED).sum() == 8
 

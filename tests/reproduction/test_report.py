@@ -384,7 +384,10 @@ def test_constant_answers_are_marked_wherever_they_stand(tmp_path, monkeypatch):
     one = page.Page(SMOKE, tmp_path)
     one.summary()
     (told,) = html(shown)
-    assert "2 of 3 cells predict one class for everything" in told and "FedEcho, Table 4: FedEcho (constant answer)" in told
+    assert (
+        "2 of 3 cells predict one class for everything" in told
+        and "FedEcho, Table 4: FedEcho (constant answer)" in told
+    )
 
 
 def test_the_head_to_head_marks_constant_answers(tmp_path):
