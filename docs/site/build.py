@@ -9,6 +9,7 @@ imports, and nothing is fetched. A second call makes only what changed.
 from __future__ import annotations
 
 import argparse
+import gc
 import shutil
 import time
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ def build(source: Path, site: Path, *options: str, lessons: str = "*", rooms: Se
         lessons: pattern of the notebooks' names, such as ``00_*``, for a part of the site.
         rooms: of the library, that have a page of reference.
     """
+    gc.set_threshold(100_000, 20, 20)  # a page is a million objects that all stay: looking through them takes seconds
     notebooks = stage(source, lessons, rooms)
     made = source.with_name(f"{source.name}-made")  # MyST-NB leaves notebooks beside the HTML
     code = build_main(["-q", "-c", str(HERE), "-d", str(made / "doctrees"), *options, str(source), str(made / "html")])
@@ -53,6 +55,7 @@ def main() -> int:
     code = build(ROOT / "build/site", ROOT / "site", "-W", "--keep-going", "-j", "auto", *options)
     if code == 0:
         print(f"site/index.html, made in {time.perf_counter() - begun:.0f} s: open it in a browser")
+        print("The search shows excerpts if the pages are served: .venv/bin/python -m http.server -d site")
     return code
 
 

@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
+    "names",
     "terms",
     "places",
 ]
@@ -48,8 +49,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False
+toc_object_entries = False  # else every page copies thousands of names into its contents
 autodoc_use_type_comments = False  # takes a third of the build, and there are none
-maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
 add_module_names = False
 napoleon_google_docstring = True
@@ -61,6 +62,7 @@ html_theme = "sphinx_book_theme"
 html_title = "asyncfl_lite"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_favicon = "static/icon.svg"
 html_copy_source = True
 html_sourcelink_suffix = ""
 html_show_sourcelink = False

@@ -13,6 +13,7 @@ ROOMS = ("asyncfl_lite", "algorithms", "simulator", "clients", "tasks", "models"
 FIRST = {
     "asyncfl_lite": "What most users need. Everything here can be imported from ``asyncfl_lite`` itself.",
 }
+OPTIONS = "The options of each class are tables on :doc:`a page of their own </settings>`.\n"
 
 
 def room_pages(rooms: Sequence[str] = ROOMS) -> dict[str, str]:
@@ -35,9 +36,13 @@ def _page(room: str) -> str:
         return f"{_title('asyncfl_lite')}\n{FIRST[room]}\n\n.. automodule:: asyncfl_lite\n   :no-index:\n\n{table}"
     package = f"asyncfl_lite.{room}"
     parts = [_title(room), f".. automodule:: {package}\n"]
+    without = ""
+    if room != "base":  # where the class of all options itself is
+        parts.append(OPTIONS)
+        without = "   :exclude-members: Settings\n"
     for name in _modules(package):
         parts.append(_title(name.removeprefix(f"{package}.") if name != package else name, "-"))
-        parts.append(f".. automodule:: {name}\n   :members:\n" + "   :no-index:\n" * (name == package))
+        parts.append(f".. automodule:: {name}\n   :members:\n{without}" + "   :no-index:\n" * (name == package))
     return "\n".join(parts)
 
 

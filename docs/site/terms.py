@@ -34,10 +34,12 @@ def link_first_uses(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if not docname.startswith("notebooks/") or not terms:
         return
     left = dict(terms)
+    words = "|".join(map(_either_case, sorted(terms, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w-])({words}){ENDING}(?![\w-])")
     to = app.builder.get_relative_uri(docname, GLOSSARY)
     for text in list(doctree.findall(nodes.Text)):
         if left and not _inside(text, NOT_IN):
-            _link(text, left, to)
+            _link(text, pattern, left, to)
 
 
 def _inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
@@ -47,10 +49,8 @@ def _inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
     return False
 
 
-def _link(text: nodes.Text, left: dict[str, tuple[str, str]], to: str) -> None:
+def _link(text: nodes.Text, pattern: re.Pattern, left: dict[str, tuple[str, str]], to: str) -> None:
     """Replace the terms that a text has for the first time by links; they leave ``left``."""
-    words = sorted(left, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w-])({'|'.join(map(_either_case, words))}){ENDING}(?![\w-])")
     parts: list[nodes.Node] = []
     end, said = 0, text.astext()
     for found in pattern.finditer(said):

@@ -109,6 +109,23 @@ def test_each_room_has_a_page_with_all_its_modules():
             )
 
 
+def test_names_of_other_packages_lead_nowhere_and_ours_do():
+    from names import foreign
+
+    assert all(map(foreign, ["int", "torch.Tensor", "numpy.random._generator.Generator", "Literal"]))
+    assert not any(map(foreign, ["Config", "asyncfl_lite.tasks.task.Task", "Task.name", ".Update"]))
+
+
+def test_words_of_an_attribute_keep_their_colon():
+    from names import keep_words, restore_words
+
+    lines = ["A rate: by which an update is scaled.", "Two: three."]
+    keep_words(None, "attribute", "", None, None, lines)
+    assert ":" not in lines[0]
+    restore_words(None, "attribute", "", None, None, lines)
+    assert lines == ["A rate: by which an update is scaled.", "Two: three."]
+
+
 def test_links_to_files_that_are_no_pages_say_so():
     text = "[a](b.md), [c](docs/explore.html), [d](x/e.yaml), ![f](g.png)\n```\n[h](i.py)\n```\n"
     made = staging.linked(text, Path(), {"b.md"})

@@ -1,0 +1,53 @@
+"""Names in the reference: those of other packages lead nowhere, and a colon in an attribute's words starts no type."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import typing
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+PACKAGE = "asyncfl_lite"
+
+
+def foreign(target: str) -> bool:
+    """Return whether a name of a signature is Python's or another package's."""
+    top, dot, _ = target.partition(".")
+    if dot and top:
+        return top != PACKAGE and top in sys.modules
+    return hasattr(builtins, target) or hasattr(typing, target)
+
+
+def unlink_foreign(app: Sphinx, doctree: nodes.document) -> None:
+    """Put their short names in the place of references, which Sphinx would look for among all names of the package."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        if link.get("refdomain") == "py" and foreign(link["reftarget"]):
+            shown = [part for part in link if isinstance(part, addnodes.pending_xref_condition)]
+            link.replace_self((shown[0] if shown else link).children)
+
+
+def keep_words(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Hide the first colon of an attribute's words from Napoleon, which takes what stands before it for a type."""
+    if what in ("attribute", "data", "property") and lines:
+        lines[0] = lines[0].replace(":", COLON, 1)
+
+
+def restore_words(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Show the colon again."""
+    lines[:] = [line.replace(COLON, ":") for line in lines]
+
+
+COLON = "\ufdd0"
+"""A character that stands for nothing."""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register all of it."""
+    app.connect("doctree-read", unlink_foreign)
+    app.connect("autodoc-process-docstring", keep_words, priority=400)  # Napoleon's is 500
+    app.connect("autodoc-process-docstring", restore_words, priority=600)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
