@@ -137,7 +137,7 @@ def settings_table() -> list[dict[str, str]]:
         config = recorded("fair").cells[name].config
         task = load_task(config.task_settings)
         end = f"{config.rounds} versions" if config.rounds else f"{config.horizon:,.0f} units of time"
-        rows.append({"method": ALGORITHMS.get(config.algorithm).title, "data": DATA[config.task],
+        rows.append({"method": ALGORITHMS.get(config.algorithm).about.title, "data": DATA[config.task],
                      "model": f"perceptron, {_weights(config, task):,} weights", "clients": str(config.clients),
                      "in_flight": str(config.concurrency), "length": end})  # fmt: skip
     return rows
