@@ -124,7 +124,7 @@ def plain() -> Iterator[Figure]:
 
 
 def seeds() -> Iterator[Figure]:
-    """Ten seeds of small CNNs at once, a run, over the bare loop, which is tested as often as the run."""
+    """Time ten seeds of small CNNs at once, as a ratio to the bare loop, which tests its model as often."""
     common = {"algorithm": "fedbuff", "rounds": 10, "task": "mnist5k"}
     lenet = {"task_settings": {"side": 28}, "model": "lenet"}
     for name, target, settings in (

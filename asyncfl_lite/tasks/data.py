@@ -39,7 +39,7 @@ class TaskData:
 
     @property
     def own_places(self) -> np.ndarray:
-        """Indices ``(k,)`` int64 of the training samples that are dealt out; all, unless :attr:`places` lists them."""
+        """Indices ``(k,)`` int64 of the training samples that clients may get: :attr:`places`, or all if it is None."""
         return np.arange(len(self.labels)) if self.places is None else self.places
 
     @property
