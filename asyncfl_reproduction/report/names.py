@@ -18,8 +18,6 @@ from asyncfl_reproduction.grid.cells import TWIN, Cell
 from asyncfl_reproduction.grid.columns import untuned
 from asyncfl_reproduction.league.across import WORKLOADS
 
-"""What the name of a twin ends with, see :data:`TWIN`."""
-
 WORDS = {
     "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "mnist": "MNIST", "fmnist": "Fashion-MNIST", "femnist": "FEMNIST",
     "newsgroups": "20 Newsgroups", "hmdb51": "HMDB51", "ucf101": "UCF101", "CA2FL": "CA²FL", "STL10": "STL-10",

@@ -121,10 +121,10 @@ def draw_together(table: pd.DataFrame) -> Figure:
     axis.axvline(0, color="0.3", linewidth=1)
     axis.axvspan(-1, 1, color="0.92", zorder=0)
     axis.grid(axis="y", visible=False)
-    for place, title in enumerate(reversed(titles)):
+    for index, title in enumerate(reversed(titles)):
         rows = table[table["title"] == title]
         for number, row in enumerate(rows.itertuples()):
-            y = place + 0.24 - 0.48 * number / max(1, len(rows) - 1)
+            y = index + 0.24 - 0.48 * number / max(1, len(rows) - 1)
             colour = plots.colour(row.method)
             face = colour if row.tuned else "white"
             if row.mean > WIDEST:
@@ -135,7 +135,7 @@ def draw_together(table: pd.DataFrame) -> Figure:
             axis.plot(row.mean, y, MARKS[row.kind], color=colour, markerfacecolor=face, markersize=7)
         printed = rows["printed"].iloc[0]
         if pd.notna(printed):
-            axis.plot([printed, printed], [place - 0.32, place + 0.32], color="0.2", linewidth=3, solid_capstyle="butt")
+            axis.plot([printed, printed], [index - 0.32, index + 0.32], color="0.2", linewidth=3, solid_capstyle="butt")
     axis.set_yticks(range(len(titles)), list(reversed(titles)))
     axis.set_ylim(-0.6, len(titles) - 0.4)
     axis.set_xlim(max(-WIDEST, table["low"].min() - 2), WIDEST + 1)

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import refresh
+from test_findings import printed_gain
 
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import write_table
-from asyncfl_reproduction.report.together import EXACT, LEADS, together
+from asyncfl_reproduction.report.together import EXACT, LEADS, STAND_IN, together
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +22,11 @@ def test_every_paper_is_there_at_rate_1_and_tuned():
     assert {cell.split("/")[0] for cell in table["ours"]} >= {"fedecho", "fedrevive", "kuiper", "fedadt", "real"}
     assert (table.groupby(["title", "kind"])["tuned"].apply(sorted).map(tuple) == (False, True)).all()
     assert ((table["low"] <= table["mean"]) & (table["mean"] <= table["high"])).all()
+
+
+@pytest.mark.parametrize("lead", [lead for lead in LEADS if lead.kind == STAND_IN], ids=lambda lead: lead.title)
+def test_a_printed_lead_is_the_papers(lead):
+    assert lead.printed == pytest.approx(printed_gain(lead.ours, lead.fedbuff), abs=0.05)
 
 
 def recorded(folder: Path, accuracies: dict[str, list[float]]) -> Path:
