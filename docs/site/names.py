@@ -1,4 +1,4 @@
-"""Names in the reference: those of other packages lead nowhere, and a colon in an attribute's words starts no type."""
+"""Names in the reference: of other packages, of options, and with a colon in the words of an attribute."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typing
 from typing import Any
 
 from docutils import nodes
+from pydantic import BaseModel
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -41,6 +42,11 @@ def restore_words(app: Sphinx, what: str, name: str, obj: Any, options: Any, lin
     lines[:] = [line.replace(COLON, ":") for line in lines]
 
 
+def name_alone(app: Sphinx, what: str, name: str, obj: Any, *_: Any) -> tuple[str, None] | None:
+    """Show a class of options without its signature: all its options are in a table, or below it, one by one."""
+    return ("", None) if what == "class" and issubclass(obj, BaseModel) else None
+
+
 COLON = "\ufdd0"
 """A character that stands for nothing."""
 
@@ -48,6 +54,7 @@ COLON = "\ufdd0"
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of it."""
     app.connect("doctree-read", unlink_foreign)
+    app.connect("autodoc-process-signature", name_alone)
     app.connect("autodoc-process-docstring", keep_words, priority=400)  # Napoleon's is 500
     app.connect("autodoc-process-docstring", restore_words, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

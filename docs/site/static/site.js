@@ -1,9 +1,14 @@
 // A page opened as a file may fetch no other: the search then lists titles, without an excerpt of each page.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
-// A formula that is wider than its place scrolls: the keyboard reaches it, too.
+// What is wider than its place scrolls there: the keyboard reaches it, too, once it is seen.
+const places = ".bd-article :is(table, pre, dt.sig, .cell_output, mjx-container[display=true])";
+const reach = () => {
+  for (const place of document.querySelectorAll(places)) if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
+};
 addEventListener("load", async () => {
   await window.MathJax?.startup?.promise;
-  for (const formula of document.querySelectorAll("mjx-container[display=true]"))
-    if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+  reach();
 });
+addEventListener("toggle", reach, true);
+addEventListener("resize", reach);
