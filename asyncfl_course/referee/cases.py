@@ -1,9 +1,9 @@
-"""Three claims for a referee, each with the cells that may be used and the digest of a sealed envelope."""
+"""Four claims for a referee, each with the cells that may be used and the digest of a sealed envelope."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -26,7 +26,7 @@ class Case:
     """One printed claim to referee.
 
     Attributes:
-        name: ``lead``, ``deaf`` or ``weight``.
+        name: ``lead``, ``deaf``, ``weight`` or ``targets``.
         says: the claim in words.
         first, predicate, second: what it says of which cells.
         claimed: the difference that it claims, in points.
@@ -106,7 +106,7 @@ def case(name: str) -> Case:
     """Return one of the cases.
 
     Args:
-        name: ``lead``, ``deaf`` or ``weight``.
+        name: ``lead``, ``deaf``, ``weight`` or ``targets``.
 
     Raises:
         AsyncFLError: there is no such case.
@@ -188,4 +188,19 @@ def _weight() -> Case:
     )
 
 
-CASES: dict[str, Callable[[], Case]] = {"lead": _lead, "deaf": _deaf, "weight": _weight}
+def _targets() -> Case:
+    ours, theirs = (_printed("Table 7", mix_alpha=name) for name in ("dynamic 0.2-0.8", "0 (CE only)"))
+    return replace(
+        _weight(),
+        name="targets",
+        says=f"FedEcho, Table 7, three seeds: with soft targets under the dynamic weight {ours}%, with hard "
+        f"labels alone {theirs}%: {ours - theirs:+.2f} points.",
+        second="ce-only",
+        claimed=ours - theirs,
+        denied=(ours - theirs) / PART,
+        acting="ce-only",
+        commitment="5a0df9a1fd3ef89d8d030da842730f54c9d6584ab18f63f732528ef560bf80d7",
+    )
+
+
+CASES: dict[str, Callable[[], Case]] = {"lead": _lead, "deaf": _deaf, "weight": _weight, "targets": _targets}

@@ -65,7 +65,7 @@ class Plan(Settings):
         '4b4c896e'
     """
 
-    case: Literal["lead", "deaf", "weight"]
+    case: Literal["lead", "deaf", "weight", "targets"]
     asks: Question
     runs: Runs
     control: Control

@@ -162,6 +162,13 @@ def test_without_proof_that_the_control_acted_there_is_no_verdict():
     assert both.verdict == HOLDS and both.low > 0
 
 
+def test_a_claim_may_hold_under_a_plan_with_full_marks():
+    for changed in ({}, {"seeds": 32}, {"seeds": 32, "margin": 2.19}):
+        given = plan("targets", **changed)
+        found, claimed = carried_out(given), referee.case("targets").claimed
+        assert not lost(given) and found.verdict == HOLDS and found.low <= claimed <= found.high
+
+
 def test_a_plan_for_more_seeds_than_are_recorded_is_not_run():
     found = carried_out(plan("weight", column="tuned", seeds=140))
     recorded = referee.case("weight").recorded("tuned")

@@ -20,6 +20,9 @@ GOOD = {
     "weight": {"name": "weight", "case": "weight", "first": "dynamic", "predicate": "above", "second": "fixed-0.5", "margin": 0,
                "metric": "last5_accuracy", "column": "rate 1", "seeds": 48, "level": 0.95, "cell": "fixed-0.5",
                "changes": ["settings.alpha_min", "settings.alpha_max"], "shows": ["other_weights", "same_schedule"]},
+    "targets": {"name": "targets", "case": "targets", "first": "dynamic", "predicate": "above", "second": "ce-only", "margin": 1,
+                "metric": "last5_accuracy", "column": "tuned", "seeds": 10, "level": 0.95, "cell": "ce-only",
+                "changes": ["settings.alpha_min", "settings.alpha_max"], "shows": ["other_weights", "same_schedule"]},
 }  # fmt: skip
 """Plans with full marks, of which a mistake changes a thing."""
 
