@@ -18,14 +18,14 @@ def _task() -> Task:
     return TASKS.get("modmath")(samples=20, test_samples=10, scored=1).load()
 
 
-@exercise("12.3", "Which places count")
+@exercise("12.3", "Which positions count")
 def counted(answer: Callable) -> None:
     """Check the positions of the scored predictions, which the tokens determine."""
     for rows, because in (
         ([[3, 5, 4, 1, 7, 7, 2, 0]],
-         "at the marker the first answer token is predicted, at the last digit the end; at the end nothing is"),
-        ([[4, 1, 9, 2, 0, 0], [4, 6, 3, 1, 9, 2]], "each row has its marker elsewhere"),
-        ([[4, 6, 3, 1], [6, 1, 9, 9]], "where a row is full before the end, all places from the marker on count"),
+         "the marker predicts the first answer token, the last digit predicts the end, and the end predicts nothing"),
+        ([[4, 1, 9, 2, 0, 0], [4, 6, 3, 1, 9, 2]], "the marker is at another position in each row"),
+        ([[4, 6, 3, 1], [6, 1, 9, 9]], "a row may be full before its end; then all positions from the marker on count"),
         ([[2, 5, 1, 7, 2, 0]], "an end before the marker belongs to the question and stops nothing"),
     ):  # fmt: skip
         given = torch.tensor(rows)
@@ -37,12 +37,12 @@ def two_scores(answer: Callable) -> None:
     """Check token accuracy and exact match under teacher forcing."""
     for said, labels, wanted, because in (
         ([[7, 7, 4, 9, 2], [7, 8, 2, 7, 7]], [[-100, -100, 4, 7, 2], [-100, 8, 2, -100, -100]], (5 / 6, 1 / 2),
-         "2 of 3 tokens and 2 of 2: the mean over the problems is 0.8333, not 4 tokens of 5"),
+         "2 of 3 tokens and 2 of 2 are right, so the mean over the problems is 0.8333, not 4 of 5"),
         ([[5, 6, 2]], [[5, 6, 2]], (1.0, 1.0), "all tokens right, so the model writes this answer"),
         ([[3, 4, 5], [3, 4, 5]], [[-100, 4, 6], [-100, 9, 5]], (1 / 2, 0.0),
-         "half of the tokens of each answer are right, and no answer is"),
+         "half of the tokens of each answer are right, but no whole answer is"),
         ([[1, 2], [3, 4], [5, 6]], [[-100, 2], [-100, 4], [-100, 6]], (1.0, 1.0),
-         "places with the label -100 do not count, whatever is said there"),
+         "positions with the label -100 do not count, whatever the model says there"),
     ):  # fmt: skip
         expect_close(answer, (torch.tensor(said), torch.tensor(labels)), wanted, because=because)
 
@@ -51,7 +51,7 @@ def two_scores(answer: Callable) -> None:
 def problems_needed(answer: Callable) -> None:
     """Check the number of problems for which a lead is two standard errors of a paired difference."""
     for lead, differ, because in (
-        (0.01, 0.1, "one error is sqrt(0.1 / n), and two of them shall be 0.01: n = 4 · 0.1 / 0.01²"),
+        (0.01, 0.1, "one error is sqrt(0.1 / n), and two errors must equal 0.01, so n = 4 · 0.1 / 0.01²"),
         (0.0046, 0.05, "Table 5's lead, if one answer in twenty differs"),
         (0.05, 0.2, "a lead of 5 points needs few problems"),
         (0.0046, 0.0, "if no answer differed, there would be no error"),
@@ -62,11 +62,11 @@ def problems_needed(answer: Callable) -> None:
 @exercise("12.2", "Guess: mild delays in the place of large ones")
 def changed_orders(answer: int) -> None:
     """Check a guess about the schedules of Table 5."""
-    guess = number(answer, f"A number from 0 to 20 is asked for, this is {shown(answer)}.")
+    guess = number(answer, f"Give a number from 0 to 20; your answer is {shown(answer)}.")
     if guess != 0:
         raise Wrong(
             f"Your answer {guess:g}, expected 0. A long job takes 10 to 20 units under the mild law and 50 to 80 under "
-            "the large one, and fifteen reports are in after 7 to 10 units: no long job is among them.",
+            "the large one, and the fifteenth report arrives after 7 to 10 units, so no long job has reported by then.",
             f"Your answer {guess:g} is too large. How long does the shortest of the long jobs take under each law, and "
-            "after how many units are fifteen reports in?",
+            "after how many units does the fifteenth report arrive?",
         )
