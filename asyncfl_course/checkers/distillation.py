@@ -19,10 +19,10 @@ def _logits(*values: float) -> torch.Tensor:
 def pull(answer: Any) -> None:
     """Compare with automatic differentiation, from T = 1 to a student that already agrees."""
     cases = [
-        (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities less the teacher's"),
-        (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes are at T, and z stands inside z / T"),
+        (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
+        (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes have temperature T, and z enters as z / T"),
         (_logits(3, -2), _logits(0, 0), 0.5, "T below 1 makes both sharper, and the gradient in z larger"),
-        (_logits(1, 2, 3, 4), _logits(6, 7, 8, 9), 2.0, "logits that differ by a constant are the same probabilities"),
+        (_logits(1, 2, 3, 4), _logits(6, 7, 8, 9), 2.0, "logits that differ by a constant give the same probabilities"),
     ]
     for z, v, temperature, because in cases:
         free = z.clone().requires_grad_()
@@ -33,19 +33,19 @@ def pull(answer: Any) -> None:
 @exercise("06.2", "From T = 10 to T = 30")
 def shrinks(answer: Any) -> None:
     """Accept anything near 9; for a 3, give a hint about what was forgotten."""
-    factor = number(answer, "A number is asked for, such as 2.0.")
+    factor = number(answer, "Please give one number, such as 2.0.")
     if abs(factor - 3) < 0.8:
         raise Wrong(
-            f"Your answer {factor:g} is the chain rule's 1 / T alone, from 10 to 30. The two distributions also come "
-            "closer to each other by a factor of about 1 / T."
+            f"Your answer {factor:g} contains only the chain rule's 1 / T, from 10 to 30. The two distributions also "
+            "come closer to each other by a factor of about 1 / T."
         )
-    expect(factor >= 1, f"Your answer {factor:g} is below 1: by how much is it smaller at T = 30?")
+    expect(factor >= 1, f"Your answer {factor:g} is below 1. By what factor is the gradient smaller at T = 30?")
     if not 8 <= factor <= 10:
         off = "too large" if factor > 10 else "too small"
         raise Wrong(
             f"Your answer {factor:g} for T from 10 to 30 is {off}; there are two factors 1 / T.",
-            f"Your answer {factor:g} is {off}. What does the chain rule make of z / T, and how far apart are the two "
-            "softened distributions?",
+            f"Your answer {factor:g} is {off}. What factor does the chain rule give for z / T, and how far apart are "
+            "the two softened distributions?",
         )
 
 
@@ -60,15 +60,16 @@ def overrules(answer: Any) -> None:
 @exercise("06.4", "Before you run it")
 def stale(answer: Any) -> None:
     """Accept guesses near the lesson's measurements: next to nothing, and next to all."""
-    added, taught = numbers(answer, 2, "Two numbers are asked for, in percent: (added, taught).")
+    added, taught = numbers(answer, 2, "Please give two numbers in percent: (added, taught).")
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
-    expect(max(added, taught) > 1, "Both are percentages: 50 is half of the images, 0.5 nearly none.")
+    expect(max(added, taught) > 1, "Both are percentages: 50 means half of the images, 0.5 means nearly none.")
     expect(
         added <= 20,
-        f"Added: {added:g}% is too much. The displacement led from the common start to the client; 300 steps further "
-        "on it leads elsewhere, and the server's output layer has learnt never to say 7, 8 or 9.",
+        f"Added: {added:g}% is too much. The update led from the common start to the client. From a server that has "
+        "moved 300 steps it leads elsewhere, and the server's output layer has learned never to predict 7, 8 or 9.",
     )
     expect(
         taught >= 75,
-        f"Taught: {taught:g}% is too little. The answers are about inputs, and 300 steps have changed neither.",
+        f"Taught: {taught:g}% is too little. The client's outputs are about the inputs, and the server's 300 steps "
+        "have changed neither the inputs nor the outputs.",
     )
