@@ -20,10 +20,10 @@ def middles(answer: Callable) -> None:
     """Check the frames in the middles of equal parts of a recording."""
     for length, frames, because in (
         (32, 4, "the four parts have 8 frames each, and their middles are 4, 12, 20 and 28"),
-        (8, 8, "all frames, each once"),
-        (7, 2, "parts of 3.5 frames have their middles at 1.75 and 5.25, of which the whole part counts"),
-        (10, 1, "one frame is the one in the middle"),
-        (3, 8, "a recording with fewer frames shows some of them several times"),
+        (8, 8, "each of the 8 frames is shown once"),
+        (7, 2, "parts of 3.5 frames have their middles at 1.75 and 5.25, which are rounded down"),
+        (10, 1, "a single frame is the one in the middle"),
+        (3, 8, "a recording with fewer frames than are asked for shows some of them several times"),
     ):
         expect_close(
             answer, (length, frames), [int((k + 0.5) * length / frames) for k in range(frames)], because=because
@@ -52,25 +52,25 @@ def finds_left(answer: Sequence[Sequence[float]]) -> None:
         found, confused = _strongest(kernel, _dot(left, width)), _strongest(kernel, _dot(other, width))
         expect(
             found > confused,
-            f"On a dot at {left} of {width} pixels, which moves left, your filter's strongest response is {found:g}; "
-            f"on one at {other}, which {what}, it is {confused:g}, and it should be smaller. Rows are time, columns "
-            "are pixels: where is the dot one frame later?",
+            f"On a dot at {left} of {width} pixels, which moves left, your filter's strongest response is {found:g}. "
+            f"On a dot at {other}, which {what}, it is {confused:g}, but should be smaller. Rows are time and columns "
+            "are pixels. Where is the dot one frame later?",
         )
 
 
 @exercise("13.3", "Guess: eight frames against two")
 def eight_frames(answer: float) -> None:
     """Check a guess about eight frames and two at the same, smaller rate."""
-    guess = number(answer, f"A number of points is asked for, this is {answer!r}.")
+    guess = number(answer, f"Give a number of points; your answer is {answer!r}.")
     expect(
         guess <= 4,
         f"Your guess {guess:+g} is too large. Two frames get 80% at the rate of 0.2, but they gain from the "
-        "smaller rate as well: compare both at the same one.",
+        "smaller rate as well. Compare both at the same rate.",
     )
     expect(
         guess >= -4,
-        f"Your guess {guess:+g} is too low. The collapse with eight frames was the larger rate's; at the smaller one "
-        "they show all that two frames show, and the network learns it.",
+        f"Your guess {guess:+g} is too low. The larger rate caused the collapse with eight frames. At the smaller rate "
+        "the network learns from eight frames all that two frames show.",
     )
 
 
@@ -81,10 +81,10 @@ def student_loss(answer: Callable) -> None:
     teacher = torch.tensor([[1.0, 1.0, 0.0], [0.5, 2.5, 0.0]])
     labels = torch.tensor([0, 1])
     for given, because in (
-        ((student, teacher, labels, 0.0), "only the squared error of the logits, as a mean over classes and clips"),
-        ((student, teacher, labels, 1.0), "only the cross-entropy with the labels"),
-        ((student, teacher, labels, 0.5), "half of each"),
-        ((student[:1], student[:1], labels[:1], 0.25), "a teacher that says the same adds nothing"),
+        ((student, teacher, labels, 0.0), "a = 0 leaves only the logits' squared error, a mean over classes and clips"),
+        ((student, teacher, labels, 1.0), "a = 1 leaves only the cross-entropy with the labels"),
+        ((student, teacher, labels, 0.5), "both terms count half"),
+        ((student[:1], student[:1], labels[:1], 0.25), "a teacher with the same logits adds nothing"),
     ):
         ours, theirs, classes, a = given
         wanted = a * cross_entropy(ours, classes) + (1 - a) * logit_error(ours, theirs)
@@ -98,6 +98,6 @@ def best_start(answer: str) -> None:
     if said != "labels only":
         low = f"Your answer {said!r} is not highest on any of the three recorded seeds."
         raise Wrong(
-            f"{low} The student that saw the server's clips with their labels and no teacher is, on each of them.",
+            f"{low} The highest on each is the student that saw the server's clips with labels and had no teacher.",
             f"{low} What does a student learn from a teacher that it does not learn from the clips' labels?",
         )
