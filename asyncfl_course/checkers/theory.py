@@ -23,8 +23,8 @@ def staleness_bound(answer: Any) -> None:
             answer,
             (g, delays, eta, smooth),
             [smooth**2 * eta**2 * max(delays) * one for one in sums],
-            because="version t sums the squared lengths of the steps t - delays[t] to t - 1, which is nothing for a "
-            "fresh gradient; L, η are squared, and τ, the largest delay, is not",
+            because="at version t, add the squared lengths of the steps t - delays[t] to t - 1, of which a fresh "
+            "gradient has none; L and η are squared, but τ, the largest delay, is not",
         )
 
 
@@ -38,8 +38,8 @@ def largest_step(answer: Any) -> None:
             2 * np.sin(np.pi / (2 * (2 * tau + 1))) / smooth,
             atol=0,
             rtol=1e-2,
-            because="x shrinks as long as all roots of z^(τ+1) - z^τ + ηL lie inside the unit circle; the largest such "
-            "η is asked for, not the one that the theorem allows",
+            because="x shrinks as long as all roots of z^(τ+1) - z^τ + ηL lie inside the unit circle; return the "
+            "largest such η, not the largest that the theorem allows",
         )
 
 
@@ -68,6 +68,6 @@ def settles(answer: Any) -> None:
             (durations, centres),
             np.average(centres, weights=1 / np.array(durations)),
             atol=0.02,
-            because="a client of duration d arrives 1/d times in a unit of time; at rest the pulls of all arrivals add "
-            "up to zero",
+            because="a client of duration d arrives 1/d times in a unit of time; where the model settles, the pulls "
+            "of all arrivals add up to zero",
         )
