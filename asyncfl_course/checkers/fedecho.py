@@ -21,9 +21,9 @@ def say(answer: Any) -> None:
     """Check that each client counts once, however often and in whatever order it reported."""
     for reports in ([3, 3, 5], [7], [0, 1, 0, 2, 0, 0, 0, 4], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]):
         given = call(answer, reports)
-        expect(isinstance(given, dict), f"say({reports}) gives {given!r}; a dictionary from client to weight is asked.")
+        expect(isinstance(given, dict), f"say({reports}) gives {given!r}; give a dictionary from client to weight.")
         heard = set(reports)
-        expect_equal(set(given), None, heard, because=f"of {reports}, each client that was heard is in the store once")
+        expect_equal(set(given), None, heard, because=f"each client in {reports} is in the store once")
         for client in sorted(heard):
             because = "a new report replaces the client's old one"
             weight = f"the weight of client {client} after {reports}"
@@ -34,10 +34,10 @@ def say(answer: Any) -> None:
 def weight(answer: Any) -> None:
     """Check certain, uniform and tied teachers, two of them in one batch, and another range."""
     cases = [
-        ([[0.6, 0.3, 0.1]], 0.2, 0.8, "natural logarithms, and the entropy as a share of log C"),
-        ([[0.25, 0.25, 0.25, 0.25]], 0.2, 0.8, "all classes alike is the largest entropy, so the weight is high"),
+        ([[0.6, 0.3, 0.1]], 0.2, 0.8, "use natural logarithms, and divide the entropy by log C"),
+        ([[0.25, 0.25, 0.25, 0.25]], 0.2, 0.8, "equal probabilities have the largest entropy, so the weight is high"),
         ([[1.0, 0.0, 0.0]], 0.2, 0.8, "a certain teacher has entropy 0, and 0 log 0 counts as 0"),
-        ([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], 0.0, 1.0, "one weight for the batch, from the mean over rows"),
+        ([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], 0.0, 1.0, "the batch has one weight, from the mean over rows"),
     ]
     for rows, low, high, because in cases:
         p = torch.tensor(rows, dtype=torch.float64)
@@ -54,8 +54,8 @@ def version(answer: Any) -> None:
     past = [torch.zeros(classes, width, dtype=torch.float64)]
     turns = [  # (client, the version that it began with) twice, and what to think of
         ([(0, 0), (1, 0)], "the student is the model after the mean delta, and the gradient is a mean over inputs"),
-        ([(2, 0), (0, 1)], "client 2 began at an older version, and client 1, who is not in the buffer, teaches too"),
-        ([(1, 1), (1, 2)], "client 1 reports twice: both deltas count, and only its latest predictions"),
+        ([(2, 0), (0, 1)], "client 2 began at an older version, and client 1 teaches although it is not in the buffer"),
+        ([(1, 1), (1, 2)], "client 1 reports twice: both deltas count, but only its latest predictions are stored"),
     ]
     for number, (reports, because) in enumerate(turns):
         store = {client: logits.clone() for client, logits in server.logits.items()}
