@@ -26,8 +26,8 @@ def false_alarms(answer: Any) -> None:
             exact,
             atol=SLACK,
             rtol=0,
-            because="a share, not percent; count differences in either direction, and divide each side's squares by "
-            "seeds - 1 (ddof=1) before you average the two variances and take the root",
+            because="return a share, not percent; count differences in either direction, and divide the squares of "
+            "each side by seeds - 1 (ddof=1) before you average the two variances and take the root",
         )
 
 
@@ -42,7 +42,7 @@ def interval(answer: Any) -> None:
             (given, level),
             rule.interval(given, level),
             because="the half width is the quantile (1 + level) / 2 of t with n - 1 degrees of freedom, times "
-            "s / √n with ddof=1; give back (low, high)",
+            "s / √n with ddof=1; return (low, high)",
         )
 
 
@@ -63,8 +63,8 @@ def seeds_needed(answer: Any) -> None:
             answer,
             (points, deviation),
             _seeds_needed(points, deviation),
-            because="power asks for the difference in deviations, points / deviation; the answer is the first n, from "
-            "2 on, at which it is at least 0.8",
+            because="power takes the difference in deviations, points / deviation; return the first n, from 2 on, at "
+            "which the power is at least 0.8",
         )
 
 
@@ -72,16 +72,16 @@ def seeds_needed(answer: Any) -> None:
 def verdict(answer: Any) -> None:
     """Compare the answer with the package's rule."""
     cases = {
-        (0.5, 3.0, False, 0.0): "above all of the margin",
+        (0.5, 3.0, False, 0.0): "the whole interval is above the margin",
         (-3.0, -0.5, False, 0.0): "the whole interval is below 0",
         (-1.6, 0.6, False, 0.0): "an interval that contains 0 shows nothing by itself",
-        (-0.4, 0.3, True, 0.0): "both one-sided tests put it within a point",
-        (3.1, 10.6, False, 25.0): "surely above 0, and surely below what was claimed",
-        (-1.6, 3.6, False, 7.0): "perhaps nothing, perhaps less than nothing, but surely not what was claimed",
-        (-0.4, 0.3, True, 7.0): "that it is within a point says more than that it is below the margin",
-        (0.1, 0.6, True, 7.0): "within a point, also where the sign is sure",
+        (-0.4, 0.3, True, 0.0): "both one-sided tests put the difference within a point",
+        (3.1, 10.6, False, 25.0): "it is surely above 0, and surely below the claimed gain",
+        (-1.6, 3.6, False, 7.0): "it may be zero or negative, but it is surely not the claimed gain",
+        (-0.4, 0.3, True, 7.0): '"within a point" says more than "below the margin", and comes first',
+        (0.1, 0.6, True, 7.0): "it is within a point, even if the sign is sure",
         (3.1, 30.0, False, 25.0): "it may be above the margin or below it",
-        (26.0, 30.0, False, 25.0): "the margin is what has to be exceeded",
+        (26.0, 30.0, False, 25.0): "the whole interval exceeds the margin",
         (0.1, 0.6, True, 0.0): "level comes first: a difference can be sure and smaller than a point",
         (-0.6, -0.1, True, 0.0): "level comes first, whichever method is ahead",
     }
@@ -99,6 +99,6 @@ def holm(answer: Any) -> None:
             answer,
             (given,),
             rule.holm(given),
-            because="smallest times k, next times k - 1, and so on; none below the one before it, none above 1; given "
-            "back in the order in which they came",
+            because="multiply the smallest by k, the next by k - 1, and so on; none may be below the one before it, or "
+            "above 1; return them in the order in which they came",
         )
