@@ -44,8 +44,8 @@ def mean_ranks(answer: Any) -> None:
             answer,
             (table,),
             stats.rankdata(-table, axis=1).mean(axis=0),
-            because="rank within each row, 1 for the largest number; equal numbers share the mean of their ranks; then "
-            "average over the rows, one number for each column",
+            because="rank within each row, with 1 for the largest number; equal numbers share the mean of their ranks; "
+            "then average over the rows, so that each column gets one number",
         )
 
 
@@ -77,13 +77,13 @@ STATEMENTS = {
 @exercise("16.4", "What the record supports")
 def supported(answer: Any) -> None:
     """Compare a set of letters with the recorded intervals."""
-    asked = f"Your answer {answer!r} is no set of letters; give one such as {{'A', 'B'}}."
+    asked = f"Your answer {answer!r} is not a set of letters; give one such as {{'A', 'B'}}."
     chosen = letters(answer, "".join(STATEMENTS), asked)
     for letter, (place, method, column, wanted) in STATEMENTS.items():
         measured = in_column("league", column, "league")
         found = measured.above(f"league/{place}/{method}", f"league/{place}/fedbuff")
         told = f"{letter}: the record says {found.verdict} ({found.detail})"
-        looks = f"{letter}: read its interval again, and the verdict beside it."
+        looks = f"{letter}: read its interval and its verdict again."
         if found.verdict == wanted and letter not in chosen:
             raise Wrong(f"You left out {told}, which supports it.", f"You left out {looks}")
         if found.verdict != wanted and letter in chosen:
