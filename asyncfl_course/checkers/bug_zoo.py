@@ -16,17 +16,17 @@ def named(letters: str, answer: Any) -> str:
     """Compare named locations with the bugs; name a useful experiment, and show the lines once all are found."""
     expect(
         isinstance(answer, dict) and set(answer) == set(letters),
-        f"Your answer {shown(answer)}: a dictionary of the keys {', '.join(letters)} is asked for.",
+        f"Give a dictionary with the keys {', '.join(letters)}; your answer is {shown(answer)}.",
     )
     given = {letter: name for letter, name in answer.items() if name is not ...}
     right = [letter for letter, name in given.items() if name == EXHIBITS[letter].place]
     found = f"{', '.join(right)} found. " if right else ""
     for letter, name in given.items():
         one = EXHIBITS[letter]
-        expect(name in one.suspects, f"{letter}: {name!r} is none of its suspects, {', '.join(one.suspects)}.")
+        expect(name in one.suspects, f"{name!r} is not a suspect of {letter}, but {', '.join(one.suspects)} are.")
         expect(name == one.place, f"{found}{letter} is not {name!r}. {one.look}")
     if left := [letter for letter in letters if letter not in given]:
-        raise NotImplementedError(f"{found}Put the name of a suspect in the place of the dots of {', '.join(left)}.")
+        raise NotImplementedError(f"{found}Replace the dots of {', '.join(left)} with the name of a suspect.")
     return "\n\n".join(f"{EXHIBITS[letter].reveal()}\n{EXHIBITS[letter].known}".rstrip() for letter in letters)
 
 
@@ -42,10 +42,10 @@ def rest(answer: Any) -> str:
     left = sorted(set(EXHIBITS) - set(WRITING.values()))
     expect(
         isinstance(answer, dict) and set(answer) <= set(left),
-        f"Your answer {shown(answer)}: a dictionary of invariants is asked for, with keys among {', '.join(left)}.",
+        f"Give a dictionary of invariants, with keys among {', '.join(left)}; your answer is {shown(answer)}.",
     )
     if not answer:
         raise NotImplementedError(f"Write an invariant for {AT_LEAST} of {', '.join(left)}, each under its letter.")
     grades = [grade(letter, invariant) for letter, invariant in sorted(answer.items())]
-    expect(len(answer) >= AT_LEAST, f"{' '.join(grades)} {AT_LEAST} are asked for.")
+    expect(len(answer) >= AT_LEAST, f"{' '.join(grades)} Write at least {AT_LEAST}.")
     return "\n".join(grades)
