@@ -29,8 +29,8 @@ def digest(answer: Any) -> None:
             answer,
             (content,),
             digest_of(canonical(content)),
-            because="the hexadecimal SHA-256, in UTF-8, of what json.dumps writes; the order of names says nothing, "
-            "inside as outside, and each value counts",
+            because="return the hexadecimal SHA-256 of what json.dumps writes, in UTF-8; the order of names does not "
+            "matter at any depth, but every value does",
         )
 
 
@@ -44,13 +44,13 @@ def acted(answer: Any) -> None:
     """Compare the answer with runs whose digests give it away."""
     treated = _runs("abc", "xyz", [0, 1, 2])
     cases = (
-        (_runs("def", "xyz", [0, 1, 2]), True, "other weights and the same schedule with every seed"),
-        (_runs("abc", "xyz", [0, 1, 2]), False, "every weight is the treated run's"),
+        (_runs("def", "xyz", [0, 1, 2]), True, "with every seed the weights differ and the schedule is the same"),
+        (_runs("abc", "xyz", [0, 1, 2]), False, "with every seed the weights are the treated run's"),
         (_runs("dbf", "xyz", [0, 1, 2]), False, "with seed 1 the weights are the treated run's"),
         (_runs("def", "xyw", [0, 1, 2]), False, "with seed 2 other clients arrived, so more than one thing changed"),
-        (_runs("cba", "zyx", [2, 1, 0]), False, "rows are in another order; compare seed by seed"),
-        (_runs("fed", "zyx", [2, 1, 0]), True, "rows are in another order; compare seed by seed"),
-        (_runs("def", "xyz", [7, 8, 9]), False, "no seed is in both, so nothing was shown"),
+        (_runs("cba", "zyx", [2, 1, 0]), False, "rows are in another order; by seed, weights and schedules agree"),
+        (_runs("fed", "zyx", [2, 1, 0]), True, "rows are in another order; by seed, only the weights differ"),
+        (_runs("def", "xyz", [7, 8, 9]), False, "the tables have no common seed, so they show nothing"),
     )
     for control, wanted, why in cases:
         given = bool(answer(treated, control))
@@ -58,20 +58,20 @@ def acted(answer: Any) -> None:
         expect(
             given is wanted,
             f"A control with {told}{list(control.index)}, against weights ['a', 'b', 'c'], schedules ['x', 'y', 'z'] "
-            f"of seeds [0, 1, 2]: yours says {given}, expected {wanted}: {why}.",
+            f"of seeds [0, 1, 2]: your function says {given}, but should say {wanted}, because {why}.",
         )
 
 
 def _planned(answer: Any, name: str) -> str:
     """Check that a plan gets full marks for its design, and show them."""
-    expect(isinstance(answer, Plan), f"A referee.Plan is asked for, this is {type(answer).__name__}.")
-    expect(answer.case == name, f"This plan is for the case {answer.case!r}, the exercise asks for {name!r}.")
+    expect(isinstance(answer, Plan), f"Give a referee.Plan; your answer is a {type(answer).__name__}.")
+    expect(answer.case == name, f"This plan is for the case {answer.case!r}, but the exercise asks for {name!r}.")
     try:
         found = grade(answer)
     except AsyncFLError as error:
         raise Wrong(f"The plan cannot be graded: {error}.") from None
     lost = " ".join(f"{line.name}: {line.says}" for line in found.lost)
-    expect(not found.lost, f"{found.points} of {len(found.lines)} points. Lost are: {lost}")
+    expect(not found.lost, f"{found.points} of {len(found.lines)} points. These lines are lost: {lost}")
     return f"\n{found!r}"
 
 
