@@ -20,13 +20,13 @@ def lead(answer: Any) -> None:
     table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
     cases = [
         (table, ["E1", "E2"], "the best rival may be another one in each column, and E1 and E2 are no rivals"),
-        (table, ["F"], "where ours is below the best other the lead is negative"),
-        (table[["b"]].iloc[::-1], ["E2", "E1"], "rows and columns are found by name, not by place"),
+        (table, ["F"], "where ours is below the best other, the lead is negative"),
+        (table[["b"]].iloc[::-1], ["E2", "E1"], "rows and columns are found by name, not by position"),
     ]
     for number, (given, ours, because) in enumerate(cases, start=1):
         where = f"table {number}, rows {given.index.tolist()}, columns {given.columns.tolist()}, ours {ours}: {because}"
         found = call(answer, given.copy(), list(ours))
-        expect(isinstance(found, pd.DataFrame), f"lead gives a {type(found).__name__}, a DataFrame is asked; {where}.")
+        expect(isinstance(found, pd.DataFrame), f"lead gives a {type(found).__name__}, not a DataFrame; {where}.")
         named = set(found.index) == set(ours) and set(found.columns) == set(given.columns)
         expect(named, f"lead gives rows {found.index.tolist()}, columns {found.columns.tolist()}; {where}.")
         best = [given.loc[[row for row in given.index if row not in ours], column].max() for column in given.columns]
@@ -43,11 +43,11 @@ def is_deaf(answer: Any) -> None:
     """Check a control that works, plain FedEcho, an empty store, one that lost a client, a run without stragglers."""
     heard = [{1}, {1, 2}, {1, 2, 9}, {1, 2, 3, 9}]
     cases = [
-        ("a control that works", [{1}, {1, 2}, {1, 2}, {1, 2, 3}], heard, {8, 9}, True, "stragglers alone are missing"),
+        ("a control that works", [{1}, {1, 2}, {1, 2}, {1, 2, 3}], heard, {8, 9}, True, "only stragglers are missing"),
         ("plain FedEcho", heard, heard, {8, 9}, False, "client 9, a straggler, is stored from the third version on"),
-        ("a store that is always empty", [set()] * 4, heard, {8, 9}, False, "clients 1, 2 and 3 are missing too"),
+        ("a store that is always empty", [set()] * 4, heard, {8, 9}, False, "clients 1, 2 and 3 are also missing"),
         ("one that forgot client 1", [{1}, {1, 2}, {2}, {2, 3}], heard, {8, 9}, False, "client 1 is no straggler"),
-        ("a run that ended too soon", heard[:2], heard[:2], {8, 9}, False, "no straggler was heard: nothing is shown"),
+        ("a run that ended too soon", heard[:2], heard[:2], {8, 9}, False, "no straggler reported: nothing is shown"),
     ]
     for name, stored, so_far, stragglers, wanted, because in cases:
         copies = [set(one) for one in stored], [set(one) for one in so_far], set(stragglers)
@@ -60,7 +60,7 @@ def is_deaf(answer: Any) -> None:
 def above_fedbuff(answer: Any) -> None:
     """Compare the answer with the recorded results, and show the column that is wrong."""
     named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
-    said = word(answer, named, f"One of {', '.join(named)} is asked, not {answer!r}.")
+    said = word(answer, named, f"One of {', '.join(named)} is expected, not {answer!r}.")
     for column in (RATE_1, TUNED):
         recorded = in_column("real", column, "real")
         found = recorded.above(f"{PHOTOGRAPHS}/fedecho-natural", f"{PHOTOGRAPHS}/fedbuff")
