@@ -199,7 +199,7 @@ def _targets() -> Case:
         claimed=ours - theirs,
         denied=(ours - theirs) / PART,
         acting="ce-only",
-        commitment="5a0df9a1fd3ef89d8d030da842730f54c9d6584ab18f63f732528ef560bf80d7",
+        commitment="41432996b89c81c04f1e8ca1175e3e58be9b6e594993b48dea8577d762b822cc",
     )
 
 

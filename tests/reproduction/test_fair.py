@@ -43,7 +43,7 @@ def test_every_difference_is_what_was_recorded(row):
 
 
 def test_the_page_tells_all_of_fedechos_places():
-    assert len([row for row in ROWS if len(row) == 5]) == 12 and len(ROWS) == 64
+    assert len([row for row in ROWS if len(row) == 5]) == 12 and len(ROWS) == 88
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,8 @@ def test_what_is_compared_differs_in_method_and_rates_alone(cells):
     }
     for row in ROWS:
         left, right = (cells[name].config.as_dict() for name in re.findall(r"`([^`]+)`", row[-1]))
-        assert {key: left[key] for key in same} == {key: right[key] for key in same}
+        other = {"partition", "clients", "delay_settings"} if "fig13" in row[-1] else set()  # a client more or less
+        assert {key for key in same if left[key] != right[key]} == other
         assert left != right
 
 
