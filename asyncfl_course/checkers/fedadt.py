@@ -19,10 +19,10 @@ from asyncfl_lite.base.errors import AsyncFLError
 def late_and_light(answer: Sequence[float]) -> None:
     """Check staleness and weight with a target of 200 clients in flight."""
     wanted = predicted_staleness("refill", 200, 1)
-    age, weight = numbers(answer, 2, f"Two numbers are asked for, (staleness, beta); this is {shown(answer)}.")
+    age, weight = numbers(answer, 2, f"Please give two numbers, (staleness, beta); this is {shown(answer)}.")
     if abs(age - wanted) >= 10:
         hint = (
-            "lots of 100 are sent when fewer than 200 are in flight, so think of the mean between the fewest and the "
+            "groups of 100 are sent when fewer than 200 are in flight, so think of the mean between the fewest and the "
             "most in flight"
         )
         raise Wrong(
@@ -47,7 +47,7 @@ def shares(answer: Callable) -> None:
             answer,
             (taus,),
             wanted,
-            because="an arrival multiplies every older share, the initial one's too, by 1 - beta",
+            because="an arrival multiplies every older share, even the initial one, by 1 - beta",
         )
 
 
@@ -56,8 +56,8 @@ def loss_of_a_batch(answer: Callable) -> None:
     """Check FedADT's loss against the package's."""
     draw = torch.Generator().manual_seed(0)
     for rows, alpha, temperature, because in (
-        (1, 0.0, 3.0, "with alpha = 0 only the label's cross entropy is left, which does not know T"),
-        (1, 1.0, 3.0, "with alpha = 1 only the divergence is left: from the teacher to the student, both softened by T,"
+        (1, 0.0, 3.0, "with alpha = 0 only the label's cross entropy is left, which does not use T"),
+        (1, 1.0, 3.0, "with alpha = 1 only the divergence is left, from the teacher to the student, both softened by T,"
                       " not multiplied by T²"),
         (1, 0.3, 3.0, "alpha weighs the divergence, 1 - alpha the cross entropy"),
         (4, 0.6, 2.0, "take the mean over the batch"),
@@ -92,6 +92,6 @@ def without_teacher(answer: Callable) -> None:
         before, after = rate * (1 - weight), float(server.settings.kd_lr)
         expect(
             abs(before - after) < 1e-9,
-            f"{where}: a label's step was {rate:g} · {1 - weight:g} = {before:g} long, and is now {after:g}. Whatever"
-            " differs then may be the labels' doing.",
+            f"{where}: a label's step was {rate:g} · {1 - weight:g} = {before:g} long, and is now {after:g}. A"
+            " difference may then come from the labels.",
         )
