@@ -21,10 +21,10 @@ def one_arrival(answer: Callable) -> None:
     """Check Equation 3 against the package's schedule."""
     x, delta, distilled = (torch.tensor(row, dtype=torch.float64) for row in ([1, 0], [0, 0.8], [0.2, -0.2]))
     for tau, s_max, because in (
-        (0, 75.0, "a fresh update has beta 0: it is taken whole, and nothing of the distilled one"),
-        (50, 75.0, "beta(50) is 1/4 and weighs the distilled part; the client's has the rest"),
+        (0, 75.0, "a fresh update has beta 0: all of it is taken, and nothing of the distilled one"),
+        (50, 75.0, "beta(50) is 1/4 and weighs the distilled part; the client's part has weight 3/4"),
         (200, 75.0, "beyond 2 s_max beta stays at 1; the cosine must not turn back"),
-        (2, 2.0, "beta is 1/2 at s_max, whatever that is"),
+        (2, 2.0, "beta is 1/2 at s_max, for every s_max"),
     ):
         weight = staleness_weight("fedrevive", beta_family="cosine", s_max=s_max)(tau)
         wanted = x + 0.1 * ((1 - weight) * delta + weight * distilled)
@@ -35,13 +35,13 @@ def one_arrival(answer: Callable) -> None:
 def eight_times_quicker(answer: Sequence[str]) -> None:
     """Check a guess about the effect of shifted delays on staleness and beta."""
     allowed = ("up", "down", "same")
-    asked = f"Two words of {', '.join(allowed)} are asked for, (staleness, beta); this is {shown(answer)}."
+    asked = f"Please give two words of {', '.join(allowed)} as (staleness, beta); this is {shown(answer)}."
     said = words(answer, 2, allowed, asked)
     if said[0] != "same":
         raise Wrong(
             f"You say {said[0]!r} of staleness, but it counts versions: 100 stay in flight, so 99 others make a version"
             " while one trains, however long that takes.",
-            "Staleness: does it count time or versions, and how many are in flight?",
+            "Staleness: does it count time or versions, and how many clients are in flight?",
         )
     if said[1] != "up":
         raise Wrong(
@@ -60,8 +60,8 @@ def adversarial_term(answer: Callable) -> None:
     half_sure = torch.tensor([[0.0, 1.0, 0.0]], dtype=torch.float64)
     inputs = [
         (wrong_together, half_sure, torch.tensor([0]), omega,
-         "the mask compares teacher and student, not either with the label; and the term is negative"),
-        (wrong_together, -half_sure, torch.tensor([1]), omega, "where teacher and student disagree, nothing counts"),
+         "the mask compares teacher and student with each other, not with the label; the term is negative"),
+        (wrong_together, -half_sure, torch.tensor([1]), omega, "where teacher and student disagree, the term is 0"),
         (_numbers(draw, 2, 4, 3), _numbers(draw, 4, 3), torch.tensor([0, 1, 2, 1]), omega,
          "sum over the teachers, mean over the inputs, KL from the teacher to the student"),
     ]  # fmt: skip
