@@ -98,6 +98,6 @@ def best_start(answer: str) -> None:
     if said != "labels only":
         low = f"Your answer {said!r} is not highest on any of the three recorded seeds."
         raise Wrong(
-            f"{low} The highest on each is the student that saw the server's clips with labels and had no teacher.",
+            f"{low} The student that saw the server's clips with their labels, without a teacher, is highest on each.",
             f"{low} What does a student learn from a teacher that it does not learn from the clips' labels?",
         )

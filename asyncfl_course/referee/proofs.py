@@ -32,11 +32,11 @@ class Proof(NamedTuple):
 PROOFS: dict[str, Proof] = {
     "it_ran": Proof("the control has an accuracy", lambda treated, control: np.isfinite(control["last5_accuracy"])),
     "other_weights": Proof(
-        "its last weights differ from the treated run's",
+        "its final weights differ from the treated run's",
         lambda treated, control: treated["weights_sha256"] != control["weights_sha256"],
     ),
     "other_accuracy": Proof(
-        "its accuracy is another one",
+        "its accuracy differs",
         lambda treated, control: (treated["last5_accuracy"] - control["last5_accuracy"]).abs() > SMALLEST,
     ),
     "lower_accuracy": Proof(
@@ -44,7 +44,7 @@ PROOFS: dict[str, Proof] = {
         lambda treated, control: treated["last5_accuracy"] - control["last5_accuracy"] > SMALLEST,
     ),
     "same_schedule": Proof(
-        "the same clients arrive at the same times, so that it changed nothing there",
+        "the same clients arrive at the same times, so the control left the schedule unchanged",
         lambda treated, control: treated["schedule_sha256"] == control["schedule_sha256"],
     ),
 }

@@ -70,7 +70,7 @@ def grade(plan: Plan) -> Grade:
 def _question(plan: Plan, of: Case) -> tuple[bool, str]:
     asks = plan.asks
     asked, claimed = ((one.first, one.predicate, one.second) for one in (asks, of))
-    return asked == claimed, f"The plan asks {' '.join(asked)}, the claim says {' '.join(claimed)}."
+    return asked == claimed, f"The plan asks about {' '.join(asked)}; the claim says {' '.join(claimed)}."
 
 
 def _number(plan: Plan, of: Case) -> tuple[bool, str]:
@@ -80,19 +80,19 @@ def _number(plan: Plan, of: Case) -> tuple[bool, str]:
     luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)
     luck = [100 * (table[plan.runs.metric] - table[mean]).mean() for table in tables]
     shown = ", ".join(f"{one:+.1f} points for {cell}" for one, cell in zip(luck, cells, strict=True))
-    which = "is the luckiest test of each run" if luckiest else "is no choice among tests"
-    return not luckiest, f"{plan.runs.metric} {which}; it lies off the mean of the last five by {shown}."
+    which = "is the luckiest test of each run" if luckiest else "does not pick the best test"
+    return not luckiest, f"{plan.runs.metric} {which}; it differs from the mean of the last five by {shown}."
 
 
 def _power(plan: Plan, of: Case) -> tuple[bool, str]:
     found, spread = _chance(plan, of, of.claimed), _spread(plan, of)
-    told = f"With a deviation of {spread:.2f} points, {plan.runs.seeds} seeds see the claimed {of.claimed:.2f}"
-    return found >= POWER, f"{told}, if it is true, in {found:.0%} of cases."
+    told = f"With a deviation of {spread:.2f} points, {plan.runs.seeds} seeds confirm a true difference of"
+    return found >= POWER, f"{told} {of.claimed:.2f} in {found:.0%} of cases."
 
 
 def _margin(plan: Plan, of: Case) -> tuple[bool, str]:
     found = _chance(plan, of, of.denied)
-    told = f"A true difference of {of.denied:.2f} points, which the claim is not about, would pass for it"
+    told = f"A true difference of {of.denied:.2f} points, for which the claim is false, would pass"
     return found <= 1 - POWER, f"{told} in {found:.0%} of cases."
 
 
@@ -135,15 +135,15 @@ def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):
-        return False, f"A control that is {of.first} itself, weight for weight, would show all that the plan demands."
+        return False, f"A control with exactly the weights of {of.first} would show all that the plan demands."
     if not failed(shows, treated, acting.assign(schedule_sha256="another")):
-        return False, "A control in which other clients arrive, so that more than one thing changed, would show it all."
+        return False, "A control in which other clients arrive, which changes more than one thing, would show it all."
     for_nothing = acting.assign(**{name: treated[name] for name in NUMBERS})
     if refused := failed(shows, treated, for_nothing):
         return False, f"{', '.join(refused)} would refuse a control that acts and costs nothing, which is a result."
     if refused := failed(shows, treated, acting) | failed(shows, acting, treated):
-        return False, f"{', '.join(refused)} would refuse a control that acts, and gains or loses by it."
-    return True, f"{', '.join(shows)}: refuses a control that does nothing or too much, and accepts one that acts."
+        return False, f"{', '.join(refused)} would refuse a control that acts and has an effect."
+    return True, f"{', '.join(shows)}: refuse a control that does nothing or too much, and accept one that acts."
 
 
 LINES: dict[str, Callable[[Plan, Case], tuple[bool, str]]] = {

@@ -61,7 +61,7 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
     sides = (of.runs(cell, runs.column).loc[: seeds - 1] for cell in (asks.first, control.cell))
     missing = failed(control.shows, *sides)
     gap = of.gap(asks.first, asks.second, runs.metric, runs.column).loc[: seeds - 1]
-    said = f"{asks.first} less {asks.second}, {runs.metric}, {runs.column}"
+    said = f"{asks.first} minus {asks.second}, {runs.metric}, {runs.column}"
     if len(gap) < seeds:
         return Verdict(plan, sealed.digest, NOT_RUN, f"{said}, {len(gap)} of {seeds} seeds are recorded")
     if missing:
