@@ -18,7 +18,7 @@ def constant_scores(answer: Callable) -> None:
         (
             [1, 0, 1, 1],
             (3 / 4, 1 / 2),
-            "one class is right each time, the other never: the mean over the two is a half",
+            "one class is right each time and the other never, so their mean is a half",
         ),
         ([0, 0, 0, 1, 1, 2], (1 / 2, 1 / 3), "the commonest class need not be 1, and here three classes occur"),
         ([2, 2, 2], (1.0, 1.0), "classes that no text has do not count in the mean over classes"),
@@ -27,15 +27,15 @@ def constant_scores(answer: Callable) -> None:
         expect_close(answer, (torch.tensor(labels),), wanted, because=because)
 
 
-@exercise("11.3", "One place looks at the others")
+@exercise("11.3", "One position attends to the others")
 def attend(answer: Callable) -> None:
     """Check masked attention for one position."""
     one, two, three = torch.tensor([1.0, 2.0, 3.0]).log()
     for scores, values, here, because in (
         ([one, two, three], [3.0, 6.0, -12.0], [True, True, False],
-         "the weights of the places that are there add up to 1, here a third and two thirds"),
+         "the weights of the positions with a token add up to 1, here a third and two thirds"),
         ([one, two, three], [3.0, 6.0, -12.0], [True, True, True], "nothing is padding: an ordinary softmax"),
-        ([-5.0, 4.0, 4.0], [7.0, 1.0, 1.0], [True, False, False], "a place alone has weight 1, whatever its score"),
+        ([-5.0, 4.0, 4.0], [7.0, 1.0, 1.0], [True, False, False], "a single position has weight 1, whatever its score"),
         ([200.0, 201.0, 0.0], [1.0, 0.0, 5.0], [True, True, False],
          "exp(200) is infinite in single precision: let softmax subtract the largest score"),
     ):  # fmt: skip
