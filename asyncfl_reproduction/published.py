@@ -1,8 +1,9 @@
-"""The papers' printed numbers and settings: ``printed/results.csv`` and ``printed/hyperparameters.csv``."""
+"""The papers' printed numbers and settings, and how their tables are laid out: the three files in ``printed/``."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from asyncfl_lite.base.errors import DataError
 from asyncfl_reproduction.home import PAPERS
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _read(name: str) -> pd.DataFrame:
     path = PAPERS / name
     if not path.exists():
@@ -40,3 +41,33 @@ def hyperparameters(paper: str) -> pd.DataFrame:
     """Return the printed settings of a paper; rows of artefact ``missing`` are not printed there."""
     table = _read("hyperparameters.csv")
     return table[table["paper"] == paper].reset_index(drop=True)
+
+
+class Artefact(NamedTuple):
+    """The layout of a paper's table or figure, a row of ``printed/artefacts.csv``.
+
+    Attributes:
+        rows, columns: settings that form a table's rows and columns; a table without any is a list.
+        reference: the settings of the row with which the others are compared, column by column: the paper's own method
+            or default. Empty where rows are not compared.
+        sketch: the content of a figure that shows nothing measured.
+    """
+
+    rows: list[str]
+    columns: list[str]
+    reference: dict[str, str]
+    sketch: str
+
+
+def layout(paper: str, artefact: str) -> Artefact:
+    """Return the layout of a table or figure; that of a list where nothing is said.
+
+    Example:
+        >>> layout("FedADT", "Table IV")
+        Artefact(rows=['method'], columns=['concurrency'], reference={'method': 'FedADT'}, sketch='')
+    """
+    table = _read("artefacts.csv").fillna("")
+    found = table[(table["paper"] == paper) & (table["artefact"] == artefact)]
+    rows, columns, reference, sketch = next(found.iloc[:, 2:].itertuples(index=False), ("",) * 4)
+    named = dict(part.split("=", 1) for part in reference.split(";") if part)
+    return Artefact([*filter(None, rows.split(";"))], [*filter(None, columns.split(";"))], named, sketch)

@@ -28,6 +28,7 @@ from asyncfl_reproduction.grid.cells import TWIN, expand_grid
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.places import tier_file
+from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.recorded import Recorded
 from asyncfl_reproduction.report.tries import draw_tries, tries
@@ -69,11 +70,7 @@ def measured(*cells: str) -> Measured:
     """Return the tier that has all of these cells: ``fair`` where each was searched where it is used, else its own."""
     paper = cells[0].split("/")[0]
     own = paper if paper in ("league", "real") else "laptop"
-    for tier in ("fair", own, "exact"):
-        found = recorded(tier).measured
-        if all(cell in found.summaries for cell in cells):
-            return found
-    return recorded(own).measured
+    return recorded(first_tier(cells, ("fair", own), RESULTS) or own).measured
 
 
 def compared(left: str, right: str, column: str) -> Contrast | None:

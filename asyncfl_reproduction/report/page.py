@@ -16,6 +16,7 @@ from PIL import Image as Pixels
 from asyncfl_lite import plots
 from asyncfl_reproduction.claims import VERDICTS
 from asyncfl_reproduction.grid.columns import FIXED
+from asyncfl_reproduction.published import layout
 from asyncfl_reproduction.report import (
     decided,
     figures_fedadt,
@@ -42,12 +43,6 @@ FIGURES: dict[tuple[str, str], PaperFigure] = {
     for module in (figures_fedecho, figures_fedrevive, figures_kuiper, figures_kuiper_parts, figures_fedadt)
     for figure in module.FIGURES
 }
-SKETCHES = {
-    ("FedRevive", "Fig. 1"): "the method as a diagram",
-    ("KUIPER", "Fig. 15"): "the chain of teachers as a diagram",
-    ("FedADT", "Fig. 2"): "the method as a diagram",
-}
-"""Figures that show nothing measured."""
 
 
 def picture(figure: Figure, alt: str) -> Image:
@@ -160,8 +155,8 @@ class Page:
         """Show redrawn figures, each below its caption; those without any run are folded."""
         left = []
         for name in names:
-            if (paper, name) in SKETCHES:
-                display(Markdown(f"**{paper}, {name}**: {SKETCHES[paper, name]}; nothing measured."))
+            if sketch := layout(paper, name).sketch:
+                display(Markdown(f"**{paper}, {name}**: {sketch}; nothing measured."))
                 continue
             figure = FIGURES[paper, name]
             drawn = figure.draw(self.recorded)

@@ -13,12 +13,12 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from asyncfl_reproduction.grid.columns import untuned
+from asyncfl_reproduction.published import layout
 from asyncfl_reproduction.report.folds import as_list, count, folded
 from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, words
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.report.tables import (
     FIXED,
-    LAYOUTS,
     LEFT,
     OURS,
     PAPER,
@@ -42,7 +42,7 @@ NARROW = 8
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
     """Return a table of :func:`.tables.beside`, or some of its rows, as printed, or else with one number per row."""
-    if (paper, artefact) not in LAYOUTS:
+    if not layout(paper, artefact).rows:
         known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
         return in_rows(table.drop(columns=known), names, paper)
     usual = usual_seeds(table)

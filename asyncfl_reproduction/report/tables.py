@@ -15,7 +15,7 @@ from asyncfl_reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED, untuned
 from asyncfl_reproduction.home import PAPERS
-from asyncfl_reproduction.published import published
+from asyncfl_reproduction.published import layout, published
 from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast
@@ -28,41 +28,6 @@ EQUAL = {"%": 100 * EQUAL_POINTS, "percentage points": 100 * EQUAL_POINTS, "frac
 
 LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}]
 """Style of tables of texts."""
-
-LAYOUTS: dict[tuple[str, str], tuple[list[str], list[str]]] = {
-    ("FedEcho", "Table 2"): (["method", "distill_set"], ["delay", "alpha"]),
-    ("FedEcho", "Table 3"): (["method", "distill_set"], ["delay", "alpha"]),
-    ("FedRevive", "Table 1"): (["method"], ["metric", "dataset"]),
-    ("FedRevive", "Table 3"): (["component"], ["metric"]),
-    ("KUIPER", "Table 1"): (["device"], ["dataset"]),
-    ("KUIPER", "Table 2"): (["device"], ["dataset"]),
-    ("KUIPER", "Table 3"): (["teaching_assistants"], ["metric"]),
-    ("KUIPER", "Table 4"): (["method"], ["dataset"]),
-    ("FedADT", "Table I"): (["method"], ["dataset", "alpha"]),
-    ("FedADT", "Table II"): (["method"], ["dataset", "alpha"]),
-    ("FedADT", "Table III"): (["kd_weight"], ["dataset", "alpha"]),
-    ("FedADT", "Table IV"): (["method"], ["concurrency"]),
-}
-"""Settings that form the rows and columns of a printed table; other tables are lists."""
-
-REFERENCES: dict[tuple[str, str], dict[str, str]] = {
-    ("FedEcho", "Table 2"): {"method": "FedEcho", "distill_set": "CIFAR-100"},
-    ("FedEcho", "Table 3"): {"method": "FedEcho", "distill_set": "CIFAR-10"},
-    ("FedEcho", "Table 4"): {"method": "FedEcho"},
-    ("FedEcho", "Table 5"): {"method": "FedEcho"},
-    ("FedEcho", "Table 6"): {"distill_samples": "2000"},
-    ("FedEcho", "Table 7"): {"mix_alpha": "dynamic 0.2-0.8"},
-    ("FedEcho", "Table 11"): {"clip_nu": "5"},
-    ("FedRevive", "Table 1"): {"method": "FedRevive"},
-    ("FedRevive", "Table 2"): {"dataset": "CIFAR-10"},
-    ("KUIPER", "Table 3"): {"teaching_assistants": "0"},
-    ("KUIPER", "Table 4"): {"method": "asynchronous (KUIPER)"},
-    ("FedADT", "Table I"): {"method": "FedADT"},
-    ("FedADT", "Table II"): {"method": "FedADT"},
-    ("FedADT", "Table III"): {"kd_weight": "adaptive 0.2-0.6"},
-    ("FedADT", "Table IV"): {"method": "FedADT"},
-}
-"""Row of a table with which the others are compared, column by column: the paper's own method or default."""
 
 
 def artefacts(paper: str) -> list[str]:
@@ -160,10 +125,10 @@ def ours_text(row: pd.Series, ours: Ours) -> str:
 
 def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours]) -> list[str]:
     """Return a row's verdict against its table's reference row, or of a gain against zero."""
-    reference = REFERENCES.get((paper, artefact))
-    columns = ["metric", *LAYOUTS.get((paper, artefact), ([], []))[1]]
+    _, columns, reference, _ = layout(paper, artefact)
+    columns = ["metric", *columns]
     rows = printed.to_dict("records")
-    if reference is None:
+    if not reference:
         return [_gain(row, ours) for row, ours in zip(rows, found, strict=True)]
     places = {
         tuple(row[name] for name in columns): index
@@ -229,9 +194,9 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
         artefact: which.
         value: what to fill the rows with in place of the numbers: ``verdict``, ``cell`` or ``seeds`` of ours.
     """
-    if (paper, artefact) not in LAYOUTS:
+    rows, columns, *_ = layout(paper, artefact)
+    if not rows:
         return table
-    rows, columns = LAYOUTS[paper, artefact]
     kept = [name for name in columns if name in table]
     lines = lines_of(table, paper)
     parts = [
@@ -262,7 +227,7 @@ def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
 def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
     """Return which rows of :func:`beside` have a number of ours; as laid out, whole printed rows."""
     ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
-    rows = LAYOUTS.get((paper, artefact), ([], []))[0]
+    rows = layout(paper, artefact).rows
     return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours
 
 

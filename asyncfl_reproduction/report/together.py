@@ -13,6 +13,7 @@ from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.parquet import read_table
+from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.statistics import contrast
 from asyncfl_reproduction.tuning.outcomes import METRIC
 
@@ -63,12 +64,11 @@ LEADS = (
 
 def _by_seed(kind: str, cells: list[str], folder: Path) -> list[pd.Series] | None:
     """Return several cells' accuracies by seed from the first tier that has all of them."""
-    for tier in TIERS[kind]:
-        path = folder / tier / cells[0].split("/")[0] / RUNS
-        runs = read_table(path).set_index("cell") if path.exists() else pd.DataFrame()
-        if all(cell in runs.index for cell in cells):
-            return [runs.loc[[cell]].set_index("seed")[METRIC] for cell in cells]
-    return None
+    tier = first_tier(cells, TIERS[kind], folder)
+    if tier is None:
+        return None
+    runs = read_table(folder / tier / cells[0].split("/")[0] / RUNS).set_index("cell")
+    return [runs.loc[[cell]].set_index("seed")[METRIC] for cell in cells]
 
 
 def _differences(lead: Lead, tuned: bool, folder: Path) -> pd.Series | None:

@@ -19,6 +19,7 @@ from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.report import Recorded
+from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.statistics import contrast
 from asyncfl_reproduction.verdicts import BORROWED, LEVEL, counted
 
@@ -49,11 +50,7 @@ def tier_of(*cells: str) -> str:
     """Where cells are compared: in ``fair`` if all of them were searched where they are used, else where they are."""
     paper = cells[0].split("/")[0]
     own = TIERS.get(paper, "laptop")
-    for tier in ("fair", own, "paper"):
-        known = (home.RESULTS / tier / paper).is_dir()
-        if known and all(cell in recorded(tier, paper).index for cell in cells):
-            return tier
-    return own
+    return first_tier(cells, ("fair", own, "paper"), home.RESULTS) or own
 
 
 def by_seed(cell: str, tier: str | None = None) -> pd.Series | None:

@@ -1,0 +1,29 @@
+"""The tier in which recorded cells are compared: the first that holds all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from asyncfl_reproduction.grid.tidy import RUNS
+from asyncfl_reproduction.parquet import read_table
+
+
+def first_tier(cells: Iterable[str], tiers: Iterable[str], folder: Path) -> str | None:
+    """Return the first of several tiers in which all of the cells are recorded; None if there is none.
+
+    Args:
+        cells: of one paper or league, such as ``kuiper/fig3b/bias0/kuiper``.
+        tiers: in the order in which they are preferred; ``fair`` first, as each method was searched there in place.
+        folder: of recorded tables.
+    """
+    wanted = set(cells)
+    group = min(wanted).split("/")[0]
+    return next((tier for tier in tiers if wanted <= _recorded(folder / tier / group / RUNS)), None)
+
+
+@lru_cache(maxsize=32)
+def _recorded(path: Path) -> frozenset[str]:
+    """Return the names of the cells in a table of runs; none if there is no table."""
+    return frozenset(read_table(path)["cell"]) if path.exists() else frozenset()
