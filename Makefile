@@ -76,6 +76,7 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copie
 	@mkdir -p my
 	@$(BIN)/jupyter trust notebooks/[0-9]*.ipynb $(wildcard student/*.ipynb solutions/*.ipynb) > /dev/null
 	@$(BIN)/jupyter lab --ip=127.0.0.1 --ServerApp.root_dir='$(CURDIR)' \
+	 --LabApp.extra_labextensions_path='$(CURDIR)/labextensions' \
 	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
 site: $(READY)  ## make site/index.html: lessons, findings, glossary and reference as pages, without network (under a minute)

@@ -25,9 +25,12 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import psutil
+from nbformat.sign import NotebookNotary
 from playwright.sync_api import Error, Locator, Page, sync_playwright
 
+ROOT = Path(__file__).parents[1]
 NAMES = (
     "chromium",
     "chromium-browser",
@@ -80,7 +83,8 @@ def find_browser() -> str | None:
 def lab(folder: Path, home: Path) -> Iterator[str]:
     """Serve a folder with JupyterLab; yield its address with room for a notebook's name: ``address.format(name)``.
 
-    At the end the server, its kernels and whatever they started are gone.
+    As in ``make lab``, the notebooks are trusted and ``labextensions/`` is loaded. At the end the server, its kernels
+    and whatever they started are gone.
 
     Args:
         folder: what is served; kernels start in it, and what is saved is saved there.
@@ -90,6 +94,10 @@ def lab(folder: Path, home: Path) -> Iterator[str]:
     settings.mkdir(parents=True)
     quiet = {"fetchNews": "false", "checkForUpdates": False}  # else a question pops up, and an address is looked up
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
+    (home / "data").mkdir()
+    notary = NotebookNotary(data_dir=str(home / "data"))
+    for path in folder.glob("*.ipynb"):
+        notary.sign(nbformat.read(path, as_version=4))
     token = secrets.token_hex(16)
     own = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
     own |= {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces")}
@@ -98,6 +106,7 @@ def lab(folder: Path, home: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     options = ["--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={folder}"]
+    options += [f"--LabApp.extra_labextensions_path={ROOT / 'labextensions'}"]
     options += ["--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"]
     with (home / "lab.log").open("w") as log:
         command = [sys.executable, "-m", "jupyterlab", *options]

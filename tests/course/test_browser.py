@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("playwright", reason="playwright is not installed: pip install -e '.[test]'")
 
 import browser
+import pictures
 from playwright.sync_api import Locator, TimeoutError
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -19,6 +20,7 @@ PICTURE = """async picture => {
     return btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''));
 }"""
 
+SHOWN = ".jp-Notebook:visible .jp-OutputArea-output img"
 
 pytestmark = pytest.mark.long
 
@@ -69,6 +71,18 @@ def test_start_here_runs_and_its_slider_moves_the_picture(page_and_address, tmp_
             assert "arrivals: version" in picture.get_attribute("alt")
         assert len(set(seen)) == len(set(values)) == 3
         assert page.evaluate(browser.STATE)["errors"] == [] and thrown == []
+        assert all(said := page.locator(SHOWN).evaluate_all("all => all.map(one => one.alt)")) and len(said) >= 9
+
+
+def test_pictures_of_a_saved_lesson_have_their_words_in_jupyterlab(page_and_address, tmp_path):
+    """Figures, a drawing, and the pictures that were saved with controls, before anything is run."""
+    page, address = page_and_address
+    expected = list(pictures.words(nbformat.read(NOTEBOOKS / "10_fedrevive.ipynb", as_version=4)))
+    with browser.reported(page, tmp_path):
+        browser.open_notebook(page, address, "10_fedrevive.ipynb")
+        page.locator(SHOWN).nth(len(expected) - 1).wait_for(state="attached")
+        assert page.locator(SHOWN).evaluate_all("all => all.map(one => one.alt)") == expected
+        assert len(expected) >= 15 and page.locator(".jupyter-widgets img").count() >= 2
 
 
 def drawn(picture: Locator) -> bytes:

@@ -96,3 +96,11 @@ def test_drawings_show_before_a_lesson_is_run(ask):
             cell for cell in cells if any("image/svg+xml" in one.get("data", {}) for one in cell.get("outputs", []))
         ]
         assert drawn and all(cell["metadata"]["trusted"] for cell in drawn)
+
+
+@pytest.mark.long
+def test_the_extension_that_gives_pictures_their_words_is_loaded_and_served(ask):
+    config = re.search(r'(?s)id="jupyter-config-data" type="application/json">(.*?)</script>', ask("lab"))
+    extensions = {one["name"]: one["load"] for one in json.loads(config[1])["federated_extensions"]}
+    load = extensions["asyncfl-alternative-texts"]
+    assert "addWidgetExtension" in ask(f"lab/extensions/asyncfl-alternative-texts/{load}")

@@ -13,6 +13,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import nbformat
 import pandas as pd
+import pictures
 import pytest
 import torch
 from matplotlib.colors import to_hex
@@ -57,6 +58,13 @@ def test_every_figure_of_a_lesson_has_a_text_alternative_in_html(name):
     page = re.sub(r"(?s)<script type=\"application/vnd.*?</script>", "", page)  # what widgets will show, as JSON
     found = re.findall(r"<img[^>]*?\salt=\"([^\"]*)\"", page)
     assert len(found) == len(re.findall("<img", page)) == len(texts)
+
+
+def test_every_saved_figure_and_drawing_has_words():
+    """Where JupyterLab (by ``labextensions/``) and the site take them from; a drawing's words are its own."""
+    books = [nbformat.read(path, as_version=4) for path in (ROOT / "notebooks").glob("*.ipynb")]
+    said = [text for book in books for text in pictures.words(book)]
+    assert len(said) >= 150 and [text for text in said if len(text.split()) < 8 or text.startswith("<")] == []
 
 
 def schedules():
