@@ -31,6 +31,7 @@ extensions = [
 # Notebooks as they were saved: nothing is executed.
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_render_markdown_format = "gfm"  # outputs may hold tables
 nb_number_source_lines = False
 nb_code_prompt_show = "Show {type}"
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "attrs_block", "attrs_inline", "colon_fence"]

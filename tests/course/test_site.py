@@ -145,7 +145,12 @@ def test_the_configuration_builds_a_tiny_site(tmp_path, address):
     for folder in ("notebooks", "docs"):
         (source / folder).mkdir(parents=True)
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(TINY)])
+    table = nbformat.v4.new_output(
+        "display_data", {"text/markdown": "| | n |\n|---|--:|\n| a | 1 |", "text/plain": "?"}
+    )
+    book.cells.append(nbformat.v4.new_code_cell("table()", outputs=[table]))
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    book.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
     nbformat.write(book, source / "notebooks/tiny.ipynb")
     (source / "docs/glossary.md").write_text("# Glossary\n\n{.glossary}\nstaleness\n: How old an update is.\n")
     (source / "index.md").write_text("# Home\n\n```{toctree}\nnotebooks/tiny\ndocs/glossary\n```\n")
@@ -155,6 +160,7 @@ def test_the_configuration_builds_a_tiny_site(tmp_path, address):
     page = (site / "notebooks/tiny.html").read_text()
     assert page.count('class="term reference internal"') == 1 and 'title="How old an update is."' in page
     assert 'href="../docs/glossary.html#term-staleness"' in page
+    assert page.count("<table") == 1 and "| a |" not in page
     assert ("colab.research" in page, "mybinder" in page, f"{address}/blob/main/cells/x.yaml" in page) == (
         bool(address),
     ) * 3

@@ -121,6 +121,39 @@ def test_formulas_are_drawn(page, site):
     assert page.locator("mjx-container svg").count() >= 10 and page.locator("mjx-merror").count() == 0
 
 
+def test_a_phone_shows_formulas_from_their_beginning(page, site):
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.goto((site / "notebooks/07_fedecho.html").as_uri())
+    page.evaluate("window.MathJax.startup.promise.then(() => null)")
+    left = page.evaluate("""[...document.querySelectorAll("mjx-container[display=true]")].map(
+        formula => formula.querySelector("g").getBoundingClientRect().left)""")
+    assert len(left) >= 4 and min(left) >= 0
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("name", ["index.html", "docs/findings.html", "docs/results.html", "verdicts.html"])
+def test_words_in_tables_stay_whole(page, site, name, size):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto((site / name).as_uri())
+    words = page.evaluate("""[...document.querySelectorAll(":is(th, td) > p")].flatMap(cell => {
+        const node = cell.firstChild, range = document.createRange();
+        if (node?.nodeType !== Node.TEXT_NODE) return [];
+        return [...node.data.matchAll(/[\\w.+−]+/g)].map(({0: word, index}) => {
+            range.setStart(node, index);
+            range.setEnd(node, index + word.length);
+            return [word, new Set([...range.getClientRects()].map(line => Math.round(line.top))).size];
+        });
+    })""")
+    assert len(words) > 20 and [word for word, lines in words if lines > 1] == []
+
+
+def test_the_drawing_of_a_method_stands_beside_what_a_lesson_begins_with(page, site):
+    page.goto((site / "notebooks/07_fedecho.html").as_uri())
+    lead = page.locator("blockquote").first.bounding_box()
+    drawing = page.locator("img.method-drawing").bounding_box()
+    assert lead["x"] + lead["width"] <= drawing["x"] and lead["y"] < drawing["y"] + drawing["height"]
+
+
 def test_the_search_finds_staleness(page, site, served):
     for address in (site.as_uri(), served):
         page.goto(f"{address}/search.html?q=staleness")
