@@ -172,6 +172,8 @@ KNOWN: dict[str, dict[str, Mistake]] = {
             lambda x, d, s, lr: x + _poly(s) @ d / len(d),
         "You move away from the updates; they are added.":
             lambda x, d, s, lr: x - lr * _poly(s) @ d / len(d),
+        "A weight belongs to an update, a row of deltas; yours multiply its columns.":
+            lambda x, d, s, lr: x + lr * (d * _poly(s)).mean(0),
     },
     "01.3": {
         "This shares the slots out evenly; but a slow client holds its slot for longer.":
@@ -224,6 +226,8 @@ KNOWN: dict[str, dict[str, Mistake]] = {
             lambda tests, last: np.abs(np.diff(tests))[-last:].mean(),
         "This is the standard deviation, the distance from the mean; swing is the distance from the test before.":
             lambda tests, last: np.std(tests[-last:]),
+        "You divide by the number of tests; n tests have n − 1 differences.":
+            lambda tests, last: np.abs(np.diff(tests[-last:])).sum() / len(tests[-last:]),
     },
     "04.2": {
         "κ is missing: clients walk only a share of the way.":

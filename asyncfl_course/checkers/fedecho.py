@@ -26,7 +26,7 @@ def say(answer: Any) -> None:
         expect_equal(set(given), None, heard, because=f"each client in {reports} is in the store once")
         for client in sorted(heard):
             because = "a new report replaces the client's old one"
-            weight = f"the weight of client {client} after {reports}"
+            weight = f"The weight of client {client} after {reports}"
             expect_close(given[client], None, 1 / len(heard), because=because, called=weight, of=(reports, client))
 
 

@@ -6,6 +6,7 @@ MISTAKES = {
         "def my_swing(accuracy, last):\n    return np.abs(np.diff(accuracy)).mean()",
         "def my_swing(accuracy, last):\n    return np.abs(np.diff(accuracy)[-last:]).mean()",
         "def my_swing(accuracy, last):\n    return np.std(accuracy[-last:])",
+        "def my_swing(accuracy, last):\n    tests = accuracy[-last:]\n    return np.abs(np.diff(tests)).sum() / len(tests)",
     ],
     "04.2": [
         "def at_rest(eta, share, sigma, buffer_size):\n    return (eta / (2 - eta) / buffer_size) ** 0.5 * sigma",

@@ -14,6 +14,8 @@ MISTAKES = {
         "    return x + server_lr * weights @ deltas / weights.sum()",
         "def fedbuff_step(x, deltas, staleness, server_lr):\n"
         "    return x + server_lr * ((1 + staleness) ** -0.5) @ deltas",
+        "def fedbuff_step(x, deltas, staleness, server_lr):\n"
+        "    return x + server_lr * (deltas * (1 + staleness) ** -0.5).mean(0)",
     ],
     "00.4": ['answer = ("fedavg", "fedavg")', 'answer = ("fedbuff", "fedbuff")', 'answer = "fedbuff"'],
     "00.5": [
