@@ -40,6 +40,10 @@ class Wrong(Exception):
         self.nudge, self.found = nudge, found
 
 
+class Malformed(Wrong):
+    """Raised for an answer of the wrong form, such as one number where two are asked for: it is no guess yet."""
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise of a lesson.
@@ -64,11 +68,13 @@ class Checked:
         exercise: which.
         state: "right", "wrong", or "open" while the stub stands.
         message: what to tell the reader.
+        guess: false for an answer of the wrong form.
     """
 
     exercise: Exercise
     state: str
     message: str
+    guess: bool = True
 
     def __bool__(self) -> bool:
         return self.state == "right"
@@ -94,12 +100,14 @@ class Attempt(NamedTuple):
         answer: what was given.
         state: what became of it, as in :class:`Checked`.
         at: when, in seconds of a clock that only rises.
+        guess: false for an answer of the wrong form.
     """
 
     id: str
     answer: Any
     state: str
     at: float
+    guess: bool = True
 
 
 AGAIN = "and run this cell again."
@@ -156,7 +164,7 @@ def check(id: str, answer: Any) -> Checked:
         raise AsyncFLError(f"there is no exercise {id!r}; " + (f"this lesson has {', '.join(lesson)}" if lesson else
                            f"exercises are {', '.join(known)}"))  # fmt: skip
     checked = _checked(known[id], answer, first=not _missed_before(id, answer))
-    _ATTEMPTS.append(Attempt(id, answer, checked.state, time.monotonic()))
+    _ATTEMPTS.append(Attempt(id, answer, checked.state, time.monotonic(), checked.guess))
     kept.note(id, checked.state)
     return checked
 
@@ -167,8 +175,9 @@ def attempts() -> list[Attempt]:
 
 
 def _missed_before(id: str, answer: Any) -> bool:
-    """Return whether this process has checked another wrong answer to an exercise."""
-    return any(one.id == id and one.state == "wrong" and repr(one.answer) != repr(answer) for one in _ATTEMPTS)
+    """Return whether this process has checked another wrong guess at an exercise."""
+    guesses = (one for one in _ATTEMPTS if one.id == id and one.state == "wrong" and one.guess)
+    return any(repr(one.answer) != repr(answer) for one in guesses)
 
 
 def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
@@ -180,7 +189,8 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
         stub = f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}"
         return Checked(asked, "open", str(left) or stub)
     except Wrong as wrong:
-        return Checked(asked, "wrong", _told(asked.id, wrong, first and not callable(answer)))
+        told = _told(asked.id, wrong, first and not callable(answer))
+        return Checked(asked, "wrong", told, guess=not isinstance(wrong, Malformed))
     except Exception as error:  # whatever the reader's own code raises, or its answer does in the checker
         return Checked(asked, "wrong", f"Your code stops: {type(error).__name__}: {error}")
 

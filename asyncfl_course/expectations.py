@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asyncfl_course.exercises import Wrong
+from asyncfl_course.exercises import Malformed, Wrong
 from asyncfl_course.plain import Found, numbers_of, plain
 
 LONGEST = 90
@@ -35,7 +35,7 @@ def several(answer: Any, count: int, asked: str) -> list[Any]:
         asked: the message if it is something else.
     """
     members = plain(answer)
-    expect(isinstance(members, tuple | list) and len(members) == count, asked)
+    in_form(isinstance(members, tuple | list) and len(members) == count, asked)
     return [plain(one) for one in members]
 
 
@@ -44,7 +44,7 @@ def number(answer: Any, asked: str) -> float:
     value = plain(answer)
     while isinstance(value, list | tuple) and len(value) == 1:
         value = plain(value[0])
-    expect(isinstance(value, int | float) and not isinstance(value, bool), asked)
+    in_form(isinstance(value, int | float) and not isinstance(value, bool), asked)
     return int(value) if value == value // 1 else float(value)
 
 
@@ -56,7 +56,7 @@ def numbers(answer: Any, count: int, asked: str) -> list[float]:
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
     """Return the allowed word that an answer names, ignoring case and spaces; else raise :class:`Wrong`."""
     said = " ".join(str(plain(answer)).lower().split())
-    expect(said in (known := {one.lower(): one for one in allowed}), asked)
+    in_form(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
 
 
@@ -68,9 +68,9 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
     """Return letters given as a set, list, array, series or one text; else raise :class:`Wrong`."""
     given = plain(answer)
-    expect(isinstance(given, set | frozenset | list | tuple | str), asked)
+    in_form(isinstance(given, set | frozenset | list | tuple | str), asked)
     found = {str(one).strip().upper() for one in given} - {"", ","}
-    expect(found <= set(allowed), asked)
+    in_form(found <= set(allowed), asked)
     return found
 
 
@@ -87,6 +87,12 @@ def call(answer: Callable, *inputs: Any) -> Any:
     if given is None:
         raise Wrong(f"{_called(answer, inputs)} gives nothing back; is there a return?")
     return given
+
+
+def in_form(true: Any, asked: str) -> None:
+    """Raise :class:`Malformed` unless an answer has the form that is asked for."""
+    if not true:
+        raise Malformed(asked)
 
 
 def expect(true: Any, message: str) -> None:

@@ -74,6 +74,14 @@ def test_a_constant_is_not_told_before_the_second_try(id, as_in_a_notebook, monk
     assert CONSTANTS[id] in told
 
 
+def test_an_answer_of_the_wrong_form_is_no_guess(monkeypatch):
+    monkeypatch.setattr(exercises, "_ATTEMPTS", [])
+    for malformed in (None, 30, "(121, 29)", {"updates": 121}):
+        assert lessons.check("00.1", malformed).message.startswith("Two numbers are asked for")
+    assert "121" not in lessons.check("00.1", (120, 30)).message
+    assert "121" in lessons.check("00.1", (119, 30)).message
+
+
 ALIKE = {"14.3"}
 """Exercises with two mistakes that are one: independent draws are draws with replacement."""
 
