@@ -60,7 +60,7 @@ class Artefact(NamedTuple):
 
 
 def layout(paper: str, artefact: str) -> Artefact:
-    """Return the layout of a table or figure; that of a list where nothing is said.
+    """Return the layout of a table or figure; if none is recorded, that of a plain list.
 
     Example:
         >>> layout("FedADT", "Table IV")

@@ -117,7 +117,7 @@ def case(name: str) -> Case:
 
 
 def pilots(name: str) -> pd.DataFrame:
-    """Return the pilot's deviations for a case's own question, in points: one row per number, one column per column."""
+    """Return the pilot's deviations for a case's own question, in points: a row for each metric, a column for each tuning."""
     of = case(name)
     return pd.DataFrame(
         {column: [of.pilot(of.first, of.second, metric, column) for metric in NUMBERS] for column in COLUMNS}, NUMBERS

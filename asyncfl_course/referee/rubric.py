@@ -169,6 +169,6 @@ def _chance(plan: Plan, of: Case, truth: float) -> float:
 
 
 def _tried(method: str, column: str) -> dict[str, set]:
-    """Return each rate -> the values that a method's search tried, and ``in all`` the number of combinations."""
+    """Map each rate to the values that a method's search tried, and ``in all`` to the set of combinations tried."""
     points = {row["point"] for row in tried(STUDY, method, TUNED if column == TUNED else PRINTED)}
     return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}
