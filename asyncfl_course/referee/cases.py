@@ -117,7 +117,7 @@ def case(name: str) -> Case:
 
 
 def pilots(name: str) -> pd.DataFrame:
-    """Return the pilot's deviations for a case's own question, in points: a row for each metric, a column for each tuning."""
+    """Return the pilot's deviations for a case's own question, in points: a row per metric, a column per tuning."""
     of = case(name)
     return pd.DataFrame(
         {column: [of.pilot(of.first, of.second, metric, column) for metric in NUMBERS] for column in COLUMNS}, NUMBERS
