@@ -17,7 +17,7 @@ from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level, contrast, equivalence, interval, judge
 from asyncfl_reproduction.theory.pictures import bound_figure
 from asyncfl_reproduction.tuning.tuned import tried
-from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED
+from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED, UNDECIDED
 
 __all__ = [
     "ACCURACY",
@@ -55,5 +55,6 @@ __all__ = [
     "tried",
     "TUNED",
     "TWIN",
+    "UNDECIDED",
     "untuned",
 ]

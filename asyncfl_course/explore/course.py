@@ -128,11 +128,16 @@ COURSE = (
         ),
         True,
     ),
+    Part(
+        "Your own",
+        (Lesson("19_capstone", "Capstone", "a method, a plan and a report of your own", 15, 145),),
+        False,
+    ),
 )
 """The parts of the course; minutes are those stated in each lesson."""
 
-CHOSEN = ("05", "09", "10", "11", "12", "13", "14")
-"""Numbers of the optional lessons, chosen for their method, data or proofs; the others are the core."""
+CHOSEN = ("05", "09", "10", "11", "12", "13", "14", "19")
+"""Numbers of the optional lessons, chosen for their method, data or proofs, or as a project; the rest is the core."""
 
 PATHS = (
     Path(

@@ -111,7 +111,11 @@ def unchanged(plan: Settings, sealed: Sealed) -> None:
     if digest_of(sealed.text) != sealed.digest:
         raise AsyncFLError("the seal is broken: its text no longer has its digest; seal a plan anew, and say so")
     then, now = (dict(_leaves(json.loads(text))) for text in (sealed.text, canonical(plan)))
-    changed = [f"{name} was {shown(then[name])}, is {shown(now[name])}" for name in then if then[name] != now[name]]
+    changed = [
+        f"{name} was {shown(then.get(name))}, is {shown(now.get(name))}"
+        for name in then | now
+        if then.get(name) != now.get(name)
+    ]
     if changed:
         raise AsyncFLError(f"the plan was changed after it was sealed: {'; '.join(changed)}")
 

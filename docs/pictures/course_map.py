@@ -58,9 +58,10 @@ def course_map() -> str:
                 board.line(before.right, after.left)
         for lesson, place in zip(part.lessons, places, strict=True):
             _lesson(board, lesson, place)
-    for above, below in zip(frames[:-2], frames[1:-1], strict=True):
+    for above, below in zip(frames[:-3], frames[1:-2], strict=True):
         board.line((above.x + 48, above.y + above.height), (above.x + 48, below.y))
-    servers, judging = frames[1], frames[-1]
+    servers, judging, own = frames[1], frames[-2], frames[-1]
+    board.line((judging.x + 48, judging.y + judging.height), (judging.x + 48, own.y))
     board.line(servers.left, (MARGIN, servers.left[1]), (MARGIN, judging.left[1]), judging.left)
     foot = frames[-1].y + ROW + 8
     for step, path in enumerate(PATHS):
@@ -71,7 +72,8 @@ def course_map() -> str:
         f"{part.title}: " + ", ".join(f"{one.number} {one.title}" for one in part.lessons) for part in COURSE
     )
     alt = (
-        f"Map of the course. {said}. The first four parts build on one another; judging needs the servers alone. "
+        f"Map of the course. {said}. The first four parts build on one another; judging needs the servers alone, "
+        "and your own method needs judging. "
         "Letters mark the lessons of three paths."
     )
     return board.svg("The course", alt)

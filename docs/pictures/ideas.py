@@ -1,4 +1,4 @@
-"""Draw one idea for each of thirteen lessons as SVG: ``python docs/pictures/ideas.py`` writes all of them."""
+"""Draw one idea for each of fourteen lessons as SVG: ``python docs/pictures/ideas.py`` writes all of them."""
 
 from __future__ import annotations
 
@@ -401,10 +401,31 @@ def plan() -> Sheet:
     return sheet
 
 
+def capstone() -> Sheet:
+    """A project in five steps: the seal lies between the seeds that were seen and those that it draws."""
+    sheet = Sheet(820, 214, "A project in five steps")
+    steps = (
+        ("method", "one file"), ("invariants", "and ill copies"), ("pilot", "seeds 0 to 4"),
+        ("run", "seeds of the seal"), ("report", "two pages"),
+    )  # fmt: skip
+    for place, (step, what) in enumerate(steps):
+        x, colour = 24 + 162 * place, BLUE if place < 3 else GREEN
+        sheet.box(x, 60, 124, 44, step, colour)
+        sheet.text(x + 62, 126, what, GREY, size=13)
+        if place:
+            sheet.arrow((x - 36, 82), (x - 4, 82))
+    sheet.line((491, 24), (491, 168), colour=ORANGE, width=3)
+    sheet.text(260, 40, "what the plan may use", BLUE)
+    sheet.text(660, 40, "what nobody has seen", GREEN)
+    sheet.text(491, 190, "the seal fixes the plan and draws the seeds", ORANGE)
+    sheet.arrow((500, 156), (566, 136), ORANGE)
+    return sheet
+
+
 DRAWINGS: dict[str, Callable[[], Sheet]] = {
     "staleness": staleness, "partitions": partitions, "overshoot": overshoot, "targets": targets, "control": control,
     "mask": mask, "counted": counted, "kernel": kernel, "proof": proof, "interval": interval, "race": race,
-    "invariant": invariant, "plan": plan,
+    "invariant": invariant, "plan": plan, "capstone": capstone,
 }  # fmt: skip
 
 if __name__ == "__main__":
