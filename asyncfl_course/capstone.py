@@ -183,7 +183,7 @@ class Outcome:
     def __repr__(self) -> str:
         asks = self.plan.asks
         found = self.because or f"{self.interval} (asked: {asks.predicate} {asks.margin:g})"
-        which = f"{asks.first} less {asks.second}, {len(self.seeds)} unseen seeds"
+        which = f"{asks.first} minus {asks.second}, {len(self.seeds)} unseen seeds"
         return in_lines(f"seal {self.digest[:8]}: {which}: {found}: {self.verdict}")
 
 
