@@ -108,7 +108,7 @@ def _searches(lucky: float = 0.0) -> pd.DataFrame:
 
 @exercise("04.5", "An equal comparison")
 def equal_lead(answer: Any) -> None:
-    """Compare a function with the difference of two methods' best means."""
+    """Check that a function returns the difference between two methods' best means."""
     table, lucky = _searches(), _searches(lucky=12.0)
     cases = [
         (table, "A", "B", 1.0, 7, "the server's rate 1 holds for both methods: their best means there are 75 and 68"),

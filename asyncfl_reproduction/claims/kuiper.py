@@ -324,7 +324,7 @@ def slow_board_flips(m: Measured) -> Finding:
 
 
 def dropping_costs_at_high_bias(m: Measured) -> Finding:
-    """Check that dropping the slowest costs little at bias 0 and 0.5, and more at 0.8."""
+    """Check that dropping the slowest client costs little at bias 0 and 0.5, and more at 0.8."""
     pairs = {bias: [cell("fig13", f"bias{bias}", delay) for delay in ("5x", "dropped")] for bias in BIASES[:3]}
     cost = {bias: (f"cost at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items()}
     little = (m.above(dropped, whole, margin=-SMALL_LOSS) for whole, dropped in (pairs["0"], pairs["0.5"]))

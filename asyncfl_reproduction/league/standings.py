@@ -138,7 +138,7 @@ def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result
 def _against(
     measured: Measured, newcomer: str, gap: Callable[[str, str], pd.Series | None]
 ) -> dict[str, tuple[Contrast, str]]:
-    """Return method -> the newcomer's difference from it, and the verdict."""
+    """Return, for each method, the newcomer's difference from it and the verdict."""
     others, found = [method for method in measured.summaries if method != newcomer], []
     for method in others:
         differences = gap(newcomer, method)

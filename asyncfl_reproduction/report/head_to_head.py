@@ -68,7 +68,7 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
 
 
 def _paired(left: np.ndarray, right: np.ndarray) -> float:
-    """Return p of a paired two-sided t test; 1 if there are too few seeds, or different ones."""
+    """Return the p-value of a paired two-sided t test; 1 if there are too few seeds, or different ones."""
     if len(left) != len(right) or len(left) < FEWEST_SEEDS:
         return 1.0
     differences = left - right

@@ -161,7 +161,7 @@ def text_task(
     natural: Sequence[Text] | None = None,
     **about: Any,
 ) -> TextTask:
-    """Make a task of texts and their classes.
+    """Make a task from texts and their classes.
 
     Its unlabelled sets: ``cross``, other texts; ``natural``, texts of its own kind that no client has, or else
     training texts that lack three tokens in ten; ``synthetic``, what a chain writes in which each token follows
