@@ -160,7 +160,7 @@ class Outcome:
         digest: of its seal.
         seeds: those that the seal has drawn.
         verdict: as in :class:`asyncfl_course.referee.Verdict`.
-        differences: first less second, in points, by seed; empty where there is no verdict.
+        differences: first minus second, in points, by seed; empty where there is no verdict.
         mean, low, high: of the differences; NaN where there is no verdict.
         because: why there is no verdict; else empty.
     """
@@ -196,7 +196,7 @@ def trained(cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
 
 
 def points(first: pd.DataFrame, second: pd.DataFrame, metric: str = "last5_accuracy") -> pd.Series:
-    """Return first less second, seed by seed, in points."""
+    """Return first minus second, seed by seed, in points."""
     return 100 * (first[metric] - second[metric])
 
 

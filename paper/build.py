@@ -70,7 +70,8 @@ def measured(*cells: str) -> Measured:
     """Return the tier that has all of these cells: ``fair`` where each was searched where it is used, else its own."""
     paper = cells[0].split("/")[0]
     own = paper if paper in ("league", "real") else "laptop"
-    return recorded(first_tier(cells, ("fair", own), RESULTS) or own).measured
+    tier = first_tier(cells, ("fair", own, "paper"), RESULTS) or own
+    return recorded("exact" if tier == "paper" else tier).measured
 
 
 def compared(left: str, right: str, column: str) -> Contrast | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 INK, GREY, LIGHT, ORANGE, GREEN, BLUE = "#111827", "#4b5563", "#d1d5db", "#d55e00", "#009e73", "#0072b2"
@@ -379,6 +379,16 @@ def invariant() -> Sheet:
     return sheet
 
 
+def _in_a_row(sheet: Sheet, steps: Sequence[tuple[str, str]], colours: Sequence[str]) -> None:
+    """Draw steps as boxes in a row, each with its words below, joined by arrows."""
+    for place, ((step, what), colour) in enumerate(zip(steps, colours, strict=True)):
+        x = 24 + 162 * place
+        sheet.box(x, 60, 124, 44, step, colour)
+        sheet.text(x + 62, 126, what, GREY, size=13)
+        if place:
+            sheet.arrow((x - 36, 82), (x - 4, 82))
+
+
 def plan() -> Sheet:
     """The life of a plan: the result is seen only after the seal."""
     sheet = Sheet(820, 214, "The life of a plan")
@@ -386,12 +396,7 @@ def plan() -> Sheet:
         ("write", "question, runs, control"), ("grade", "eight points"), ("seal", "a hash of the text"),
         ("run", "the verdict"), ("open", "the envelope"),
     )  # fmt: skip
-    for place, (step, what) in enumerate(steps):
-        x, colour = 24 + 162 * place, BLUE if place < 2 else ORANGE if place == 2 else GREEN
-        sheet.box(x, 60, 124, 44, step, colour)
-        sheet.text(x + 62, 126, what, GREY, size=13)
-        if place:
-            sheet.arrow((x - 36, 82), (x - 4, 82))
+    _in_a_row(sheet, steps, (BLUE, BLUE, ORANGE, GREEN, GREEN))
     sheet.line((491, 32), (491, 150), colour=ORANGE, dashed=True)
     sheet.text(260, 40, "no result has been seen", BLUE)
     sheet.text(660, 40, "the plan cannot change", GREEN)
@@ -408,12 +413,7 @@ def capstone() -> Sheet:
         ("method", "one file"), ("invariants", "and ill copies"), ("pilot", "seeds 0 to 4"),
         ("run", "seeds of the seal"), ("report", "two pages"),
     )  # fmt: skip
-    for place, (step, what) in enumerate(steps):
-        x, colour = 24 + 162 * place, BLUE if place < 3 else GREEN
-        sheet.box(x, 60, 124, 44, step, colour)
-        sheet.text(x + 62, 126, what, GREY, size=13)
-        if place:
-            sheet.arrow((x - 36, 82), (x - 4, 82))
+    _in_a_row(sheet, steps, (BLUE, BLUE, BLUE, GREEN, GREEN))
     sheet.line((491, 24), (491, 168), colour=ORANGE, width=3)
     sheet.text(260, 40, "what the plan may use", BLUE)
     sheet.text(660, 40, "what nobody has seen", GREEN)
