@@ -12,6 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient, kl_gradient
+
 
 def kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
     """Return ``KL(target ‖ softmax(logits))`` for each sample.
@@ -35,6 +37,11 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 def entropy(probabilities: Tensor) -> Tensor:
     """Return the ``(n,)`` entropies, in nats, of ``(n, C)`` probabilities."""
     return -torch.xlogy(probabilities, probabilities).sum(-1)
+
+
+def _mean_gradient(weights: Tensor, logits: Tensor) -> Tensor:
+    """Return the ``(…, n)`` gradients, row by row of ``(…, n, C)`` logits, of rows' means times ``weights (…)``."""
+    return (weights.unsqueeze(-1) / logits.shape[-2]).expand(logits.shape[:-1])
 
 
 def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> Tensor:
@@ -75,6 +82,13 @@ def uncertainty_weight(teacher: Tensor, low: float, high: float, scope: Literal[
     return between(low, high, share.mean(-1) if scope == "batch" else share)
 
 
+def _uncertainty_aware_gradient(weights: Tensor, logits: Tensor, teacher: Tensor, weight: Tensor | float) -> Tensor:
+    each = _mean_gradient(weights, logits)
+    of_kl = kl_gradient(each * weight, teacher, logits)
+    return of_kl + cross_entropy_gradient(each * (1.0 - weight), logits, teacher.argmax(-1))
+
+
+@has_gradient(_uncertainty_aware_gradient)
 def uncertainty_aware_loss(logits: Tensor, teacher: Tensor, weight: Tensor | float) -> Tensor:
     """Return FedEcho's loss (Eq. 3), the mean of ``α KL(p ‖ σ(ŷ)) + (1 - α) CE(ŷ, argmax p)``.
 
@@ -87,6 +101,27 @@ def uncertainty_aware_loss(logits: Tensor, teacher: Tensor, weight: Tensor | flo
     return (weight * kl_divergence(teacher, logits) + (1.0 - weight) * hard).mean(-1)
 
 
+def _labelled_gradient(
+    weights: Tensor,
+    logits: Tensor,
+    teacher: Tensor,
+    labels: Tensor,
+    weight: float | Tensor,
+    *,
+    temperature: float = 1.0,
+    direction: str = "forward",
+    times_t2: bool = False,
+) -> Tensor | None:
+    if direction != "forward":
+        return None
+    each, exact = _mean_gradient(weights, logits), torch.as_tensor(weight, dtype=torch.float64)
+    soft, hard = each * exact.to(logits), each * (1.0 - exact).to(logits)
+    soft = soft * temperature**2 if times_t2 else soft
+    of_kl = kl_gradient(soft, (teacher / temperature).softmax(-1), logits / temperature) / temperature
+    return of_kl + cross_entropy_gradient(hard, logits, labels)
+
+
+@has_gradient(_labelled_gradient)
 def labelled_distillation_loss(
     logits: Tensor,
     teacher: Tensor,
@@ -118,6 +153,12 @@ def labelled_distillation_loss(
     return (exact.to(kl) * kl + (1.0 - exact).to(kl) * cross_entropy(logits, labels)).mean(-1)
 
 
+def _multi_teacher_gradient(weights: Tensor, logits: Tensor, teachers: Tensor, temperature: float = 1.0) -> Tensor:
+    each = _mean_gradient(weights * temperature**2, logits)
+    return kl_gradient(each, (teachers / temperature).softmax(-1), logits / temperature) / temperature
+
+
+@has_gradient(_multi_teacher_gradient)
 def multi_teacher_loss(logits: Tensor, teachers: Tensor, temperature: float = 1.0) -> Tensor:
     """Return FedRevive's L_KD (§2.2, step 4): ``KL(σ(teacher / T) ‖ σ(student / T)) T²``, averaged.
 

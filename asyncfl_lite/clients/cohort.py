@@ -21,10 +21,10 @@ from asyncfl_lite.clients.local_training import (
     Work,
     complete_gradient,
     make_optimiser,
-    minibatch_losses,
+    minibatch_gradient,
 )
 from asyncfl_lite.models.draws import Draws
-from asyncfl_lite.models.stacked import stacked_forward
+from asyncfl_lite.models.stacked import outputs_and_backward, stacked_forward
 from asyncfl_lite.models.vectors import VectorModel
 
 
@@ -135,13 +135,12 @@ class Cohort:
         still, counting = self.plan.active[number], self.plan.counts(number)
         inputs, targets = self._minibatches(number, still)
         shares = self.plan.shares(number, self.x)
-        x = self.x[:still].detach().requires_grad_()
-        with self.training.precision(x.device):
-            outputs = self.forward(x, inputs, self._draws(number, still)).flatten(0, 1)
-            losses, tally = minibatch_losses(self.data, outputs, targets, counting)
+        with self.training.precision(self.x.device):
+            outputs, backward = outputs_and_backward(self.forward, self.x[:still], inputs, self._draws(number, still))
+            gradient, tally = minibatch_gradient(self.data, outputs.flatten(0, 1), targets, shares, counting)
         if tally is not None:
             self._count(number, tally * (shares > 0) if self.plan.padded[number] else tally)
-        return torch.autograd.grad(losses, x, shares)[0]
+        return backward(gradient.view_as(outputs))
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return the random draws of dropout for the first ``still`` jobs in a step; None for models without any."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from asyncfl_lite.models.draws import Generators
+from asyncfl_lite.models.loss_gradients import losses_and_gradient
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.simulator.jobs import Job
 
@@ -152,15 +153,22 @@ class Work:
         return inputs if data.augment is None or self.generator is None else data.augment(inputs, self.generator)
 
 
-def minibatch_losses(
-    data: ClientData, outputs: Tensor, targets: Tensor, counting: bool
+def minibatch_gradient(
+    data: ClientData, outputs: Tensor, targets: Tensor, weights: Tensor, counting: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the ``(n,)`` losses of samples; if ``counting``, also ``(3, n)`` losses, hits and squared losses."""
-    losses = data.losses(outputs, targets)
-    if not counting:
-        return losses, None
-    values, hits = losses.detach(), data.hits(outputs.detach(), targets)
-    return losses, torch.stack([values, hits.to(values), values.square()])
+    """Return the gradient of weighted losses with respect to outputs; if ``counting``, also what is counted.
+
+    Args:
+        data: whose losses and hits.
+        outputs: ``(n, …)``, without a history.
+        targets: ``(n, …)``.
+        weights: ``(n,)`` of the samples.
+        counting: whether losses, hits and squared losses are wanted, ``(3, n)``.
+    """
+    losses, gradient = losses_and_gradient(data.losses, weights, outputs, targets, wanted=counting)
+    if not counting or losses is None:
+        return gradient, None
+    return gradient, torch.stack([losses, data.hits(outputs, targets).to(losses), losses.square()])
 
 
 def complete_gradient(

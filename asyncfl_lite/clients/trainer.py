@@ -25,7 +25,7 @@ from asyncfl_lite.clients.local_training import (
     Work,
     complete_gradient,
     make_optimiser,
-    minibatch_losses,
+    minibatch_gradient,
 )
 from asyncfl_lite.models.draws import Draws, Generators
 from asyncfl_lite.models.features import feature_statistics
@@ -195,8 +195,9 @@ class Trainer:
             point, counting = x.detach().requires_grad_(), number >= work.counted
             with draws, training.precision(x.device):
                 outputs = self._one_by_one(point, laid_out, buffers, train=True)
-                losses, tally = minibatch_losses(self.data, outputs, targets, counting)
-            (gradient,) = torch.autograd.grad(losses.mean(), point)
+                weights = x.new_full((len(targets),), 1.0 / len(targets))
+                of_outputs, tally = minibatch_gradient(self.data, outputs.detach(), targets, weights, counting)
+            (gradient,) = torch.autograd.grad(outputs, point, of_outputs)
             gradient = complete_gradient(gradient, training, x, start, job.correction)
             if gradients is not None:
                 gradients += gradient

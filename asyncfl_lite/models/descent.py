@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from asyncfl_lite.models.loss_gradients import losses_and_gradient
 from asyncfl_lite.models.minibatches import Minibatches
-from asyncfl_lite.models.stacked import OneByOne, keeps_bits, shared_chain, stacked_forward
+from asyncfl_lite.models.stacked import OneByOne, keeps_bits, outputs_and_backward, shared_chain, stacked_forward
 from asyncfl_lite.models.steps import Adam, Step, clipped_to, sgd
 from asyncfl_lite.models.vectors import VectorModel
 
@@ -118,9 +119,12 @@ class Descent:
             inputs, compared = batches.inputs[indices], [*(table[rows] for table in self.tables), *given]
             point = x.detach().requires_grad_()
             outputs = forward(point, self.model.laid_out(inputs), self.buffers, train=self.train)
-            loss = self.loss(self.predictions(outputs, inputs), *compared)
-            (gradient,) = torch.autograd.grad(loss, point)
-            if self.skips is not None and self.skips(float(loss.detach())):
+            predictions = self.predictions(outputs, inputs)
+            loss, of_predictions = losses_and_gradient(
+                self.loss, x.new_ones(()), predictions.detach(), *compared, wanted=self.skips is not None
+            )
+            (gradient,) = torch.autograd.grad(predictions, point, of_predictions)
+            if self.skips is not None and loss is not None and self.skips(float(loss)):
                 gradient = torch.zeros_like(gradient)
             step(x[None], gradient[None])
         return step.descended(x[None])[0]
@@ -135,11 +139,8 @@ class Descent:
         by_row = (same.split(first.batches.row_sizes, 1) for same in together)
         for chosen, *compared in zip(indices.split(first.batches.sizes, 1), *by_row, strict=True):
             inputs = pool.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
-            point = x.detach().requires_grad_()
-            predictions = _predictions(requests, forward(point, inputs), inputs)
-            losses = first.loss(predictions, *compared)
-            (gradient,) = torch.autograd.grad(losses.sum(), point)
-            step(x, gradient)
+            outputs, backward = outputs_and_backward(forward, x, inputs)
+            step(x, backward(_of_outputs(requests, outputs, inputs, compared)))
         return step.descended(x)
 
 
@@ -154,6 +155,18 @@ def _pooled(batches: Sequence[Minibatches]) -> tuple[Tensor, Tensor]:
         begins[name], total = total, total + len(inputs)
     shift = torch.tensor([begins[id(one.inputs)] for one in batches], device=indices.device)
     return torch.cat(list(pools.values())), indices + shift[:, None]
+
+
+def _of_outputs(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, compared: Sequence[Tensor]) -> Tensor:
+    """Return the gradient of all requests' losses with respect to a minibatch's ``(G, b, …)`` outputs."""
+    loss, weights = requests[0].loss, outputs.new_ones(len(requests))
+    predictions = _predictions(requests, outputs, inputs)
+    if predictions is outputs:
+        return losses_and_gradient(loss, weights, outputs, *compared, wanted=False)[1]
+    leaf = outputs.requires_grad_()
+    predictions = _predictions(requests, leaf, inputs)
+    _, gradient = losses_and_gradient(loss, weights, predictions.detach(), *compared, wanted=False)
+    return torch.autograd.grad(predictions, leaf, gradient)[0]
 
 
 def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:

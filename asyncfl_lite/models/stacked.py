@@ -8,7 +8,7 @@ Both give what vmap gives, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -19,6 +19,7 @@ from torch.nn import functional
 from asyncfl_lite.models.draws import Draws
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.models.written_out import (
+    Kept,
     OneWrittenOut,
     Slots,
     WrittenOut,
@@ -67,6 +68,22 @@ def stacked_forward(model: VectorModel) -> Forward:
     if chain is None:
         return _Vectorised(model)
     return _SideBySide(model, chain)
+
+
+def outputs_and_backward(
+    forward: Forward, x: Tensor, inputs: Tensor, draws: Draws | None = None
+) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return ``(G, B, …)`` outputs without a history, and the function from their gradient to the one for ``x (G, d)``.
+
+    A chain whose backward pass is written out does without autograd; the bits are the same.
+    """
+    if isinstance(forward, _SideBySide) and forward.writes_out(inputs):
+        kept = Kept()
+        outputs = WrittenOut.forward(kept, x.detach(), inputs, *forward.chain, forward.slots)
+        return outputs, lambda gradient: WrittenOut.backward(kept, gradient)[0]
+    point = x.detach().requires_grad_()
+    outputs = forward(point, inputs, draws)
+    return outputs.detach(), lambda gradient: torch.autograd.grad(outputs, point, gradient)[0]
 
 
 def chain_of(model: VectorModel) -> Chain | None:
@@ -181,7 +198,7 @@ class _SideBySide:
 
     def __call__(self, x: Tensor, inputs: Tensor, draws: Draws | None = None) -> Tensor:
         """Return ``(G, B, C)`` outputs."""
-        if self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type)):
+        if self.writes_out(inputs):
             return WrittenOut.apply(x, inputs, *self.chain, self.slots)
         parts = iter(self.slots.of(x))
         if self.chain.images:
@@ -190,6 +207,10 @@ class _SideBySide:
                 h = _side_by_side(layer, h, _own(layer, parts), len(x))
             inputs = vectors_of_each(h, len(x))
         return self.of_vectors(inputs.flatten(2), parts, draws)[-1]
+
+    def writes_out(self, inputs: Tensor) -> bool:
+        """Return whether a hand-written backward pass serves for these inputs."""
+        return self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type))
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
         """Apply the linear layers to ``h (G, B, features)``; return each layer's output, then the model's."""

@@ -66,6 +66,16 @@ def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
 
 
+class Kept:
+    """What a chain's forward pass keeps for its backward pass where autograd does not run."""
+
+    saved_tensors: tuple[Tensor, ...]
+
+    def save_for_backward(self, *tensors: Tensor) -> None:
+        """Keep them."""
+        self.saved_tensors = tensors
+
+
 class WrittenOut(torch.autograd.Function):
     """Chains side by side: layers on images, which may be none, then layers on vectors."""
 
@@ -93,7 +103,7 @@ class WrittenOut(torch.autograd.Function):
         return h
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
         """Return the ``(G, d)`` gradient with respect to ``x``, given the ``(G, B, C)`` one for the outputs."""
         kept, found, count = list(ctx.saved_tensors), list[Tensor](), len(gradient)
         for layer in reversed(ctx.vectors):

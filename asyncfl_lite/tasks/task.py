@@ -15,6 +15,7 @@ from torch.nn import functional
 from asyncfl_lite.base.errors import ConfigError, unknown_name
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.models.base import InputSpec
+from asyncfl_lite.models.loss_gradients import cross_entropy_gradient, has_gradient
 from asyncfl_lite.tasks.made import OwnTask
 from asyncfl_lite.tasks.own import OWN, USUAL_SETS
 
@@ -111,6 +112,7 @@ class Task(OwnTask):
         low, high = (float(value) for value in self.samples[0].aminmax())
         return InputSpec(self.input_shape, self.num_classes, low, high)
 
+    @has_gradient(cross_entropy_gradient)
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the ``(n,)`` cross entropies, in nats."""
         return functional.cross_entropy(outputs, labels, reduction="none")
