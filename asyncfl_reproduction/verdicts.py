@@ -47,7 +47,7 @@ def counted(counts: Mapping[str, int]) -> str:
     """
     told = {name: int(counts.get(name, 0)) for name in VERDICTS}
     *parts, last = [f"{number} {SAID[name][number != 1]}" for name, number in told.items() if number or name in ALWAYS]
-    return f"Of {sum(told.values())} trained claims that could have failed, {', '.join(parts)} and {last}."
+    return f"Of {sum(told.values())} claims that training could have refuted, {', '.join(parts)} and {last}."
 
 
 def joined(verdicts: Iterable[str]) -> str:

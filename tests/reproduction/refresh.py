@@ -69,7 +69,7 @@ def refreshed_readme(text: str, leads: list[list[str]]) -> str:
         name = re.escape(row[0].removesuffix(findings.OLDER))
         text = re.sub(rf"^\| {name}(?:{findings.OLDER})? \|.*$", "| " + " | ".join(row[:4]) + " |", text, flags=re.M)
     said = textwrap.fill(findings.first_sentence((ROOT / "docs/results.md").read_text()), 120)
-    return re.sub(r"Of \d+ trained claims[^.]*\.", said, text)
+    return re.sub(r"Of \d+ claims that training could have refuted[^.]*\.", said, text)
 
 
 def refreshed_results(text: str) -> str:

@@ -370,7 +370,7 @@ def test_every_claim_has_a_kind_and_what_cannot_be_checked_says_why():
 def test_a_sentence_counts_the_trained_claims_that_could_have_failed():
     said = counted({HOLDS: 1, PARTLY: 2, REVERSED: 3})
     assert said == (
-        "Of 6 trained claims that could have failed, 1 holds, 0 are level, 2 are partly level, 3 are reversed, 0 are "
+        "Of 6 claims that training could have refuted, 1 holds, 0 are level, 2 are partly level, 3 are reversed, 0 are "
         "undecided and 0 were not run."
     )
     assert set(SAID) == set(VERDICTS)

@@ -96,7 +96,7 @@ def test_the_table_of_methods_is_what_was_recorded():
 
 def test_what_fedacs_correction_does_beside_adamw_is_what_was_recorded():
     ours = recorded("compare", "methods/adamw/")
-    said = RESULTS[RESULTS.index("Beside clients that step by AdamW") :].split("\n\n")[0]
+    said = RESULTS[RESULTS.index("When clients train with AdamW") :].split("\n\n")[0]
     cells = ["per-step-0.01", "never-0.01", "per-step-0.002", "never-0.002"]
     assert re.findall(r"[\d.]+ ± [\d.]+\d", said) == [ours[f"fedac-{cell}"] for cell in cells]
 
