@@ -21,7 +21,7 @@ def one_arrival(answer: Callable) -> None:
     """Check Equation 3 against the package's schedule."""
     x, delta, distilled = (torch.tensor(row, dtype=torch.float64) for row in ([1, 0], [0, 0.8], [0.2, -0.2]))
     for tau, s_max, because in (
-        (0, 75.0, "a fresh update has beta 0: all of it is taken, and nothing of the distilled one"),
+        (0, 75.0, "a fresh update has beta 0, so the server takes all of it and nothing of the distilled one"),
         (50, 75.0, "beta(50) is 1/4 and weighs the distilled part; the client's part has weight 3/4"),
         (200, 75.0, "beyond 2 s_max beta stays at 1; the cosine must not turn back"),
         (2, 2.0, "beta is 1/2 at s_max, for every s_max"),
@@ -39,14 +39,14 @@ def eight_times_quicker(answer: Sequence[str]) -> None:
     said = words(answer, 2, allowed, asked)
     if said[0] != "same":
         raise Wrong(
-            f"You say {said[0]!r} of staleness, but it counts versions: 100 stay in flight, so 99 others make a version"
-            " while one trains, however long that takes.",
+            f"You say {said[0]!r} for staleness, but staleness counts versions. 100 clients stay in flight, so 99"
+            " others make a version while one trains, however long that takes.",
             "Staleness: does it count time or versions, and how many clients are in flight?",
         )
     if said[1] != "up":
         raise Wrong(
-            f"You say {said[1]!r} of beta, but look at who moves: nearly fresh updates, with beta near 0, become rarer,"
-            " as do very late ones, whose beta was 1 and stays high. More lie in between, where beta is steep.",
+            f"You say {said[1]!r} for beta. But nearly fresh updates, with beta near 0, become rarer, and so do very"
+            " late ones, with beta 1. More updates lie in between, where beta is steep.",
             "Beta: draw it over staleness. The spread shrinks on both sides; on which side does beta change more?",
         )
 
