@@ -25,13 +25,13 @@ _BUFFER = (
         "FedBuff: x ← x + η · mean of the M buffered updates.",
         {
             "mean": "the mean is taken over the wrong number of updates",
-            "leftover": "something of one buffer is still there in the next",
-            "rate": "the server's rate is not applied, or twice",
+            "leftover": "something from one buffer is still there in the next",
+            "rate": "the server learning rate is not applied, or is applied twice",
             "count": "the buffer closes one update early or late",
             "staleness": "stale updates get another weight than fresh ones",
         },
         "leftover",
-        "Fill two buffers, the second with updates of zero: who moves then?",
+        "Fill two buffers, the second with updates of zero. Which server still moves?",
         3,
         (
             {"buffer_size": 2, "server_lr": 0.5},
@@ -48,13 +48,13 @@ _BUFFER = (
         "FedBuff, again: x ← x + η · mean of the M buffered updates.",
         {
             "mean": "the mean is taken over the wrong number of updates",
-            "leftover": "something of one buffer is still there in the next",
+            "leftover": "something from one buffer is still there in the next",
             "alias": "one tensor is both the new version and the old one",
-            "rate": "the server's rate is not applied, or twice",
+            "rate": "the server learning rate is not applied, or is applied twice",
             "order": "the last update of a buffer counts more than the first",
         },
         "alias",
-        "Keep `server.x`, and a `.clone()` of it, and fill a buffer. Which of the two is still version 0?",
+        "Keep `server.x` and a `.clone()` of it, and fill a buffer. Which of the two is still version 0?",
         5,
         (
             {"buffer_size": 2, "server_lr": 0.5},
@@ -74,11 +74,11 @@ _BUFFER = (
         "FedAvg with equal weights: x ← x + η · mean of the round's updates. A round closes early, by flush(), when "
         "the server stops waiting for lost ones.",
         {
-            "rate": "the server's rate is not applied, or twice",
-            "leftover": "something of one round is still there in the next",
-            "flush": "flush() forgets the updates that have come",
+            "rate": "the server learning rate is not applied, or is applied twice",
+            "leftover": "something from one round is still there in the next",
+            "flush": "flush() forgets the updates that have arrived",
             "short": "a short round is divided by the number that was planned",
-            "samples": "updates are weighed by their numbers of samples all the same",
+            "samples": "updates are weighted by numbers of samples all the same",
         },
         "short",
         "Send one update of a round of three and flush(). How far should the server go, and how far does it go?",
@@ -112,10 +112,10 @@ _STALE = (
             "exponent": "s(τ) grows with staleness",
             "sides": "α_t is the weight of the old model, not of the client's",
             "base": "the client's model is rebuilt on the newest version",
-            "start": "the mixing begins at the second update only",
+            "start": "the mixing begins only at the second update",
         },
         "sides",
-        "Send one fresh update. Which share of its way does the server go? Then one that is two versions late.",
+        "Send one fresh update. What share of the way does the server move? Then send one that is two versions late.",
         3,
         (
             {"mixing": 0.6},
@@ -135,10 +135,10 @@ _STALE = (
             "end": "the queue loses its newest entry, not its oldest",
             "warm-up": "the mean divides by the queue's length before it is full",
             "base": "the client's model is rebuilt on the newest version",
-            "delta": "what is queued are changes, not models",
+            "delta": "the queue holds changes, not models",
         },
         "base",
-        "Make a few versions, then send an update as stale as can be. What is queued for it?",
+        "Make a few versions, then send an update that is as stale as possible. What does the queue hold for it?",
         4,
         (
             {"queue_length": 3},
@@ -157,13 +157,13 @@ _STALE = (
         {
             "samples": "the numbers of samples are left out",
             "sign": "good accuracies get more weight, not less",
-            "moment": "the accuracy is of the model after training",
-            "staleness": "every client is mixed by its own staleness, not by the burst's mean",
+            "moment": "the accuracy is that of the model after training",
+            "staleness": "each client is mixed in by its own staleness, not by the burst's mean",
             "sum": "the weights are not divided by their sum",
         },
         "moment",
-        "Send a burst in which two clients differ in `received_accuracy` alone, and one in which they differ in "
-        "`trained_accuracy` alone.",
+        "Send a burst in which two clients differ only in `received_accuracy`, and another in which they differ only "
+        "in `trained_accuracy`.",
         5,
         (
             {"buffer_size": 2},
@@ -172,7 +172,7 @@ _STALE = (
         ),
         ({"buffer_size": 2, "t0": 0.0}, {"buffer_size": 2, "acc": "post_eval"}),
         config={"client_lr": 0.1},
-        known="This package once weighed KUIPER's clients by an accuracy during training; see lesson 05.",
+        known="This package once weighted KUIPER's clients by an accuracy during training; see lesson 05.",
     ),
 )
 
@@ -186,12 +186,12 @@ _MEMORY = (
         {
             "sign": "h is subtracted, not added",
             "order": "h_i is replaced before its difference is taken",
-            "mean": "h divides by the clients that have reported, not by all",
-            "client": "h_i is found by the place in the buffer, not by the client",
-            "sum": "the running sum forgets to take the replaced h_i out",
+            "mean": "h divides by the number of clients that have reported, not of all",
+            "client": "h_i is looked up by the index in the buffer, not by the client",
+            "sum": "the replaced h_i stays in the running sum",
         },
         "order",
-        "Before anybody is cached CA²FL is FedBuff. Is it?",
+        "While the cache is empty, CA²FL should equal FedBuff. Does it?",
         4,
         (
             {"buffer_size": 2, "server_lr": 0.5},
@@ -211,14 +211,14 @@ _MEMORY = (
         ),
         "FedEcho: FedBuff, then distillation from the mean of every client's latest predictions, kept in `logits`.",
         {
-            "renewal": "a client's first predictions are kept, its later ones dropped",
-            "samples": "clients count by their numbers of samples",
-            "whose": "predictions are filed under the place in the buffer, not under the client",
-            "teacher": "the teacher is the newest client alone",
-            "model": "predictions are of the global model, not of the client's",
+            "renewal": "a client's first predictions are kept, and its later ones are dropped",
+            "samples": "clients are weighted by their numbers of samples",
+            "whose": "predictions are filed under the index in the buffer, not under the client",
+            "teacher": "only the newest client is the teacher",
+            "model": "predictions are those of the global model, not of the client's",
         },
         "whose",
-        "Let all six clients report and look who is in `server.logits`.",
+        "Let all six clients report, and see which of them are in `server.logits`.",
         3,
         (
             {"buffer_size": 2, "distill_samples": 8, "distill_batch_size": 4, "distill_lr": 0.01},
@@ -244,7 +244,7 @@ _MEMORY = (
             "betas": "β₁ and β₂ are exchanged",
         },
         "maximum",
-        "Send a large update and then many of zero, and print `largest_square`.",
+        "Send a large update and then many updates of zero, and print `largest_square`.",
         4,
         (
             {"buffer_size": 2, "server_lr": 0.1},
@@ -266,17 +266,17 @@ _AROUND = (
             "renewed = mean_gradient",
         ),
         "FedAC: clients add C - C_i to their gradients, which `correction_for(client, control_sent())` gives. C_i, in "
-        "`controls`, is the mean of the client's own gradients: -Δ_i / 0.01 for one step on the bench, less the "
-        "`correction` that its update says was in it.",
+        "`controls`, is the mean of the client's own gradients: -Δ_i / 0.01 for one step on the bench, minus the "
+        "`correction` that its update reports.",
         {
             "sign": "clients are told to add C_i - C",
             "fresh": "a client without C_i gets no correction",
             "whose": "a client gets another client's C_i",
-            "own": "C_i keeps the correction, so that it is fed back",
+            "own": "C_i keeps the correction, which is thus fed back",
             "server": "C stays at zero",
         },
         "own",
-        "Send a client's update twice, with `correction=0.5` and without. Which C_i does the server note?",
+        "Send a client's update twice, with `correction=0.5` and without. Which C_i does the server store?",
         5,
         (
             {"buffer_size": 2, "server_lr": 0.1},
@@ -296,11 +296,11 @@ _AROUND = (
             "fresh": "fresh models are distilled too",
             "random": "the order comes from a generator that is not the server's own",
             "order": "the order is the same at every pass",
-            "rate": "the distillation's rate is the server's",
+            "rate": "distillation uses the server learning rate",
         },
         "random",
-        "Do the same twice, each time after `zoo.started(server)`, with `np.random.seed(0)` before the one and "
-        "`np.random.seed(1)` before the other.",
+        "Do the same experiment twice, each time after `zoo.started(server)`. Call `np.random.seed(0)` before the "
+        "first and `np.random.seed(1)` before the second.",
         4,
         (
             {"kd_lr": 0.1, "kd_batch_size": 2},
@@ -318,7 +318,7 @@ _AROUND = (
             "state_names = FedAvg.state_names",
         ),
         "FedAvgM: v ← β v + mean of the round's updates, x ← x + η v. `state()` is what a checkpoint holds, "
-        "`restore(state)` takes it up again. Its run is stopped half-way and resumed.",
+        "and `restore(state)` loads it. Its run is stopped half-way and resumed.",
         {
             "momentum": "v is dampened by 1 - β",
             "start": "v starts at the first mean, not at zero",
@@ -327,7 +327,7 @@ _AROUND = (
             "rate": "η is applied to the mean and again to v",
         },
         "saved",
-        "Save `server.state()`, make a version, go back by `restore`, and make the same version again.",
+        "Save `server.state()`, make a version, go back with `restore`, and make the same version again.",
         3,
         (
             {"buffer_size": 2, "server_lr": 0.5},
