@@ -228,10 +228,12 @@ def _numbers(plan: Plan) -> Iterable[Line]:
         for truth in (plan.claimed, plan.claimed / PART)
     )
     seeds, alarms = f"{runs.seeds} seeds", 1 - runs.level
-    yield Line("power", claimed >= POWER, f"If {plan.claimed:g} points are true, {seeds} see it in {claimed:.0%}.")
-    told = f"If {plan.claimed / PART:g} points are true, the plan passes the claim in {denied:.0%}."
+    told = f"If the lead is {plan.claimed:g} points, {seeds} see it in {claimed:.0%} of cases."
+    yield Line("power", claimed >= POWER, told)
+    told = f"If the lead is {plan.claimed / PART:g} points, the claim passes in {denied:.0%} of cases."
     yield Line("margin", denied <= 1 - POWER + 1e-9, told)
-    yield Line("level", alarms <= ERROR_LEVEL + 1e-9, f"The interval misses the true difference in {alarms:.1%}.")
+    told = f"The interval misses the true difference in {alarms:.1%} of cases."
+    yield Line("level", alarms <= ERROR_LEVEL + 1e-9, told)
 
 
 def _control(plan: Plan) -> Line:
@@ -255,12 +257,12 @@ def _proof(plan: Plan) -> Line:
     acts = treated.assign(weights_sha256=["c", "d"])
     shows = plan.control.shows
     if not failed(shows, treated, treated):
-        return Line("proof", False, "A control that does nothing would show all that the plan demands.")
+        return Line("proof", False, "A control that does nothing would pass every proof that the plan demands.")
     if not failed(shows, treated, acts.assign(schedule_sha256=["z", "w"])):
-        return Line("proof", False, "A control in which other clients arrive would show all that the plan demands.")
+        return Line("proof", False, "A control in which other clients arrive would pass every proof.")
     if refused := failed(shows, treated, acts):
         return Line("proof", False, f"{', '.join(refused)} would refuse a control that acts and costs nothing.")
-    return Line("proof", True, f"{', '.join(shows)}: refuses a control that does nothing or too much.")
+    return Line("proof", True, f"The proofs {', '.join(shows)} refuse a control that does nothing or too much.")
 
 
 def run(plan: Plan, sealed: Sealed, entry: Any) -> Outcome:
