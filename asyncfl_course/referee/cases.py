@@ -137,8 +137,8 @@ def _lead() -> Case:
     large, control = "fedecho/table2/large-dir0.1/", "fedecho/control/large-dir0.1/"
     return Case(
         "lead",
-        f"FedEcho, Table 2, large delay, α = 0.1: FedEcho with natural images {ours}%, FedBuff {theirs}%: "
-        f"{ours - theirs:+.1f} points.",
+        f"FedEcho, Table 2, large delay, α = 0.1: {ours}% for FedEcho with natural images and {theirs}% for FedBuff, "
+        f"a difference of {ours - theirs:+.1f} points.",
         "fedecho-natural",
         "above",
         "fedbuff",
@@ -148,7 +148,7 @@ def _lead() -> Case:
         | {name: control + name for name in ("noise", "no-distillation")},
         {},
         "no-distillation",
-        "78809d950ce01239feeb6faf559735466371a0b3e3c61437161b3f0b25b3d7d7",
+        "413826158a590b206b97cd4218deed6e159dc25e9f550ee2b1ca30e34fd0b4bd",
     )
 
 
@@ -156,7 +156,7 @@ def _deaf() -> Case:
     return Case(
         "deaf",
         "A letter to the editor (made up; its control once stood in lesson 08): we made FedEcho's server deaf to "
-        "stragglers, and over ten seeds it lost nothing. What it remembers of them is worth nothing.",
+        "stragglers, and over ten seeds it lost nothing. So what the server remembers of stragglers is worth nothing.",
         "fedecho",
         "level",
         "deaf",
@@ -165,7 +165,7 @@ def _deaf() -> Case:
         {name: f"deaf/{name}" for name in ("fedecho", "deaf")},
         {"deaf-again": "deaf/deaf-again"},
         "deaf-again",
-        "fa0532cf1dd8c7fcdaf8f3a74b1739f332c6e1bf4b789085fb21222eb20c1c9c",
+        "7b4496310e8a27ae992a6035a03d42abc8338e1e92be24b19c7506a79cbafef8",
     )
 
 
@@ -174,8 +174,8 @@ def _weight() -> Case:
     cells = {"dynamic": "fedecho/table2/large-dir0.1/fedecho-cross"}
     return Case(
         "weight",
-        f"FedEcho, Table 7, three seeds: with the dynamic weight {ours}%, with a fixed one of 0.5 {theirs}%: "
-        f"{ours - theirs:+.2f} points.",
+        f"FedEcho, Table 7, three seeds: {ours}% with the dynamic weight and {theirs}% with a fixed weight of 0.5, "
+        f"a difference of {ours - theirs:+.2f} points.",
         "dynamic",
         "above",
         "fixed-0.5",
@@ -184,7 +184,7 @@ def _weight() -> Case:
         cells | {name: f"fedecho/table7/{name}" for name in ("fixed-0.5", "ce-only", "kl-only")},
         {},
         "fixed-0.5",
-        "9f257163ac7e84e55ed2caf27564fad7ec123fcdfd2ab37a3c4b8bb84f49fd1e",
+        "0691a4aade1648703b65e59ebd452912992aaec11dc27390a3f301f92764e919",
     )
 
 
@@ -193,13 +193,13 @@ def _targets() -> Case:
     return replace(
         _weight(),
         name="targets",
-        says=f"FedEcho, Table 7, three seeds: with soft targets under the dynamic weight {ours}%, with hard "
-        f"labels alone {theirs}%: {ours - theirs:+.2f} points.",
+        says=f"FedEcho, Table 7, three seeds: {ours}% with soft targets under the dynamic weight and {theirs}% with "
+        f"hard labels only, a difference of {ours - theirs:+.2f} points.",
         second="ce-only",
         claimed=ours - theirs,
         denied=(ours - theirs) / PART,
         acting="ce-only",
-        commitment="41432996b89c81c04f1e8ca1175e3e58be9b6e594993b48dea8577d762b822cc",
+        commitment="25bf573b5e8eeb8ccc5fcda82181edefe7538800a0b599bad7e28563f2281647",
     )
 
 

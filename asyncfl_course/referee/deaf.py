@@ -1,7 +1,7 @@
 """The second case's runs: FedEcho on 8×8 digits, a control as offered, and one that works.
 
-The control shall make the server deaf to stragglers: their updates count, what they predict is never stored. The one
-that is offered stood in an early edition of lesson 08.
+The control should make the server deaf to stragglers: their updates count, but their predictions are never stored.
+The letter's control stood in an early edition of lesson 08.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSIONS = 180
 
 
 class Refusing(dict[int, Tensor]):
-    """A store of predictions that takes none of some clients."""
+    """A store that refuses the predictions of some clients."""
 
     def __init__(self, refused: set[int]) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def untouched(session: Run) -> None:
 
 
 def offered(session: Run) -> None:
-    """Put a store that refuses stragglers into the server: the control as it is offered."""
+    """Give the server a store that refuses stragglers' predictions: the letter's control."""
     session.algorithm.logits = Refusing(stragglers(session))
 
 

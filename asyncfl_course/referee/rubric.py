@@ -79,9 +79,9 @@ def _number(plan: Plan, of: Case) -> tuple[bool, str]:
     tables = [of.runs(cell, plan.runs.column).loc[: PILOT - 1] for cell in cells]
     luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)
     luck = [100 * (table[plan.runs.metric] - table[mean]).mean() for table in tables]
-    shown = ", ".join(f"{one:+.1f} points for {cell}" for one, cell in zip(luck, cells, strict=True))
+    shown = " and ".join(f"by {one:+.1f} points for {cell}" for one, cell in zip(luck, cells, strict=True))
     which = "is the luckiest test of each run" if luckiest else "does not pick the best test"
-    return not luckiest, f"{plan.runs.metric} {which}; it differs from the mean of the last five by {shown}."
+    return not luckiest, f"{plan.runs.metric} {which}. It differs from the mean of the last five {shown}."
 
 
 def _power(plan: Plan, of: Case) -> tuple[bool, str]:
@@ -112,7 +112,7 @@ def _budget(plan: Plan, of: Case) -> tuple[bool, str]:
              if len(values[rate]) < 2}  # fmt: skip
     counts = [values["in all"] for values in tried]
     shown = " and ".join(f"{len(count)} settings of {cell}" for count, cell in zip(counts, sides, strict=True))
-    told = f"The search tried {shown}" + (f", but a single {', a single '.join(sorted(alone))}" if alone else "")
+    told = f"The search tried {shown}" + (f", but only one {' and only one '.join(sorted(alone))}" if alone else "")
     return len(counts[0]) == len(counts[1]) and not alone, f"{told}."
 
 
@@ -123,7 +123,8 @@ def _control(plan: Plan, of: Case) -> tuple[bool, str]:
     if rates:
         return (
             False,
-            f"{control.cell} is not {first} with one thing changed: it has another {', another '.join(rates)}.",
+            f"A control should be {first} with one thing changed, but {control.cell} has another "
+            f"{' and another '.join(rates)}.",
         )
     said, found = (", ".join(sorted(names)) or "nothing" for names in (control.changes, differs))
     right = bool(differs) and differs == set(control.changes)
@@ -135,15 +136,16 @@ def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):
-        return False, f"A control with exactly the weights of {of.first} would show all that the plan demands."
+        return False, f"A control with exactly the weights of {of.first} would pass every proof that the plan demands."
     if not failed(shows, treated, acting.assign(schedule_sha256="another")):
-        return False, "A control in which other clients arrive, which changes more than one thing, would show it all."
+        return False, "A control in which other clients arrive changes more than one thing, but would pass every proof."
     for_nothing = acting.assign(**{name: treated[name] for name in NUMBERS})
     if refused := failed(shows, treated, for_nothing):
         return False, f"{', '.join(refused)} would refuse a control that acts and costs nothing, which is a result."
     if refused := failed(shows, treated, acting) | failed(shows, acting, treated):
         return False, f"{', '.join(refused)} would refuse a control that acts and has an effect."
-    return True, f"{', '.join(shows)}: refuse a control that does nothing or too much, and accept one that acts."
+    told = f"The proofs {', '.join(shows)} refuse a control that does nothing or too much"
+    return True, f"{told}, and accept one that acts."
 
 
 LINES: dict[str, Callable[[Plan, Case], tuple[bool, str]]] = {

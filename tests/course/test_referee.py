@@ -268,7 +268,7 @@ def test_the_budget_counts_what_the_searches_tried():
     line = next(line for line in referee.grade(plan("lead", second="ca2fl")).lines if line.name == "budget")
     assert line.says == "The search tried 12 settings of fedecho-natural and 9 settings of ca2fl." and not line.won
     line = next(line for line in referee.grade(plan("lead", column="rate 1")).lines if line.name == "budget")
-    assert "a single server_lr of fedbuff" in line.says
+    assert "only one server_lr of fedbuff" in line.says
 
 
 @pytest.mark.parametrize(("changed", "told"), [({"first": "fedeco"}, "cell"), ({"cell": "x"}, "cell"),
