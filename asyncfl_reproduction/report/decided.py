@@ -72,7 +72,9 @@ def in_brief(kept: pd.DataFrame, name: str) -> str:
 
 def _said(row: Any) -> str:
     """Return a verdict with its difference, interval and seeds."""
-    return row.verdict if pd.isna(row.mean) else f"{row.verdict}: {interval_text(row._replace(seeds=int(row.seeds)))}"
+    if pd.isna(row.mean):
+        return row.verdict
+    return f"{row.verdict}: {with_signs(interval_text(row._replace(seeds=int(row.seeds))))}"
 
 
 def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:

@@ -222,6 +222,7 @@ class Page:
         worse = better_untuned(self.recorded.measured)
         if len(worse):
             worse["cell"] = [f"{place(name)} · {self.names[name]}" for name in worse["cell"]]
+            worse["difference"] = worse["difference"].map(shown.with_signs)
             said = (
                 "**Choices that do not suit.** A search is made in one setting, and other cells take its choice. These "
                 "cells are surely more than a point better at the fixed server rate, so a lead over one of them, "

@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "names",
+    "symbols",
     "terms",
     "places",
 ]

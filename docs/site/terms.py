@@ -35,18 +35,27 @@ def link_first_uses(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         return
     left = dict(terms)
     words = "|".join(map(_either_case, sorted(terms, key=len, reverse=True)))
-    pattern = re.compile(rf"(?<![\w-])({words}){ENDING}(?![\w-])")
+    # Neither "it claims to be" nor "does the same job" is about the term.
+    pattern = re.compile(rf"(?<![\w-])(?<!\bsame )({words}){ENDING}(?![\w-]| to\b)")
     to = app.builder.get_relative_uri(docname, GLOSSARY)
     for text in list(doctree.findall(nodes.Text)):
-        if left and not _inside(text, NOT_IN):
+        if left and not inside(text, NOT_IN) and not _is_reading(text):
             _link(text, pattern, left, to)
 
 
-def _inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
+def inside(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
+    """Return whether a node stands in a node of these kinds or in a cell's output."""
     while (node := node.parent) is not None:
         if isinstance(node, kinds) or "cell_output" in (node.get("classes") or ()):
             return True
     return False
+
+
+def _is_reading(node: nodes.Node) -> bool:
+    """Return whether a node stands in a lesson's list of works, whose titles are no uses of a term."""
+    while node is not None and not isinstance(node, nodes.section):
+        node = node.parent
+    return node is not None and node.next_node(nodes.title).astext() == "Reading"
 
 
 def _link(text: nodes.Text, pattern: re.Pattern, left: dict[str, tuple[str, str]], to: str) -> None:

@@ -9,6 +9,7 @@ from asyncfl_reproduction.claims import CLAIMS
 from asyncfl_reproduction.claims.headlines import HEADLINES
 from asyncfl_reproduction.home import RESULTS
 from asyncfl_reproduction.report.decided import in_brief, read_decided
+from asyncfl_reproduction.report.shown import with_signs
 from asyncfl_reproduction.report.summary import TITLES
 
 TOP = """# The report in brief
@@ -27,7 +28,7 @@ def verdicts_page() -> str:
     parts = [TOP, "## Central comparisons", _table("what is compared | the paper | recorded", rows)]
     for paper, claims in CLAIMS.items():
         rows = [
-            f"| {one.artefact} | {_cell(one.text)} | {_cell(one.printed)} "
+            f"| {one.artefact} | {_cell(one.text)} | {_cell(with_signs(one.printed))} "
             f"| {_said(kept['verdict'].get(one.id, 'not run'))} | {_said(kept['fixed'].get(one.id, ''))} |"
             for one in claims
         ]

@@ -418,6 +418,21 @@ def test_it_follows_the_systems_theme_and_the_readers(chromium, opened):
     assert opened(query="?theme=dark").evaluate(ground) == dark
 
 
+def test_the_stalest_colour_stands_out_in_the_dark_and_follows_the_theme(opened):
+    page = opened(query="?theme=dark")
+    swatch, luminance = page.locator(".note i").nth(4), []
+    for place in (swatch, page.locator(".panel").first):
+        colour = place.evaluate("place => getComputedStyle(place).backgroundColor")
+        shares = [int(part) / 255 for part in re.findall(r"\d+", colour)]
+        linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+        luminance.append(sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
+    assert (luminance[0] + 0.05) / (luminance[1] + 0.05) >= 3
+    page.locator("#theme").click()
+    assert swatch.evaluate("place => getComputedStyle(place).backgroundColor") == "rgb(68, 1, 84)"
+    page.evaluate("postMessage({theme: 'dark'}, '*')")  # as the page around tells it
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+
+
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
     """The source of axe-core, fetched by npm."""

@@ -136,6 +136,13 @@ def test_links_to_files_that_are_no_pages_say_so():
 TINY = """# Tiny
 
 A stale update and its staleness; staleness again. $x^2$. See {repository}`cells <cells/x.yaml>`.
+At most M_c clients start from x_{t_i}, `M_c` in code.
+
+$$M_c = x_{t_i}$$
+
+## Reading
+
+On a horizon.
 """
 
 
@@ -152,7 +159,9 @@ def test_the_configuration_builds_a_tiny_site(tmp_path, address):
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     book.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
     nbformat.write(book, source / "notebooks/tiny.ipynb")
-    (source / "docs/glossary.md").write_text("# Glossary\n\n{.glossary}\nstaleness\n: How old an update is.\n")
+    (source / "docs/glossary.md").write_text(
+        "# Glossary\n\n{.glossary}\nstaleness\n: How old an update is.\n\nhorizon\n: An end.\n"
+    )
     (source / "index.md").write_text("# Home\n\n```{toctree}\nnotebooks/tiny\ndocs/glossary\n```\n")
     code = BUILD.format(sources=str(SOURCES), address=address, source=str(source), site=str(site))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
@@ -160,6 +169,8 @@ def test_the_configuration_builds_a_tiny_site(tmp_path, address):
     page = (site / "notebooks/tiny.html").read_text()
     assert page.count('class="term reference internal"') == 1 and 'title="How old an update is."' in page
     assert 'href="../docs/glossary.html#term-staleness"' in page
+    assert "<em>M</em><sub>c</sub> clients start from <em>x</em><sub><em>t</em><sub>i</sub></sub>" in page
+    assert '<span class="pre">M_c</span>' in page and "M_c = x_{t_i}" in page  # neither code nor a formula
     assert page.count("<table") == 1 and "| a |" not in page
     assert ("colab.research" in page, "mybinder" in page, f"{address}/blob/main/cells/x.yaml" in page) == (
         bool(address),

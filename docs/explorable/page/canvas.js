@@ -34,5 +34,5 @@ function write(g, words, x, y, {colour = tone("soft"), align = "left"} = {}) {
 const STALEST = 60;
 function shade(staleness) {  // yellow is fresh, the darker the staler, as in the library's timelines
   const scale = DATA.staleness, index = Math.min(1, Math.log1p(staleness) / Math.log1p(STALEST)) * (scale.length - 1);
-  return scale[Math.round(index)];
+  return onGround(scale[Math.round(index)], 0.4);
 }

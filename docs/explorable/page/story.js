@@ -155,6 +155,10 @@ class Story {
     if (last) $("after").classList.add("next");
     this.showButtons();
   }
+  recolour() {  // notes hold swatches, so they are made anew
+    this.showPanels();
+    this.draw();
+  }
   draw() {
     document.querySelectorAll("#panels canvas").forEach((canvas, i) => this.step.panels[i].draw(canvas, this.runs, this.step));
     if (!this.step.reading) $("now").textContent = `${this.time.toFixed(0)} s, version ${this.runs[0].server.version}`;

@@ -1,10 +1,11 @@
-// Light or dark: what the system prefers, unless ?theme=dark or ?theme=light says otherwise or the reader presses the button.
+// Light or dark: what the system prefers, unless ?theme=dark or ?theme=light, the reader's button, or the page around says otherwise.
 
-const theme = new URLSearchParams(location.search).get("theme");
-if (theme) document.documentElement.dataset.theme = theme;
+function turn(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  story.recolour();
+}
+turn(new URLSearchParams(location.search).get("theme"));
 if (window.top !== window) document.documentElement.classList.add("framed");
-document.getElementById("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  story.draw();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => story.draw());
+document.getElementById("theme").addEventListener("click", () => turn(isDark() ? "light" : "dark"));
+addEventListener("message", ({data}) => { if (["light", "dark"].includes(data?.theme)) turn(data.theme); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => story.recolour());

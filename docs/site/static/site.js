@@ -12,3 +12,13 @@ addEventListener("load", async () => {
 });
 addEventListener("toggle", reach, true);
 addEventListener("resize", reach);
+
+// The explorable on the first page is as light or dark as the page.
+addEventListener("load", () => {
+  const frame = document.querySelector("iframe.explorable"), page = document.documentElement;
+  if (!frame) return;
+  const tell = () => frame.contentWindow.postMessage({theme: page.dataset.theme}, "*");
+  frame.addEventListener("load", tell);
+  new MutationObserver(tell).observe(page, {attributeFilter: ["data-theme"]});
+  tell();
+});
