@@ -1,7 +1,7 @@
 """The server's learning rate: one slider from an unsteady server to a slow one, on recorded curves.
 
-Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, clients' rate,
-server's rate, seed and test; who draws it says where it comes from (the lesson's is
+Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, client rate,
+server rate, seed and test; the caller says where it comes from (the lesson's is
 ``asyncfl_course/results/04_servers_step.csv``, FedBuff's).
 """
 
@@ -52,7 +52,7 @@ def step_summary(curves: pd.DataFrame) -> pd.DataFrame:
         curves: one row per test, with :data:`COLUMNS`.
 
     Returns:
-        One row per workload, clients' rate, server's rate and seed: ``score``, the mean of the last five tests, and
+        One row per workload, client rate, server rate and seed: ``score``, the mean of the last five tests, and
         ``swing``, both in percent.
 
     Raises:
@@ -80,15 +80,15 @@ def server_step_figure(
 
     Args:
         curves: one row per test, with :data:`COLUMNS`.
-        server_lr: the server's rate η that is looked at; one of those recorded.
-        client_lr: the clients' rate; by default the best of the recorded ones at that server's rate.
+        server_lr: the server rate η to show; one of those recorded.
+        client_lr: the client rate; by default the best recorded one at that server rate.
         workload: which; by default the table's first.
         levels: other methods, or variants such as ``fedecho-tuned``, -> their accuracy on this workload as a fraction;
             drawn as lines.
         method: whose curves they are.
 
     Returns:
-        The figure; its axes are the curves of all seeds over versions, and the mean score over the server's rates.
+        The figure; its axes are the curves of all seeds over versions, and the mean score over the server rates.
 
     Raises:
         ConfigError: nothing is recorded at these rates or of this workload, or a column is missing.
@@ -105,11 +105,11 @@ def server_step_figure(
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=(3, 2))
     _draw_curves(curves[same], colour(method), left)
     score, zigzag = here["score"].mean(), here["swing"].mean()
-    left.set_title(f"server's rate {server_lr:g}, clients' {client_lr:g}: {score:.1f}%, swing {zigzag:.1f} points")
+    left.set_title(f"server rate {server_lr:g}, client rate {client_lr:g}: {score:.1f}%, swing {zigzag:.1f} points")
     _draw_scores(own, server_lr, client_lr, colour(method), right)
     _draw_levels(levels or {}, right)
-    right.set_title(f"{workload}, one line per clients' rate")
-    right.set_ylabel("last five tests (%)")
+    right.set_title(f"{workload}, one line per client rate")
+    right.set_ylabel("score (%)")
     plt.close(figure)  # a notebook shows what the call returns, once
     return figure
 
@@ -139,7 +139,7 @@ def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: s
         look = {"color": shade, "linewidth": 2, "zorder": 3} if chosen else {"color": NEUTRAL, "alpha": 0.5}
         axes.plot(means.index, means[rate], "o-", markersize=4, **look)
     axes.plot(server_lr, means.loc[server_lr, client_lr], "o", markersize=11, color=ACCENT, zorder=4)
-    axes.set(xscale="log", xlabel="server's rate η", ylim=(0, 100), xticks=means.index)
+    axes.set(xscale="log", xlabel="server rate η", ylim=(0, 100), xticks=means.index)
     axes.set_xticks(means.index, [f"{rate:g}" for rate in means.index])
     axes.minorticks_off()
 
@@ -156,7 +156,7 @@ def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
 def explore_server_step(
     curves: pd.DataFrame, levels: Mapping[str, Mapping[str, float]] | None = None, method: str = "fedbuff"
 ) -> widgets.VBox:
-    """Return :func:`server_step_figure` under controls: workload, the server's rate and the clients'.
+    """Return :func:`server_step_figure` under controls: workload, server rate and client rate.
 
     Args:
         curves: one row per test, with :data:`COLUMNS`.
@@ -168,8 +168,8 @@ def explore_server_step(
     wide = {"description_width": "100px"}
     workload = widgets.Dropdown(options=workloads, description="workload", style=wide)
     server = widgets.SelectionSlider(options=[(f"{rate:g}", rate) for rate in rates], value=rates[-1],
-                                     description="server's rate", continuous_update=False, style=wide)  # fmt: skip
-    client = widgets.Dropdown(options=[("best", None)], description="clients' rate", style=wide)
+                                     description="server rate", continuous_update=False, style=wide)  # fmt: skip
+    client = widgets.Dropdown(options=[("best", None)], description="client rate", style=wide)
 
     def own_rates(change: object = None) -> None:
         own = sorted(curves.loc[curves["workload"] == workload.value, "client_lr"].unique())

@@ -11,7 +11,7 @@ from asyncfl_lite.base.errors import ConfigError
 
 
 def curves() -> pd.DataFrame:
-    """Two workloads, two rates each way, two seeds: the larger the server's rate, the wider the zigzag."""
+    """Two workloads, two rates each way, two seeds: the larger the server rate, the wider the zigzag."""
     rows = []
     for index, workload in enumerate(("digits", "shapes")):
         for client_lr in (0.1, 0.3):
@@ -50,13 +50,13 @@ def test_a_missing_column_is_named():
 
 def test_the_figure_takes_the_best_clients_rate_and_says_its_numbers():
     left, right = server_step_figure(curves(), 0.1).axes
-    assert left.get_title("left") == "server's rate 0.1, clients' 0.3: 79.9%, swing 1.0 points"
-    assert right.get_title("left") == "digits, one line per clients' rate"
+    assert left.get_title("left") == "server rate 0.1, client rate 0.3: 79.9%, swing 1.0 points"
+    assert right.get_title("left") == "digits, one line per client rate"
     drawn = curves().query("workload == 'digits' and server_lr == 0.1 and client_lr == 0.3 and seed == 0")
     assert left.lines[0].get_ydata() == pytest.approx(100 * drawn["accuracy"].to_numpy())
     assert len(left.lines) == 2
     assert (
-        server_step_figure(curves(), 1.0).axes[0].get_title("left").startswith("server's rate 1, clients' 0.1: 39.0%")
+        server_step_figure(curves(), 1.0).axes[0].get_title("left").startswith("server rate 1, client rate 0.1: 39.0%")
     )
 
 
@@ -94,13 +94,13 @@ def test_controls_move_the_figure():
     box = explore_server_step(table, {"shapes": {"kuiper": 0.7}})
     controls = {one.description: one for one in _all(box) if hasattr(one, "description")}
     picture = next(one for one in _all(box) if type(one).__name__ == "HTML")
-    assert controls["server's rate"].value == 1.0 and "clients&#x27; 0.1: 39.0%" in picture.value
-    controls["server's rate"].value = 0.1
-    assert "clients&#x27; 0.3: 79.9%" in picture.value
-    controls["clients' rate"].value = 0.1
-    assert "clients&#x27; 0.1: 59.9%" in picture.value
-    controls["workload"].value = "shapes"  # which has one clients' rate only
-    assert [label for label, _ in controls["clients' rate"].options] == ["best", "0.1"]
+    assert controls["server rate"].value == 1.0 and "client rate 0.1: 39.0%" in picture.value
+    controls["server rate"].value = 0.1
+    assert "client rate 0.3: 79.9%" in picture.value
+    controls["client rate"].value = 0.1
+    assert "client rate 0.1: 59.9%" in picture.value
+    controls["workload"].value = "shapes"  # which has one client rate only
+    assert [label for label, _ in controls["client rate"].options] == ["best", "0.1"]
     assert "shapes, one line" in picture.value and "69.9%" in picture.value
 
 
