@@ -34,10 +34,10 @@ def attend(answer: Callable) -> None:
     for scores, values, here, because in (
         ([one, two, three], [3.0, 6.0, -12.0], [True, True, False],
          "the weights of the positions with a token add up to 1, here a third and two thirds"),
-        ([one, two, three], [3.0, 6.0, -12.0], [True, True, True], "nothing is padding: an ordinary softmax"),
+        ([one, two, three], [3.0, 6.0, -12.0], [True, True, True], "nothing is padding, so it is an ordinary softmax"),
         ([-5.0, 4.0, 4.0], [7.0, 1.0, 1.0], [True, False, False], "a single position has weight 1, whatever its score"),
         ([200.0, 201.0, 0.0], [1.0, 0.0, 5.0], [True, True, False],
-         "exp(200) is infinite in single precision: let softmax subtract the largest score"),
+         "exp(200) is infinite in single precision, so let softmax subtract the largest score"),
     ):  # fmt: skip
         given = torch.tensor(scores), torch.tensor(values), torch.tensor(here)
         expect_close(answer, given, _attend(*given), because=because)
@@ -57,7 +57,7 @@ def by_users(answer: Callable) -> None:
          "a row counts as used if any of its numbers moved, and a row that nobody used stays, 0 and not 0/0"),
         ([[[1.0, -1.0]], [[-1.0, 1.0]], [[0.0, 0.0]]], [[0.0, 0.0]],
          "two clients used the word, and their updates cancel"),
-        ([[[2.0], [4.0], [0.0]]], [[2.0], [4.0], [0.0]], "a single client: nothing is divided"),
+        ([[[2.0], [4.0], [0.0]]], [[2.0], [4.0], [0.0]], "with a single client, nothing is divided"),
     ):  # fmt: skip
         expect_close(answer, (torch.tensor(deltas),), wanted, because=because)
 
