@@ -59,7 +59,7 @@ def problems_needed(answer: Callable) -> None:
         expect_close(answer, (lead, differ), 4 * differ / lead**2, because=because, atol=1.0, rtol=0.01)
 
 
-@exercise("12.2", "Guess: mild delays in the place of large ones")
+@exercise("12.2", "Guess: mild delays instead of large ones")
 def changed_orders(answer: int) -> None:
     """Check a guess about the schedules of Table 5."""
     guess = number(answer, f"Give a number from 0 to 20; your answer is {shown(answer)}.")
