@@ -35,7 +35,7 @@ WORDS = (100, 700)
 @exercise("19.1", "A method of your own")
 def own(answer: Any) -> str:
     """Enter the file, and look at the method on the bench."""
-    expect(isinstance(answer, str | Path), "The path of a Python file is asked for.")
+    expect(isinstance(answer, str | Path), "Give the path of a Python file.")
     try:
         entry = capstone.enter(answer)
     except AsyncFLError as error:
@@ -43,19 +43,19 @@ def own(answer: Any) -> str:
     grid = entry.grid or {}
     expect(
         len(grid.get("server_lr", [])) >= 2,
-        f"GRID must try at least two values of server_lr, because FedBuff's is searched, too; it has {grid}.",
+        f"GRID must try at least two values of server_lr, because FedBuff's is searched too. It has {grid}.",
     )
     size = 2 if entry.method.buffered else 1
     theirs, versions = _path(entry.method(buffer_size=size))
     expect(
         versions == len(theirs) // size,
-        f"{len(theirs)} updates made {versions} versions in place of {len(theirs) // size}. A dropped update must "
+        f"{len(theirs)} updates made {versions} versions instead of {len(theirs) // size}. A dropped update must "
         "count as received: give it the weight 0.",
     )
     alike = size == 2 and torch.allclose(torch.stack(theirs), torch.stack(_path(FedBuff(buffer_size=2))[0]))
-    expect(not alike, f"On the bench {entry.method.__name__} moves the model exactly as FedBuff does; what is new?")
-    worked = "" if entry.name != "fedpatience" else " This is the worked method; change it."
-    expect(not worked, f"A method of your own is asked for.{worked}")
+    expect(not alike, f"On the bench {entry.method.__name__} moves the model exactly as FedBuff does. What is new?")
+    worked = "" if entry.name != "fedpatience" else " This is the worked method, so change it."
+    expect(not worked, f"Enter a method of your own.{worked}")
     return f"{entry.name} keeps the league's rules; its code is {entry.digest}."
 
 
@@ -75,7 +75,7 @@ def _path(server: Algorithm) -> tuple[list[torch.Tensor], int]:
 def invariants(answer: Any) -> str:
     """Try the invariants on the worked method and on its ill copies."""
     tests = list(answer) if isinstance(answer, list | tuple) else []
-    expect(len(tests) == 3 and all(map(callable, tests)), "A list of three functions is asked for.")
+    expect(len(tests) == 3 and all(map(callable, tests)), "Give a list of three functions.")
     expect(len({test.__name__ for test in tests}) == 3, "The three functions must have different names.")
     method = ALGORITHMS.get("fedpatience") if "fedpatience" in ALGORITHMS else capstone.enter(WORKED).method
     found = capstone.bench(method, tests, capstone.CHANGES, SETTINGS)
@@ -138,16 +138,16 @@ def report(answer: Any) -> None:
 
 def _reported(text: Any, outcome: capstone.Outcome) -> None:
     which = f"For an outcome with the verdict {outcome.verdict!r}"
-    expect(isinstance(text, str), f"{which} the report is {type(text).__name__}; a text is asked for.")
+    expect(isinstance(text, str), f"{which} the report is {type(text).__name__}. It should be a text.")
     text = text.strip().lower()
     fewest, most = WORDS
     count = len(text.split())
     found = re.findall(r"^### (.*)$", text, re.M)
     expect(
         found == [one.lower() for one in HEADINGS],
-        f"{which} the headings are {found}; expected are {HEADINGS}, each as '### Question'.",
+        f"{which} the headings are {found}. They should be {HEADINGS}, each written as '### Question'.",
     )
-    expect(fewest <= count <= most, f"{which} the report has {count} words; {fewest} to {most} are asked for.")
+    expect(fewest <= count <= most, f"{which} the report has {count} words. It should have {fewest} to {most}.")
     parts = dict(zip(HEADINGS, re.split(r"^### .*$", text, flags=re.M)[1:], strict=True))
     asked = {
         "Plan": (outcome.digest[:8], "the seal's first eight digits"),
@@ -160,7 +160,7 @@ def _reported(text: Any, outcome: capstone.Outcome) -> None:
         expect(other not in parts["Result"], f"{which} the part Result says {other!r}.")
     if outcome.because:
         expect(outcome.because.lower() in text, f"{which} the report does not say why: outcome.because.")
-        expect(not re.search(r"\bnan\b", text), f"{which} there is no mean; the report quotes 'nan'.")
+        expect(not re.search(r"\bnan\b", text), f"{which} there is no mean, but the report quotes 'nan'.")
     else:
         quoted = outcome.interval
         expect(quoted in parts["Result"], f"{which} the part Result does not quote the mean and interval, {quoted}.")
