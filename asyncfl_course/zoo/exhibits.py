@@ -17,11 +17,8 @@ _BUFFER = (
     Exhibit(
         "A",
         "fedbuff",
-        Mutation(
-            FedBuff,
-            "self._empty()\n        return self.new_version(x)",
-            "self.filled = 0\n        return self.new_version(x)",
-        ),
+        Mutation(FedBuff, "self._empty()\n        return self.new_version(x)",
+                 "self.filled = 0\n        return self.new_version(x)"),
         "FedBuff: x ← x + η · mean of the M buffered updates.",
         {
             "mean": "the mean is taken over the wrong number of updates",
@@ -44,7 +41,7 @@ _BUFFER = (
     Exhibit(
         "B",
         "fedbuff",
-        Mutation(FedBuff, "return self.x + self.server_lr * mean", "return self.x.add_(self.server_lr * mean)"),
+        Mutation(FedBuff, "self.x + self.server_lr * mean", "self.x.add_(self.server_lr * mean)"),
         "FedBuff, again: x ← x + η · mean of the M buffered updates.",
         {
             "mean": "the mean is taken over the wrong number of updates",
@@ -67,10 +64,7 @@ _BUFFER = (
     Exhibit(
         "C",
         "fedavg",
-        Mutation(
-            FedBuff, "self.after_step(self.step(self._sum / self._divisor))",
-            "self.after_step(self.step(self._sum / self.buffer_size))",
-        ),
+        Mutation(FedBuff, "self._sum / self._divisor", "self._sum / self.buffer_size"),
         "FedAvg with equal weights: x ← x + η · mean of the round's updates. A round closes early, by flush(), when "
         "the server stops waiting for lost ones.",
         {
@@ -128,7 +122,7 @@ _STALE = (
     Exhibit(
         "E",
         "fedfa",
-        Mutation(FedFa, "else self.start_of(update) + update.delta", "else self.x + update.delta"),
+        Mutation(FedFa, "self.start_of(update) + update.delta", "self.x + update.delta"),
         "FedFa: x ← mean of the last client models, which wait in a queue, `entries`, the newest last.",
         {
             "length": "the queue is one entry too long or too short",
@@ -180,7 +174,7 @@ _MEMORY = (
     Exhibit(
         "G",
         "ca2fl",
-        Mutation(CA2FL, "cached = latest.get(update.client)", "cached = self._waiting.get(update.client)"),
+        Mutation(CA2FL, "latest.get(update.client)", "self._waiting.get(update.client)"),
         "CA²FL: x ← x + η (h + mean of Δ_i - h_i), where h_i is the last update of client i in the `cache` and h the "
         "mean of all h_i; then h_i ← Δ_i.",
         {
@@ -204,11 +198,7 @@ _MEMORY = (
     Exhibit(
         "H",
         "fedecho",
-        Mutation(
-            FedEcho,
-            "self._heard = {**self._heard, update.client: (",
-            "self._heard = {**self._heard, self.filled: (",
-        ),
+        Mutation(FedEcho, "update.client", "self.filled"),
         "FedEcho: FedBuff, then distillation from the mean of every client's latest predictions, kept in `logits`.",
         {
             "renewal": "a client's first predictions are kept, and its later ones are dropped",
@@ -229,11 +219,7 @@ _MEMORY = (
     Exhibit(
         "I",
         "fadas",
-        Mutation(
-            FADAS,
-            "self.largest_square = torch.maximum(self.largest_square, self.square)",
-            "self.largest_square = self.square",
-        ),
+        Mutation(FADAS, "torch.maximum(self.largest_square, self.square)", "self.square"),
         "FADAS: x ← x + η m / (√v̂ + ε), AMSGrad on the buffer's mean Δ: m and v are moving averages of Δ and Δ², and "
         "v̂ ← max(v̂, v) is `largest_square`.",
         {
@@ -262,8 +248,8 @@ _AROUND = (
         "fedac",
         Mutation(
             FedAC,
-            "renewed = mean_gradient if update.correction is None else mean_gradient - update.correction",
-            "renewed = mean_gradient",
+            "mean_gradient if update.correction is None else mean_gradient - update.correction",
+            "mean_gradient",
         ),
         "FedAC: clients add C - C_i to their gradients, which `correction_for(client, control_sent())` gives. C_i, in "
         "`controls`, is the mean of the client's own gradients: -Δ_i / 0.01 for one step on the bench, minus the "
@@ -288,7 +274,7 @@ _AROUND = (
     Exhibit(
         "K",
         "fedadt",
-        Mutation(FedADT, ".minibatches(context.rng,", ".minibatches(np.random,"),
+        Mutation(FedADT, "context.rng", "np.random"),
         "FedADT: a client model that is two versions late or more takes a pass over the server's labelled set, in an "
         "order that `context.rng` draws; then it is mixed in.",
         {
@@ -312,11 +298,7 @@ _AROUND = (
     Exhibit(
         "L",
         "fedavgm",
-        Mutation(
-            FedAvgM,
-            'state_names = (*FedAvg.state_names, "velocity")',
-            "state_names = FedAvg.state_names",
-        ),
+        Mutation(FedAvgM, '(*FedAvg.state_names, "velocity")', "FedAvg.state_names"),
         "FedAvgM: v ← β v + mean of the round's updates, x ← x + η v. `state()` is what a checkpoint holds, "
         "and `restore(state)` loads it. Its run is stopped half-way and resumed.",
         {

@@ -1,0 +1,51 @@
+"""Known mistakes: common wrong functions, and the hint for each.
+
+A wrong function is recognised by its result. Where it gives on an input what a function of the table gives, and that
+differs from what is right, the reader hears that function's message. Otherwise the checker's own hint stands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from asyncfl_course.known_mistakes import distilling, measuring, servers
+from asyncfl_course.plain import Found, numbers_of
+
+KNOWN = servers.KNOWN | distilling.KNOWN | measuring.KNOWN
+"""Exercise -> hint -> the wrong function; in 03.2, 07.1, 07.3 and 08.1 the part that the checker names."""
+SIMULATED = {"15.1", "16.1"}
+"""Exercises with simulated results, so that their mistakes' results are simulated, too."""
+
+
+def named(id: str, found: Found) -> str | None:
+    """Return the hint of the known mistake that gives the same wrong result on the same input, or None.
+
+    Args:
+        id: of the exercise.
+        found: what the reader's function gave.
+    """
+    rtol = 0.03 if id in SIMULATED else 2e-3
+    for message, wrong in KNOWN.get(id, {}).items():
+        try:
+            made = wrong(*found.inputs)
+        except Exception:  # a mistake that this input does not allow
+            continue
+        if _alike(made, found.given, rtol) and not _alike(made, found.wanted, rtol):
+            return message
+    return None
+
+
+def _alike(one: Any, other: Any, rtol: float) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    try:
+        ours, theirs = numbers_of(one), numbers_of(other)
+    except (TypeError, ValueError):
+        return False
+    if ours.size == theirs.size == 1:
+        ours, theirs = ours.ravel(), theirs.ravel()
+    return ours.shape == theirs.shape and np.allclose(
+        ours, theirs, atol=2e-4 + 0.1 * rtol * (rtol > 0.01), rtol=rtol, equal_nan=True
+    )
