@@ -89,20 +89,29 @@ def test_the_tree_shows_the_rooms_that_exist():
     assert shown == folders | {path.name for path in PACKAGE.glob("*.py")}
 
 
-def test_the_reading_order_goes_down_no_room_twice():
-    """It names files, each once, and all rooms between the clock and a run."""
+def in_the_reading_order() -> list[Path]:
+    """The files that the README says to read."""
     order = (ROOT / "README.md").read_text().partition("**Reading order**")[2].partition("\n## ")[0]
-    files = re.findall(r"`([a-z_]+/[a-z_]+\.py)`", order)
-    assert len(files) == len(set(files)) == order.count(".py`")
-    assert {file.split("/")[0] for file in files} >= {
-        "base",
-        "simulator",
-        "algorithms",
-        "models",
-        "clients",
-        "tasks",
-        "runs",
-    }
+    names = re.findall(r"`([a-z_/]+\.py)`", order)
+    return [next(path for path in (PACKAGE / name, ROOT / name) if path.is_file()) for name in names]
+
+
+def test_the_reading_order_is_short_and_goes_through_all_rooms():
+    """It names each file once, from the clock to a run."""
+    files = in_the_reading_order()
+    assert len(files) == len(set(files)) and sum(len(file.read_text().splitlines()) for file in files) <= 3600
+    rooms = {file.relative_to(PACKAGE).parts[0] for file in files if file.is_relative_to(PACKAGE)}
+    assert rooms == {"base", "simulator", "algorithms", "models", "clients", "tasks", "runs"}
+
+
+def test_the_reading_order_has_all_that_its_methods_take_from_one_another():
+    methods, taken = [file for file in in_the_reading_order() if file.parent.name == "algorithms"], set()
+    for file in methods:
+        for module, names in re.findall(
+            r"^from asyncfl_lite\.algorithms(?:\.(\w+))? import (.*)", file.read_text(), re.M
+        ):
+            taken |= {module} if module else set(names.split(", "))
+    assert len(taken) >= 6 and taken <= {file.stem for file in methods}
 
 
 # --- the pages on adding something ---------------------------------------------------------------
