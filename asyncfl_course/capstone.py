@@ -22,7 +22,7 @@ import pandas as pd
 from pydantic import Field
 
 from asyncfl_course.expectations import call
-from asyncfl_course.records import ERROR_LEVEL, check_rules, interval, read_entry
+from asyncfl_course.records import ERROR_LEVEL, check_rules, interval, read_entry, with_ends
 from asyncfl_course.referee.chance import chance
 from asyncfl_course.referee.lines import in_lines
 from asyncfl_course.referee.plan import Control, Question, Runs, Sealed, unchanged
@@ -178,7 +178,7 @@ class Outcome:
     @property
     def interval(self) -> str:
         """The mean and its interval, as a report quotes them; empty where there is no verdict."""
-        return "" if self.verdict == NO_VERDICT else f"{self.mean:+.2f} [{self.low:.2f}, {self.high:.2f}]"
+        return "" if self.verdict == NO_VERDICT else with_ends(self.mean, self.low, self.high, 2)
 
     def __repr__(self) -> str:
         asks = self.plan.asks

@@ -18,6 +18,7 @@ from asyncfl_reproduction.statistics import EQUAL_POINTS, ERROR_LEVEL, as_level,
 from asyncfl_reproduction.theory.pictures import bound_figure
 from asyncfl_reproduction.tuning.tuned import tried
 from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED, UNDECIDED
+from asyncfl_reproduction.written import with_ends
 
 __all__ = [
     "ACCURACY",
@@ -57,4 +58,5 @@ __all__ = [
     "TWIN",
     "UNDECIDED",
     "untuned",
+    "with_ends",
 ]

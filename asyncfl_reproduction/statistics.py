@@ -261,6 +261,11 @@ def log_ratios(
     return ratios, (not (never[0] & ~never[1]).any(), not (never[1] & ~never[0]).any())
 
 
+def deviation(values: np.ndarray) -> float:
+    """Return the sample standard deviation, 0 for a single value."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
 def holm(p: Sequence[float]) -> np.ndarray:
     """Adjust p values by Holm; NaN (not run) stays NaN and does not count."""
     return _adjusted(p, _step_down)

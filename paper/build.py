@@ -36,6 +36,7 @@ from asyncfl_reproduction.statistics import Contrast, contrast
 from asyncfl_reproduction.tuning.grids import read_grids
 from asyncfl_reproduction.tuning.outcomes import kept_in, of_cells
 from asyncfl_reproduction.verdicts import BORROWED, HOLDS, LEVEL, NOT_RUN, REVERSED, VERDICTS, counted
+from asyncfl_reproduction.written import in_points
 
 HERE = Path(__file__).parent
 BUILD = HERE / "build"
@@ -81,14 +82,6 @@ def compared(left: str, right: str, column: str) -> Contrast | None:
     return None if gap is None else contrast(gap.to_numpy(), "")
 
 
-def in_points(found: Contrast | None) -> str:
-    """Return "+0.7 [0.4, 1.0]"."""
-    if found is None:
-        return NOT_RUN
-    mean, low, high = (f"{100 * value:+.1f}".replace("-", "−") for value in (found.mean, found.low, found.high))
-    return f"{mean} [{low.lstrip('+')}, {high.lstrip('+')}]"
-
-
 def said(found: Contrast | None) -> str:
     """Return how the text says the verdict that the left cell is above the right one."""
     return "not compared with" if found is None else WORDS.get(found.verdict, "not distinguishable from")
@@ -123,8 +116,9 @@ def fedecho_table() -> list[dict[str, str]]:
     for title, cells in PLACES:
         for unlabelled in SETS:
             pair = f"{cells}/fedecho-{unlabelled}", f"{cells}/fedbuff"
-            found = {column.replace(" ", "_"): in_points(compared(*pair, column)) for column in SUFFIXES}
-            rows.append({"place": f"{title}, {unlabelled}", **found})
+            found = {column.replace(" ", "_"): compared(*pair, column) for column in SUFFIXES}
+            shown = {column: in_points(one) if one else NOT_RUN for column, one in found.items()}
+            rows.append({"place": f"{title}, {unlabelled}", **shown})
     return rows
 
 

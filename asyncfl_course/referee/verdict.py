@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asyncfl_course.records import EQUAL_POINTS, NOT_RUN, as_level, equivalence, interval, judge
+from asyncfl_course.records import EQUAL_POINTS, NOT_RUN, as_level, equivalence, interval, judge, with_ends
 from asyncfl_course.referee.cases import case
 from asyncfl_course.referee.lines import in_lines
 from asyncfl_course.referee.plan import Plan, Sealed, unchanged
@@ -71,7 +71,7 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
     mean, verdict = float(gap.mean()), judged(plan, low, high, gap.to_numpy())
     asked = f"asked: above {asks.margin:g}" if asks.predicate == "above" else f"asked: within {asks.margin:g}"
     place = "inside" if low <= of.claimed <= high else "outside"
-    shown = f"{mean:+.2f} [{low:.2f}, {high:.2f}] ({asked}; the claimed {of.claimed:.2f} lies {place})"
+    shown = f"{with_ends(mean, low, high, 2)} ({asked}; the claimed {of.claimed:.2f} lies {place})"
     return Verdict(plan, sealed.digest, verdict, f"{said}, {seeds} seeds: {shown}", mean, low, high)
 
 

@@ -14,19 +14,11 @@ import numpy as np
 from scipy import stats
 
 from asyncfl_reproduction.claims.base import ARITHMETIC, CLOCK, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
-from asyncfl_reproduction.claims.findings import (
-    Finding,
-    against,
-    all_of,
-    by_seed,
-    compare,
-    deviation,
-    pooled_deviation,
-)
+from asyncfl_reproduction.claims.findings import Finding, against, all_of, by_seed, compare, pooled_deviation
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.measure import fedecho as measure
 from asyncfl_reproduction.published import hyperparameters
-from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, scaled
+from asyncfl_reproduction.statistics import ERROR_LEVEL, FEWEST_SEEDS, deviation, scaled
 from asyncfl_reproduction.verdicts import (
     DID_NOT_TRAIN,
     FAILS,

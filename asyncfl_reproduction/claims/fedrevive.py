@@ -13,12 +13,13 @@ import pandas as pd
 from scipy import stats
 
 from asyncfl_reproduction.claims.base import ARITHMETIC, CONSTRUCTED, NOT_CHECKABLE, Claim, not_run
-from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare, mean_text
+from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare
 from asyncfl_reproduction.claims.measured import Measured, best_average
 from asyncfl_reproduction.measure import fedrevive as measure
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import contrast
 from asyncfl_reproduction.verdicts import FAILS, HOLDS, NOT_RUN
+from asyncfl_reproduction.written import mean_text
 
 DATA = ("cifar10", "cifar100", "newsgroups", "femnist")
 ASYNCHRONOUS = ("fedbuff", "afl_dw", "dd_fedrevive", "fedrevive")

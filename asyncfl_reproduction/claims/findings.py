@@ -25,6 +25,7 @@ from asyncfl_reproduction.verdicts import (
     WHERE_RUN,
     joined,
 )
+from asyncfl_reproduction.written import interval_text, mean_text
 
 REFUTING = {REVERSED: REVERSED, PARTLY: LEVEL, SMALLER: SMALLER}
 """Verdict of a claim -> the verdict of the parts that refute it."""
@@ -155,34 +156,6 @@ def _in_words(leaves: Sequence[Finding], ran: Sequence[Finding], verdict: str) -
     more = [f"{len(listed) - MOST_LISTED} more"] if len(listed) > MOST_LISTED else []
     summary = f"{len(ran)} of {len(leaves)} comparisons run: {counts}"
     return "; ".join([summary, *(leaf.detail for leaf in listed[:MOST_LISTED]), *more])
-
-
-def mean_text(values: Seeds, digits: int = 1) -> str:
-    """Return mean and standard deviation of numbers over seeds: ``93.1 ± 0.5``."""
-    return f"{np.mean(values):.{digits}f} ± {deviation(np.asarray(values)):.{digits}f}"
-
-
-def time_text(times: Seeds) -> str:
-    """Return times as ``31.2 ± 4.0``, or the number of seeds that did not reach the target."""
-    never = int(np.isinf(times).sum())
-    if never:
-        return "not reached" + (f" with {never} of {len(times)} seeds" if never < len(times) else "")
-    return mean_text(times)
-
-
-def interval_text(found: Contrast, scale: float = 100.0) -> str:
-    """Return a difference as ``+17.1 [13.4, 20.8], 10 seeds``, or a time ratio as ``× 2.1 [1.4, 3.2], 10 seeds``."""
-    ratio = found.unit == "log ratio"
-    mean, low, high = (math.exp(x) if ratio else scale * x for x in (found.mean, found.low, found.high))
-    known = not (math.isinf(found.low) and math.isinf(found.high))
-    digits = 2 if ratio else 1
-    ends = f" [{low:.{digits}f}, {high:.{digits}f}]".replace("inf", "∞") if known else ""
-    return f"{f'× {mean:.2f}' if ratio else f'{mean:+.1f}'}{ends}, {found.seeds} seed{'s' * (found.seeds != 1)}"
-
-
-def deviation(values: np.ndarray) -> float:
-    """Return the sample standard deviation, 0 for a single value."""
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def pooled_deviation(left: np.ndarray, right: np.ndarray) -> float:

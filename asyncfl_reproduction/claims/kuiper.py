@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_reproduction.claims.base import CLOCK, Claim
-from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare, interval_text, mean_text
+from asyncfl_reproduction.claims.findings import Finding, against, all_of, compare
 from asyncfl_reproduction.claims.kuiper_times import TIMES, as_finding
 from asyncfl_reproduction.claims.measured import Measured
 from asyncfl_reproduction.published import published
 from asyncfl_reproduction.statistics import contrast
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, WHERE_RUN
+from asyncfl_reproduction.written import interval_text, mean_text
 
 SHARE_OF_FINAL = 0.87
 """The target as a share of the lowest final accuracy of the compared runs."""

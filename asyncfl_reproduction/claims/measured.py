@@ -13,17 +13,11 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite.runs.summary import is_constant_answer
-from asyncfl_reproduction.claims.findings import (
-    Finding,
-    against,
-    as_equality,
-    compare,
-    interval_text,
-    time_text,
-)
+from asyncfl_reproduction.claims.findings import Finding, against, as_equality, compare
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_RATIO, contrast, log_ratios
 from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, NOT_RUN
+from asyncfl_reproduction.written import interval_text, time_text
 
 ACCURACY = "last5_accuracy"
 """The number that is compared by default: the mean of the last five tests."""

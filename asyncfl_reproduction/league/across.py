@@ -30,6 +30,7 @@ from asyncfl_reproduction.verdicts import (
     REVERSED,
     UNDECIDED,
 )
+from asyncfl_reproduction.written import count
 
 ANSWERED = "answered"
 SIGNS = {HOLDS: ">", LEVEL: "≈"}
@@ -231,8 +232,7 @@ def server_memory(m: Measured) -> Answer:
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
         more += f", and {row.logits_kilobytes:.0f} kB of logits for each unlabelled sample" * bool(row.logits_kilobytes)
         accuracy = f"{100 * row.accuracy:.1f}%{m.mark(f'{LARGE}/{row.Index}')}"
-        models = f"{row.models} model{'s' * (row.models > 1)}"
-        texts.append(f"{row.Index} {accuracy}, {models}, {row.kilobytes:.0f} kB{more}")
+        texts.append(f"{row.Index} {accuracy}, {count(row.models, 'model')}, {row.kilobytes:.0f} kB{more}")
     if not texts:
         return Answer(NOT_RUN, "no cell of overlaid MNIST at large delay was run")
     return Answer(ANSWERED, "; ".join(texts) + "; generators, pools and labelled sets are not counted")

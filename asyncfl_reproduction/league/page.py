@@ -35,11 +35,11 @@ from asyncfl_reproduction.league.standings import (
     ranked,
 )
 from asyncfl_reproduction.league.template import TEMPLATE
-from asyncfl_reproduction.report.folds import count
 from asyncfl_reproduction.report.page import picture
 from asyncfl_reproduction.report.ranks import Ranking, draw_ranks
 from asyncfl_reproduction.statistics import Contrast
 from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words, tried
+from asyncfl_reproduction.written import count, with_signs
 
 HEADINGS = {"tuned": ("Equally tuned", "tuned"), "printed": ("Fixed server rate", "at a fixed server rate")}
 BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
@@ -269,15 +269,11 @@ def _row(outcome: Outcome, one: Standings, row: Row, scale: float) -> dict[str, 
 def _difference(found: Contrast) -> str:
     if math.isnan(found.mean):
         return "no seed in common"
-    return _minus(f"{100 * found.mean:+.1f}{_ends(found.low, found.high, '+.1f')}")
+    return with_signs(f"{100 * found.mean:+.1f}{_ends(found.low, found.high, '+.1f')}")
 
 
 def _ends(low: float, high: float, digits: str) -> str:
     return f" [{100 * low:{digits}}, {100 * high:{digits}}]" if math.isfinite(high - low) else " (too few seeds)"
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
 
 
 def _bar(row: Row, scale: float) -> dict[str, Any] | None:

@@ -12,12 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_reproduction.claims.findings import interval_text
 from asyncfl_reproduction.grid.columns import FIXED
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.shown import RECORDED, with_signs
+from asyncfl_reproduction.report.shown import RECORDED
 from asyncfl_reproduction.report.tables import background, listed
 from asyncfl_reproduction.verdicts import FAILS, HOLDS, LEVEL, NOT_RUN, PARTLY, REVERSED, SMALLER
+from asyncfl_reproduction.written import interval_text, with_signs
 
 TIER = "laptop"
 FILE = f"{TIER}/verdicts.csv"

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from asyncfl_lite import plots
-from asyncfl_reproduction.claims.findings import deviation
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
+from asyncfl_reproduction.statistics import deviation
 
 PER_ROW = 4
 

@@ -17,7 +17,6 @@ from asyncfl_reproduction.claims.fedadt import (
     SYNCHRONOUS,
     TARGETS,
 )
-from asyncfl_reproduction.claims.findings import deviation
 from asyncfl_reproduction.report.figures import (
     PaperFigure,
     draw_bars,
@@ -29,6 +28,7 @@ from asyncfl_reproduction.report.figures import (
     percent,
 )
 from asyncfl_reproduction.report.recorded import Recorded
+from asyncfl_reproduction.statistics import deviation
 
 NAMES = {"mnist": "MNIST", "fmnist": "FMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 FAMILIES = {"synchronous": SYNCHRONOUS, "buffered": BUFFERED, "asynchronous": ASYNCHRONOUS}

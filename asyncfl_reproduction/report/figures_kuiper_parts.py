@@ -8,6 +8,7 @@ from asyncfl_reproduction.claims.kuiper import BIASES, FRAMES, METHODS, cell, di
 from asyncfl_reproduction.report.figures import PaperFigure, draw_bars, draw_lines, percent
 from asyncfl_reproduction.report.figures_kuiper import BIAS, THREE, by_bias_of, times
 from asyncfl_reproduction.report.recorded import Recorded
+from asyncfl_reproduction.written import count
 
 
 def stragglers(recorded: Recorded) -> Figure | None:
@@ -94,7 +95,7 @@ def dropping(recorded: Recorded) -> Figure | None:
 def assistants(recorded: Recorded) -> Figure | None:
     """Draw KUIPER's Fig. 14(a) and Table 3: the student's accuracy by number of assistants."""
     starts = {"from scratch": "scratch"}
-    starts |= {f"{n} assistant{'s' * (n != 1)}": f"assistants-{n}" for n in range(4)}
+    starts |= {count(n, "assistant"): f"assistants-{n}" for n in range(4)}
     shown = {name: percent(recorded, cell("table3", place)) for name, place in starts.items()}
     return draw_bars({"": shown}, ylabel="student's test accuracy, %")
 

@@ -14,8 +14,3 @@ def folded(summary: str, html: str) -> str:
 def as_list(texts: Iterable[str]) -> str:
     """Return plain texts as an HTML list."""
     return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 cell``, ``12 cells``."""
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from asyncfl_lite import plots
-from asyncfl_reproduction.claims.findings import deviation, mean_text
 from asyncfl_reproduction.claims.measured import TUNED, Measured
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED
@@ -24,7 +23,8 @@ from asyncfl_reproduction.report.figures import finish, panels
 from asyncfl_reproduction.report.names import with_titles
 from asyncfl_reproduction.report.ranks import ERROR_LEVEL, draw_ranks, ranking
 from asyncfl_reproduction.report.recorded import MISSING
-from asyncfl_reproduction.statistics import FEWEST_SEEDS
+from asyncfl_reproduction.statistics import FEWEST_SEEDS, deviation
+from asyncfl_reproduction.written import mean_text
 
 METHODS = (*FIVE, *OTHERS)
 HEADINGS = {TUNED: "equally tuned", FIXED: FIXED}

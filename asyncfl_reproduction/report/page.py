@@ -30,13 +30,14 @@ from asyncfl_reproduction.report import (
 )
 from asyncfl_reproduction.report.export import write_tables
 from asyncfl_reproduction.report.figures import PaperFigure, draw_curves
-from asyncfl_reproduction.report.folds import as_list, count, folded
+from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.names import WORDS, names, place, words
 from asyncfl_reproduction.report.recorded import MISSING, Recorded
 from asyncfl_reproduction.report.searches import better_untuned, own_searches, searches
 from asyncfl_reproduction.report.tables import artefacts, background, beside, listed, was_run
 from asyncfl_reproduction.report.tries import draw_tries, tries
+from asyncfl_reproduction.written import count
 
 FIGURES: dict[tuple[str, str], PaperFigure] = {
     (figure.paper, figure.name): figure

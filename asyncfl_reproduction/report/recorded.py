@@ -14,7 +14,7 @@ import pandas as pd
 from asyncfl_lite.runs.results import Result
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS, Measured, check_all, table_of_claims
 from asyncfl_reproduction.claims.base import KINDS, TRAINED, Checked
-from asyncfl_reproduction.claims.findings import Seeds, mean_text
+from asyncfl_reproduction.claims.findings import Seeds
 from asyncfl_reproduction.claims.headlines import check_headlines
 from asyncfl_reproduction.claims.measured import ACCURACY
 from asyncfl_reproduction.grid.borrowed import borrowed
@@ -24,6 +24,7 @@ from asyncfl_reproduction.grid.tidy import outdated_tidy, read_tidy
 from asyncfl_reproduction.league.across import answer_questions
 from asyncfl_reproduction.places import field_in, tier_file
 from asyncfl_reproduction.verdicts import counted
+from asyncfl_reproduction.written import mean_text
 
 MISSING = "not run"
 LEAGUE = "league"

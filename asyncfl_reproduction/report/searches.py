@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from asyncfl_reproduction.claims.findings import interval_text
 from asyncfl_reproduction.claims.measured import ACCURACY, Measured
 from asyncfl_reproduction.grid.cells import TWIN, Cell
 from asyncfl_reproduction.grid.columns import FIXED
@@ -20,6 +19,7 @@ from asyncfl_reproduction.tuning.halving import edges
 from asyncfl_reproduction.tuning.outcomes import METRIC, kept_in, of_cells, of_studies, rows_of
 from asyncfl_reproduction.tuning.tuned import best_of, edges_of, in_words
 from asyncfl_reproduction.verdicts import HOLDS
+from asyncfl_reproduction.written import interval_text
 
 COLUMNS = [
     "study",

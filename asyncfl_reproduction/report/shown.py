@@ -5,7 +5,6 @@ A cell's path is the tooltip of what comes from it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from html import escape
 
@@ -14,7 +13,7 @@ from pandas.io.formats.style import Styler
 
 from asyncfl_reproduction.grid.columns import untuned
 from asyncfl_reproduction.published import layout
-from asyncfl_reproduction.report.folds import as_list, count, folded
+from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.names import WORDS, in_names, with_titles, words
 from asyncfl_reproduction.report.recorded import MISSING
 from asyncfl_reproduction.report.tables import (
@@ -29,6 +28,7 @@ from asyncfl_reproduction.report.tables import (
     part,
     quiet,
 )
+from asyncfl_reproduction.written import count, with_signs
 
 Names = Mapping[str, str]
 """Path of a cell -> its name."""
@@ -98,11 +98,6 @@ def _number(text: str, seeds: str, usual: str, title: str) -> str:
 def in_one_line(text: str) -> str:
     """Return a signed number that the browser does not wrap."""
     return with_signs(text).replace(" ± ", "\u00a0±\u00a0")
-
-
-def with_signs(text: str) -> str:
-    """Replace hyphens by minus signs in negative numbers."""
-    return re.sub(r"(?<![\w.])-(?=\d)", "−", text)
 
 
 def _titled(path: str, names: Names) -> str:

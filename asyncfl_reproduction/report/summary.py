@@ -15,11 +15,11 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_reproduction.claims import CLAIMS, VERDICTS
 from asyncfl_reproduction.grid.borrowed import borrowed_from
 from asyncfl_reproduction.published import published
-from asyncfl_reproduction.report.folds import as_list, count, folded
+from asyncfl_reproduction.report.folds import as_list, folded
 from asyncfl_reproduction.report.names import place, words
 from asyncfl_reproduction.report.recorded import Recorded
-from asyncfl_reproduction.report.shown import with_signs
 from asyncfl_reproduction.report.tables import FIXED, LEFT, PAPER, background, beside, lines_of, listed, part
+from asyncfl_reproduction.written import count, with_signs
 
 TITLES = {"fedecho": "FedEcho", "fedrevive": "FedRevive", "kuiper": "KUIPER", "fedadt": "FedADT"}
 

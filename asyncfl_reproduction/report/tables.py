@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from asyncfl_lite.base.style import VERDICT_COLOURS
-from asyncfl_reproduction.claims.findings import by_seed, deviation
+from asyncfl_reproduction.claims.findings import by_seed
 from asyncfl_reproduction.claims.measured import PRINTED, TUNED
 from asyncfl_reproduction.grid.cells import TWIN
 from asyncfl_reproduction.grid.columns import FIXED, untuned
@@ -18,7 +18,7 @@ from asyncfl_reproduction.home import PAPERS
 from asyncfl_reproduction.published import layout, published
 from asyncfl_reproduction.report.metrics import MEASURES, cells_behind, measure
 from asyncfl_reproduction.report.recorded import MISSING, NOT_MEASURED, Ours, Recorded
-from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast
+from asyncfl_reproduction.statistics import EQUAL_POINTS, EQUAL_SHARE, FEWEST_SEEDS, contrast, deviation
 from asyncfl_reproduction.verdicts import BORROWED, DID_NOT_TRAIN, HOLDS, REVERSED, UNDECIDED
 
 PAPER, OURS = "paper", "ours"

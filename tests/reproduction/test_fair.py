@@ -16,6 +16,7 @@ from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN, expand_grid
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.statistics import contrast
+from asyncfl_reproduction.written import in_points
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/fair.md").read_text(encoding="utf-8")
@@ -31,7 +32,7 @@ def difference(left: str, right: str) -> str:
     sides = [runs().loc[cell].set_index("seed")["last5_accuracy"] for cell in (left, right)]
     found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
     assert found.seeds >= 10
-    return f"{100 * found.mean:+.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]".replace("-", "−")
+    return in_points(found)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from asyncfl_reproduction.report import Recorded, folds, page, shown, summary, t
 from asyncfl_reproduction.report.names import names
 from asyncfl_reproduction.report.searches import better_untuned
 from asyncfl_reproduction.verdicts import HOLDS, NOT_RUN, REVERSED
+from asyncfl_reproduction.written import count
 
 LAPTOP = Path(__file__).parents[2] / "asyncfl_reproduction/cells/laptop.yaml"
 PLACE = "fedecho/table2/large-dir0.1"
@@ -39,14 +41,23 @@ def spread(mean, seeds=10):
     return [mean + 0.001 * index for index in range(seeds)]
 
 
-@pytest.fixture
-def both(tmp_path):
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
     """FedEcho and FedBuff in both columns; untuned the order is the other way round."""
-    for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
-        record(tmp_path, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
-        record(tmp_path, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
-    record(tmp_path, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
-    return tmp_path
+    runs = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("asyncfl_reproduction.report.recorded.expand_grid", lambda path: CELLS)
+        for method, tuned, printed in (("fedecho-cross", 0.6, 0.5), ("fedbuff", 0.7, 0.3)):
+            record(runs, f"{PLACE}/{method}", spread(tuned), tier=LAPTOP)
+            record(runs, f"{PLACE}/{method}@printed", spread(printed), tier=LAPTOP)
+        record(runs, "kuiper/table3/assistants-1", spread(0.8), tier=LAPTOP)
+    return runs
+
+
+@pytest.fixture
+def both(made_once, tmp_path):
+    """A copy of it, to which a test may add."""
+    return shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
 
 
 def test_a_number_with_borrowed_rates_says_so_and_is_on_no_side(both, monkeypatch):
@@ -164,7 +175,7 @@ def test_folds_need_no_script_and_count_in_words():
         '<details class="folded"><summary>1 &lt; 2</summary><p>x</p></details>'
     )
     assert folds.as_list(["<a>"]) == "<ul><li>&lt;a&gt;</li></ul>"
-    assert (folds.count(1, "cell"), folds.count(0, "cell"), folds.count(2, "cell")) == ("1 cell", "0 cells", "2 cells")
+    assert [count(number, "cell") for number in (1, 0, 2)] == ["1 cell", "0 cells", "2 cells"]
 
 
 def test_a_cell_that_its_choice_serves_badly_is_listed(both, monkeypatch):
