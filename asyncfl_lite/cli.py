@@ -79,7 +79,7 @@ def _in_one_line(error: Exception) -> str | None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from asyncfl_lite.runs.results import check_writable
+    from asyncfl_lite.runs.records import check_writable
     from asyncfl_lite.runs.run import run, run_in
 
     configs = _configs(options)

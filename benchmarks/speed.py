@@ -28,7 +28,7 @@ from bare import bare_loop, cpu_seconds, medians, ratio
 from plain import SCRIPTS
 
 from asyncfl_lite import Config, run, run_many
-from asyncfl_lite.runs.results import versions
+from asyncfl_lite.runs.meaning import versions
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.clock_only import ClockOnly, VersionCounter
 from asyncfl_lite.simulator.delays import DELAYS

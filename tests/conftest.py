@@ -5,6 +5,8 @@ torch is imported where it is needed, not here: pytest reads this file before it
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -12,10 +14,13 @@ import pytest
 import slow_tests
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     import numpy as np
     import torch
 
-    from asyncfl_lite.algorithms import Update
+    from asyncfl_lite.algorithms import Algorithm, ServerContext, Update
     from asyncfl_lite.models.vectors import VectorModel
 
 
@@ -47,6 +52,14 @@ def one_thread():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk():
+    """Files that a failing power supply would lose are as good: half of the time of a small save is this call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
     """What is made once and kept must come from the code that is tested."""
     with pytest.MonkeyPatch.context() as patch:
@@ -66,6 +79,25 @@ def update(delta, start_version=0, client=0, num_samples=1, **more) -> Update:
     from asyncfl_lite.algorithms import Update
 
     return Update(client=client, delta=vector(*delta), start_version=start_version, num_samples=num_samples, **more)
+
+
+def started(name: str, x0=(1.0, 0.0), context: ServerContext | None = None, **settings) -> Algorithm:
+    """A server of the given method and settings, started at ``x0``."""
+    from asyncfl_lite import make_algorithm
+
+    method = make_algorithm(name, **settings)
+    method.start(vector(*x0), context)
+    return method
+
+
+def toy_grid(folder: Path, *names: str, seeds: Sequence[int] = (0,), **settings) -> Path:
+    """Write a tier's file whose paper has the named cells, or ``toy/a`` alone; return it."""
+    small = {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3, **settings}
+    tier = {"seeds": list(seeds), "settings": small}
+    cells = dict.fromkeys(names or ("toy/a",), {})
+    (folder / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": cells}))
+    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
+    return folder / "smoke.yaml"
 
 
 class Fixed:

@@ -11,31 +11,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 import yaml
+from bad_input import check
 from bad_input.arguments import ARGUMENTS
 from bad_input.configurations import CONFIGURATIONS, HUGE, SEEDS
-from bad_input.data import DATA, Bomb
+from bad_input.data import DATA
 from bad_input.grids import GRIDS, PAPER, TIER
 
-from asyncfl_lite import Config, Task, load_result, run
+from asyncfl_lite import Config, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.cli import main
-from asyncfl_lite.runs.results import load_complete, standing, write_record
-from asyncfl_lite.runs.run import Run
+from asyncfl_lite.runs.records import standing, write_record
+from asyncfl_lite.runs.results import load_complete
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"clients": 6, "concurrency": 3, "buffer_size": 2, "local_steps": 2, "rounds": 2}
-LONGEST = 1500
-"""Characters of a message: the names of all settings are 700."""
-
-
-def check(message: str, words: tuple[str, ...]) -> None:
-    """It is one line, not endless, and says these words in this order."""
-    assert re.search(".*".join(map(re.escape, words)), message), message
-    assert len(message.splitlines()) == 1 and message.isprintable() and len(message) < LONGEST
 
 
 @pytest.fixture
@@ -78,13 +69,6 @@ def test_the_tables_are_large_and_without_doubles():
     assert len(ids) == len(set(ids)) > 250
 
 
-@table(CONFIGURATIONS + SEEDS, "given", "words")
-def test_a_configuration(given, words):
-    with pytest.raises(ConfigError) as caught:
-        Config.from_mapping(given)
-    check(str(caught.value), words)
-
-
 YAML_HOLDS = [
     row for row in CONFIGURATIONS if all(isinstance(key, str) and key and row[1][key] != HUGE for key in row[1])
 ]
@@ -121,38 +105,6 @@ def test_a_data_file(asked, write, words, place, refused):
         arguments = asked(place / "data")
     refused(["run", "--rounds", "1", *arguments], words)
     assert not (place / "exploded").exists()
-
-
-X, Y = np.zeros((6, 4), np.float32), np.arange(6) % 3
-ITEMS = [(X[i], int(Y[i])) for i in range(6)]
-OWN = [
-    ("labels-too-few", lambda: Task.from_tensors(X, Y[:5], X, Y), ("inputs: must be as many as labels and at least 1, got 6 and 5",)),
-    ("nothing", lambda: Task.from_tensors(X[:0], Y[:0], X, Y), ("inputs: must be as many as labels and at least 1, got 0 and 0",)),
-    ("labels-from-one", lambda: Task.from_tensors(X, Y + 1, X, Y + 1), ("labels: must be numbered from 0, got 1 to 3",)),
-    ("labels-real", lambda: Task.from_tensors(X, Y * 0.5, X, Y), ("labels: must be (n,) whole numbers, got shape (6,)",)),
-    ("labels-words", lambda: Task.from_tensors(X, ["a"] * 6, X, Y), ("labels: must be a tensor or an array of numbers",)),
-    ("inputs-one-number-each", lambda: Task.from_tensors(X[:, 0], Y, X, Y), ("inputs: must have one sample per row, (n, …), got shape (6,)",)),
-    ("inputs-bytes", lambda: Task.from_tensors(X.astype(np.uint8), Y, X, Y), ("inputs: must be real numbers", "scale them first")),
-    ("inputs-complex", lambda: Task.from_tensors(X + 1j, Y, X, Y), ("inputs: must be real numbers", "got torch.complex64")),
-    ("inputs-nan", lambda: Task.from_tensors(X * np.nan, Y, X, Y), ("inputs: must be finite numbers, got NaN or infinity",)),
-    ("inputs-negative-tokens", lambda: Task.from_tensors(X.astype(int) - 1, Y, X.astype(int), Y), ("inputs: must be real numbers, or token ids from 0, got -1",)),
-    ("test-of-another-shape", lambda: Task.from_tensors(X, Y, X[:, :3], Y), ("test_inputs: must be as inputs, (4,) of torch.float32, got (3,)",)),
-    ("owners-too-few", lambda: Task.from_tensors(X, Y, X, Y, owners=np.zeros(5)), ("owners: one for each of the 6 samples is needed, got shape (5,)",)),
-    ("unlabelled-of-another-shape", lambda: Task.from_tensors(X, Y, X, Y, unlabelled=X[:, :2]), ("unlabelled: must be as inputs, (4,), got (2,)",)),
-    ("items-alone", lambda: Task.from_dataset([1, 2], ITEMS), ("dataset: items must be (input, label) with inputs of one shape (TypeError",)),
-    ("items-of-two-shapes", lambda: Task.from_dataset([(X[0], 0), (X[0, :2], 1)], ITEMS), ("dataset: items must be (input, label) with inputs of one shape",)),
-    ("items-with-words", lambda: Task.from_dataset([(X[0], "cat")], ITEMS), ("dataset: items must be (input, label)", "invalid literal for int()")),
-    ("items-by-name", lambda: Task.from_dataset({"a": (X[0], 0)}, ITEMS), ("dataset: is several of them, 'a'; write data['a']",)),
-    ("no-items", lambda: Task.from_dataset([], ITEMS), ("dataset: items must be (input, label)", "there are none")),
-    ("no-length", lambda: Task.from_dataset(iter(ITEMS), ITEMS), ("dataset: items must be (input, label)", "has no len()")),
-]  # fmt: skip
-
-
-@table(OWN, "make", "words")
-def test_data_of_ones_own(make, words):
-    with pytest.raises(DataError) as caught:
-        make()
-    check(str(caught.value), words)
 
 
 @pytest.fixture(scope="module")
@@ -223,69 +175,6 @@ def test_a_result(damage, stands, words, finished, tmp_path):
     with pytest.raises(ResultError) as caught:
         load_result(tmp_path)
     check(str(caught.value), words)
-
-
-def bomb(path: Path) -> None:
-    torch.save({"format": 3, "config_hash": "x", "bomb": Bomb()}, path)
-
-
-SAVED = Config(**SMALL, checkpoint_every=1)
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """The last checkpoint of a run of that configuration."""
-    path = tmp_path_factory.mktemp("saved") / "run.pt"
-    Run(SAVED, checkpoint=path).finish()
-    return path.read_bytes()
-
-
-DAMAGED_CHECKPOINTS = [
-    ("checkpoint-cut-off", lambda content: content[:-999]),
-    ("checkpoint-half-zeros", lambda content: content[:2000] + bytes(5000)),
-    ("checkpoint-one-bit", lambda content: content[:-50] + bytes([content[-50] ^ 1]) + content[-49:]),
-]
-
-
-@table(DAMAGED_CHECKPOINTS, "damage")
-def test_a_damaged_checkpoint_is_told_in_a_warning_and_the_run_starts_over(damage, saved, tmp_path):
-    path = tmp_path / "run.pt"
-    path.write_bytes(saved)
-    assert Run(SAVED, checkpoint=path).resume()
-    path.write_bytes(damage(saved))
-    with pytest.warns(UserWarning) as told:
-        assert not Run(SAVED, checkpoint=path).resume()
-    messages = [str(warning.message) for warning in told if "starts over" in str(warning.message)]
-    assert len(messages) == 1 and messages[0].startswith(f"{path}: ") and "\n" not in messages[0]
-
-
-NO_CHECKPOINTS = [
-    ("empty", lambda p: p.write_bytes(b""), ("is no checkpoint that this version wrote; name another file",)),
-    ("words", lambda p: p.write_text("no checkpoint"), ("is no checkpoint",)),
-    ("zeros", lambda p: p.write_bytes(bytes(5000)), ("is no checkpoint",)),
-    ("other-format", lambda p: torch.save({"format": 1, "config_hash": "x"}, p), ("is no checkpoint",)),
-    ("no-mapping", lambda p: torch.save([1, 2], p), ("is no checkpoint",)),
-    ("a-tensor", lambda p: torch.save(torch.zeros(3), p), ("is no checkpoint",)),
-    ("a-bomb", bomb, ("is no checkpoint",)),
-    ("a-place-that-is-a-folder", Path.mkdir, ("is a folder; a checkpoint is a file, such as",)),
-    (
-        "other-configuration",
-        lambda p: Run(SAVED.with_seed(9), checkpoint=p).finish(),
-        ("is the checkpoint of another configuration (seed is 9, not ", "); name another file, or remove it"),
-    ),
-]
-
-
-@table(NO_CHECKPOINTS, "put", "words")
-def test_what_is_not_the_runs_checkpoint_stops_it_and_stays(put, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "run.pt"
-    put(path)
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    with pytest.raises(ResultError) as caught:
-        run(SAVED, checkpoint=path)
-    check(str(caught.value), (f"{path}: ", *words))
-    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
 def as_a_process(*arguments: str, cwd: Path = ROOT) -> tuple[int, str]:

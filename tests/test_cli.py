@@ -25,6 +25,7 @@ from asyncfl_lite.simulator.scheduling import SCHEDULING
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 from asyncfl_reproduction.grid.run import Report
+from conftest import toy_grid
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["--clients", "6", "--concurrency", "3", "--buffer-size", "2", "--local-steps", "2", "--rounds", "3"]
@@ -282,38 +283,14 @@ def test_list_names_everything_with_a_line(capsys):
             assert any(line.split()[0] == name and len(line.split()) > 3 for line in lines if line.startswith("  "))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "--algorithm", "fedbuf"], "algorithm: 'fedbuf' is not known; did you mean 'fedbuff'?"),
-        (["run", "--alpha", "0"], "alpha: must be greater than 0, got '0'"),
-        (["run", "--settings", "clip"], "settings: must be NAME=VALUE, got 'clip'"),
-        (["grid", "cells/none.yaml"], "none.yaml: No such file or directory"),
-        (["grid", "cells/smoke.yaml", "--only", "x"], "matches 'x'"),
-        (["grid", "cells/smoke.yaml", "--workers", "0"], "workers: must be at least 1, got 0"),
-        (["grid", "cells/smoke.yaml", "--backend", "dask"], "scheduler: must be given with backend 'dask'"),
-        (["grid", "cells/smoke.yaml", "--scheduler", "tcp://x:1"], "scheduler: must be given with backend"),
-        (["report", "--tier", "medium"], "tier: 'medium' is not known. Allowed: compare, core"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(arguments, message, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("asyncfl-lite: ") and message in error and error.count("\n") == 1
-
-
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """A grid of one cell, of which only what would be run is noted."""
-    tier = {"seeds": [0], "settings": {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3}}
-    (tmp_path / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": {"toy/a": {}}}))
-    (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    started = []
+    grid, started = toy_grid(tmp_path), []
     monkeypatch.setattr(
         "asyncfl_reproduction.grid.run.run_grid", lambda cells, *_, **__: started.extend(cells) or Report()
     )
-    return ["grid", str(tmp_path / "smoke.yaml"), "--runs", str(tmp_path / "runs")], started
+    return ["grid", str(grid), "--runs", str(tmp_path / "runs")], started
 
 
 def test_a_grid_says_what_it_costs_and_starts_if_that_is_little(toy, capsys):
@@ -343,13 +320,6 @@ def test_without_the_library_of_dask_it_is_one_line(toy, capsys, monkeypatch):
     assert main([*command, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "pip install 'asyncfl-lite[dask]'" in error and not started
-
-
-def test_an_unknown_option_is_one_line_too(capsys):
-    assert main(["run", "--alfa", "3"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("asyncfl-lite: run: option: '--alfa' is not known; did you mean '--alpha'?")
-    assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize(

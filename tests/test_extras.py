@@ -15,7 +15,7 @@ import environments
 import pytest
 
 from asyncfl_lite import load_result
-from asyncfl_lite.runs import results
+from asyncfl_lite.runs import meaning
 
 RUN = ["run", "--clients", "4", "--concurrency", "2", "--buffer-size", "1", "--rounds", "1", "--out", "mine"]
 EXAMPLES = {
@@ -125,7 +125,7 @@ def test_an_extra_is_enough_for_its_example_and_every_run_is_kept(extra, forks, 
     brought = environments.brought_by(*filter(None, [extra]))
     for folder in ("first", "second", *(line[line.index("--out") + 1] for line in kept)):
         versions = load_result(tmp_path / folder).versions
-        assert set(versions) - {"asyncfl_lite", "python", "instructions", "torch"} == brought & set(results.LIBRARIES)
+        assert set(versions) - {"asyncfl_lite", "python", "instructions", "torch"} == brought & set(meaning.LIBRARIES)
     if not extra:
         assert codes[len(kept) :] == ["2"] * len(LACKING)
         lines = re.findall(r"needs \w+; pip install 'asyncfl-lite\[(\w+)\]'", done.stderr)
@@ -171,11 +171,11 @@ def test_versions_are_those_at_the_run_s_beginning_and_stay_with_the_result(tmp_
 
 def test_a_library_without_metadata_is_left_out(monkeypatch):
     def absent(name):
-        raise results.metadata.PackageNotFoundError(name)
+        raise meaning.metadata.PackageNotFoundError(name)
 
-    results._libraries.cache_clear()
-    monkeypatch.setattr(results.metadata, "version", absent)
+    meaning._libraries.cache_clear()
+    monkeypatch.setattr(meaning.metadata, "version", absent)
     try:
-        assert sorted(results.versions()) == ["asyncfl_lite", "instructions", "python", "torch"]
+        assert sorted(meaning.versions()) == ["asyncfl_lite", "instructions", "python", "torch"]
     finally:
-        results._libraries.cache_clear()
+        meaning._libraries.cache_clear()

@@ -10,12 +10,13 @@ from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.checkpoints import identity_of, save_checkpoint
 from asyncfl_lite.runs.config import Config
-from asyncfl_lite.runs.results import write_record
+from asyncfl_lite.runs.records import write_record
 from asyncfl_lite.runs.run import run
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import kept_speeds, recorded_speeds
 from asyncfl_reproduction.grid.tidy import CURVES, RUNS, outdated_tidy, read_tidy, write_tidy
 from asyncfl_reproduction.parquet import read_table
+from conftest import toy_grid
 
 SMALL = {"clients": 4, "concurrency": 2, "buffer_size": 2, "rounds": 2}
 
@@ -51,10 +52,7 @@ def test_no_number_in_a_configuration_of_json_is_one_line(tmp_path, capsys, name
 def recorded(tmp_path_factory):
     """A grid of one cell whose run is recorded, in ``runs`` and in two tables."""
     folder = tmp_path_factory.mktemp("recorded")
-    common = {"seeds": [0], "settings": SMALL}
-    (folder / "toy.yaml").write_text(json.dumps({"paper": "toy", "tiers": {"smoke": common}, "cells": {"toy/one": {}}}))
-    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    cells = expand_grid(folder / "smoke.yaml")
+    cells = expand_grid(toy_grid(folder, "toy/one", **SMALL))
     run(cells[0].config).save(cells[0].folder(folder / "runs") / "seed-0")
     assert write_tidy(cells, folder / "runs", folder / "results/smoke") == 1
     return cells, folder

@@ -22,7 +22,7 @@ import torch
 from asyncfl_lite.base.errors import ResultError, reason, shown
 from asyncfl_lite.base.files import clear_parts, write_atomically
 from asyncfl_lite.runs.config import NOT_IN_HASH, Config
-from asyncfl_lite.runs.results import meaning
+from asyncfl_lite.runs.meaning import meaning
 
 FORMAT = 9
 HEAD = b"asyncfl_lite checkpoint "

@@ -25,7 +25,7 @@ from asyncfl_lite.runs.assembly import as_config, deal_out, fit_model, make_simu
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.initial.remembered import remembered
 from asyncfl_lite.runs.initial.weights import WeightsInitial
-from asyncfl_lite.runs.results import versions
+from asyncfl_lite.runs.meaning import versions
 from asyncfl_lite.runs.sources import data_of, started_from
 from asyncfl_lite.simulator.jobs import Job
 from asyncfl_lite.simulator.update import Outcome

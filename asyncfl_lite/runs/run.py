@@ -17,7 +17,8 @@ from asyncfl_lite.runs.finished import result_of
 from asyncfl_lite.runs.interrupts import saved_when_interrupted
 from asyncfl_lite.runs.joined import Weights
 from asyncfl_lite.runs.progress import Progress, Shown, check_shown
-from asyncfl_lite.runs.results import Result, check_free, load_complete
+from asyncfl_lite.runs.records import check_free
+from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.saved import SavedRun
 from asyncfl_lite.runs.sources import data_of
 from asyncfl_lite.simulator.simulation import Simulation

@@ -25,7 +25,9 @@ from asyncfl_lite.base.errors import AsyncFLError
 from asyncfl_lite.base.libraries import needs
 from asyncfl_lite.runs.config import Config
 from asyncfl_lite.runs.lockstep import finish_in_turn
-from asyncfl_lite.runs.results import FORMAT, Result, check_writable, load_complete, meaning, versions, write_record
+from asyncfl_lite.runs.meaning import meaning, versions
+from asyncfl_lite.runs.records import FORMAT, check_writable, write_record
+from asyncfl_lite.runs.results import Result, load_complete
 from asyncfl_lite.runs.run import Run, run_at
 from asyncfl_reproduction.grid.cells import Cell
 from asyncfl_reproduction.grid.kernels import quiet_kernels, warm_kernels

@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 
 from asyncfl_lite.base.errors import ResultError
-from asyncfl_lite.runs.results import Result, Standing, meaning, revised
+from asyncfl_lite.runs.meaning import meaning, revised
+from asyncfl_lite.runs.records import Standing
+from asyncfl_lite.runs.results import Result
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 from asyncfl_reproduction.grid.cells import Cell

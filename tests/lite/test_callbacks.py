@@ -11,7 +11,7 @@ import pytest
 from asyncfl_lite import Config, Run, StopRun, load_result, run, run_many
 from asyncfl_lite.base.errors import ConfigError, ResultError
 from asyncfl_lite.plots import plot_curves
-from asyncfl_lite.runs.results import standing
+from asyncfl_lite.runs.records import standing
 
 PAGE = Path(__file__).parents[2] / "docs/callbacks.md"
 SMALL = {"task": "digits", "model_settings": {"hidden": (4,)}, "clients": 6, "concurrency": 3, "buffer_size": 2,

@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError
 from asyncfl_lite.base.streams import stream
 from asyncfl_lite.clients.cohort import Cohort
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
-from asyncfl_lite.runs.results import TABLES
+from asyncfl_lite.runs.records import TABLES
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.runs.sources import digest_of
 from asyncfl_lite.tasks.images.glyphs import Glyphs, Glyphs50

@@ -20,7 +20,7 @@ from asyncfl_lite.models.minibatches import Minibatches
 from asyncfl_lite.models.stacked import Chain, keeps_bits
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.lockstep import finish_together
-from asyncfl_lite.runs.results import TABLES
+from asyncfl_lite.runs.records import TABLES
 from asyncfl_lite.runs.run import Run
 
 SMALL = {

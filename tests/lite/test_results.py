@@ -19,7 +19,8 @@ from asyncfl_lite.base.files import fingerprint
 from asyncfl_lite.base.registry import Settings
 from asyncfl_lite.cli import main
 from asyncfl_lite.runs.assembly import load_task
-from asyncfl_lite.runs.results import check_free, load_complete, standing, write_record
+from asyncfl_lite.runs.records import check_free, standing, write_record
+from asyncfl_lite.runs.results import load_complete
 from asyncfl_lite.runs.run import run_in
 from asyncfl_lite.runs.sources import data_of
 from asyncfl_lite.simulator.delays import DELAYS

@@ -14,7 +14,7 @@ from torch import nn
 from asyncfl_lite import Config, Run, load_result, run
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError, DataError, ResultError
 from asyncfl_lite.models.weights import fill
-from asyncfl_lite.runs.results import write_record
+from asyncfl_lite.runs.records import write_record
 from asyncfl_lite.runs.run import run_in
 
 CONFIG = Config(**SMALL, partition="iid", batch_size=4, model_settings={"hidden": [6]})

@@ -118,25 +118,6 @@ def test_combinations_are_left_out(tmp_path):
     assert names == ["p/large/fedbuff", "p/large/fedecho", "p/mild/fedecho"]
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ({"p/{law}/{method}": FAMILY}, r"p\.yaml: cell p/\{law\}/\{method\}: no axis 'law'.*delay, method"),
-        ({"p/{method}": FAMILY}, r"p\.yaml: cell p/fedbuff: there are two of this name"),
-        ({"p/{delay}/{method": FAMILY}, r"p\.yaml: cell .*no axis"),
-        ({"p/a": {"over": {"delay": {"large": {"setting": {}}}}}}, r"p\.yaml: .*setting"),
-        ({"p/a": {"seeds": {"smok": [1]}}}, r"p\.yaml: cell p/a: seeds: 'smok' is not known; did you mean 'smoke'"),
-        ({"p/a": {"seeds": {"smoke": []}}}, r"p\.yaml: cells\.p/a\.seeds\.smoke: .*at least 1 item"),
-        ({"p/a": {"seeds": {"smoke": [-1]}}}, r"p\.yaml: cells\.p/a\.seeds\.smoke\.0: must be greater than or equal"),
-    ],
-)
-def test_what_is_wrong_is_named(tmp_path, cells, message):
-    write(tmp_path, cells)
-    with pytest.raises(ConfigError, match=message) as caught:
-        expand_grid(tmp_path / "smoke.yaml")
-    assert "\n" not in str(caught.value)
-
-
 def test_a_part_of_a_tier_has_a_file_of_its_own(tmp_path):
     write(tmp_path, {"p/{delay}/{method}": FAMILY})
     part = {"tier": "smoke", "papers": ["p.yaml"], "only": ["p/large/*", "p/mild/fedbuff"]}

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from asyncfl_lite.algorithms.fedecho import FedEcho
-from asyncfl_lite.base.errors import ConfigError
-from asyncfl_lite.runs.results import load_result, write_record
+from asyncfl_lite.runs.records import write_record
+from asyncfl_lite.runs.results import load_result
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import estimate
 from asyncfl_reproduction.grid.interrupts import MESSAGE
@@ -76,52 +76,6 @@ def test_cells_merge_tier_and_own_settings(experiments):
     assert cells[1].config.clients == 6 and cells[1].config.settings.distill_samples == 40
     assert [config.seed for config in cells[0].configs] == [0, 1]
     assert [c.name for c in expand_grid(experiments / "smoke.yaml", only="toy/two/*")] == ["toy/two/fedecho"]
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (
-            ("cells", "toy/one/fedbuff", "settings", "algorithm"),
-            "fedbuf",
-            "cell toy/one/fedbuff: algorithm: 'fedbuf' is not known",
-        ),
-        (
-            ("cells", "toy/one/fedbuff", "settings", "alfa"),
-            1,
-            "cell toy/one/fedbuff: setting: 'alfa' is not known; did you mean 'alpha'",
-        ),
-        (("cells", "toy/one/fedbuff", "setings"), {}, "is not known; did you mean"),
-        (("cells", "toy/one/fedbuff", "settings"), 5, "settings: must be a valid dictionary, got 5"),
-        (("tiers",), {}, "tier: 'smoke' is not known"),
-        (("cells",), {}, "cells: "),
-        (("tiers", "smoke", "seeds"), [], "tiers.smoke.seeds: "),
-        (("papre",), "x", "'papre' is not known; did you mean 'paper'"),
-    ],
-)
-def test_mistakes_are_found_before_a_kernel_starts(experiments, path, value, message):
-    change(experiments, path, value)
-    with pytest.raises(ConfigError, match="toy.yaml: ") as caught:
-        expand_grid(experiments / "smoke.yaml")
-    assert message in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_files_that_cannot_be_read_are_named(experiments):
-    with pytest.raises(ConfigError, match="medium.yaml: No such file or directory; there are: smoke.yaml, toy.yaml"):
-        expand_grid(experiments / "medium.yaml")
-    (experiments / "smoke.yaml").write_text("tier: [")
-    with pytest.raises(ConfigError, match="smoke.yaml: no YAML"):
-        expand_grid(experiments / "smoke.yaml")
-    (experiments / "smoke.yaml").write_text("just words")
-    with pytest.raises(ConfigError, match="smoke.yaml: must be a mapping of tier, papers"):
-        expand_grid(experiments / "smoke.yaml")
-
-
-def test_patterns_and_papers_that_match_nothing_are_named(experiments):
-    with pytest.raises(ConfigError, match="no cell of 2 matches 'toy/three', such as 'toy/one/fedbuff'"):
-        expand_grid(experiments / "smoke.yaml", only="toy/three")
-    with pytest.raises(ConfigError, match="paper: 'tou' is not known; did you mean 'toy'"):
-        expand_grid(experiments / "smoke.yaml", paper="tou")
 
 
 def test_grid_runs_fails_resumes_and_skips(experiments, tmp_path):
@@ -220,7 +174,7 @@ def test_results_of_another_meaning_are_stale_and_not_mixed(experiments, recorde
     record_without_a_kernel(echo, recorded)
     assert states(experiments, recorded) == ["complete", "complete"]
     assert json.loads((echo.folder(recorded) / "result.json").read_text())["meaning"]["algorithm"] == 2
-    monkeypatch.setattr("asyncfl_lite.runs.results.MEANING", 2)
+    monkeypatch.setattr("asyncfl_lite.runs.meaning.MEANING", 2)
     assert states(experiments, recorded) == ["stale", "stale"]
 
 

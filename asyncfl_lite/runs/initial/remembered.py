@@ -19,7 +19,7 @@ from torch import nn
 
 from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.base.files import cache_root, write_atomically
-from asyncfl_lite.runs.results import meaning
+from asyncfl_lite.runs.meaning import meaning
 from asyncfl_lite.runs.sources import data_of
 
 if TYPE_CHECKING:

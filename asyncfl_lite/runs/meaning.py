@@ -1,0 +1,57 @@
+"""The code and the libraries on which a run's numbers depend: their revisions and versions."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+
+import torch
+
+from asyncfl_lite.base.version import __version__
+from asyncfl_lite.runs.config import Config
+from asyncfl_lite.runs.groups import GROUPS
+
+LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision", "av", "transformers", "tokenizers")
+"""Libraries, besides torch, that may influence a run's numbers or data; some may not be installed."""
+MEANING = 1
+"""Revision of the package's numbers as a whole, whatever the method or the task.
+
+Raise it by one when the same configuration now gives other numbers on purpose and old ones must not stand beside new
+ones: the clock, local training, a metric or a summary's number was corrected. Where only one method, task, model, delay
+law, partition, selection or initialisation is concerned, raise its class's ``revision`` (1 where it has none) and leave
+this. Leave both for changes of speed, rounding or wording, and for new settings, which the configuration's hash covers.
+"""
+
+
+def meaning(config: Config) -> dict[str, int]:
+    """Return the revisions on which a run's numbers depend: the package's, and those of every class it uses."""
+    named = {kind: registry.get(getattr(config, kind)) for kind, registry in GROUPS.values()}
+    return {"package": MEANING, **{kind: getattr(entry, "revision", 1) for kind, entry in named.items()}}
+
+
+def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Return the differences between two results of :func:`meaning` for one configuration, as (then, now)."""
+    return {kind: (then.get(kind, 1), revision) for kind, revision in now.items() if then.get(kind, 1) != revision}
+
+
+def versions() -> dict[str, str]:
+    """Return name -> version of everything that numbers depend on: package, Python, CPU instructions, libraries.
+
+    Torch's is the full one, with its build; its operations round by the instructions that it finds. A library that is
+    not installed is left out.
+    """
+    machine = {"torch": str(torch.__version__), "instructions": torch.backends.cpu.get_cpu_capability()}
+    return {"asyncfl_lite": __version__, "python": platform.python_version(), **machine, **_libraries()}
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    """Return the versions of all installed :data:`LIBRARIES`."""
+    found = {}
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
