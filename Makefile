@@ -101,7 +101,7 @@ explorable: $(READY)  ## make docs/explore*.html, the pages that need no kernel,
 	@$(BIN)/python docs/explorable/build.py
 
 coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; 95 % is asked for
-	@$(BIN)/python -m pytest tests/lite tests/test_cli.py tests/test_docstrings.py -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest tests/lite tests/test_cli.py tests/test_bad_input.py tests/test_docstrings.py -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside goals and what is recorded (under 5 minutes when idle)
 	@$(BIN)/python benchmarks/speed.py

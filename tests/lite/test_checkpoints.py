@@ -61,7 +61,7 @@ def configs(algorithm):
 
 @pytest.mark.parametrize("algorithm", list(ALGORITHMS))
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kills=st.lists(st.integers(1, 7), min_size=1, max_size=3))
+@given(kills=st.lists(st.integers(1, 7), min_size=1, max_size=3, unique=True))
 def test_killed_anywhere_it_ends_the_same(algorithm, kills, tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run.pt"
     config = Config(**configs(algorithm))
@@ -80,7 +80,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("redispatch", ["before_agg", "after_agg", "burst", "refill", "rounds"])
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kills=st.lists(st.integers(1, 30), min_size=1, max_size=3), seed=st.integers(0, 20))
+@given(kills=st.lists(st.integers(1, 30), min_size=1, max_size=3, unique=True), seed=st.integers(0, 20))
 def test_killed_anywhere_amid_every_kind_of_trouble(redispatch, kills, seed, tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run.pt"
     changes = {"redispatch": redispatch, "trouble": EVERYTHING, "seed": seed, "local_steps": 2}
@@ -159,7 +159,7 @@ def test_with_no_good_one_the_run_starts_over_and_says_why(how, tmp_path):
     interrupt_after(config, path, 10)
     damaged(path, how)
     damaged(previous(path), how)
-    with pytest.warns(UserWarning, match=r"run\.pt: .*run\.previous\.pt: checkpoint not used .*; the run starts over"):
+    with pytest.warns(UserWarning, match=r"run\.pt: .*run\.previous\.pt: checkpoint not used .*; the run starts over$"):
         again = run(config, checkpoint=path)
     equal(again, run(config, checkpoint=tmp_path / "new.pt"))
 
@@ -183,6 +183,9 @@ def a_folder(path):
 OTHERS = {
     "words": (lambda path: path.write_text("not a checkpoint"), "is no checkpoint"),
     "nothing": (Path.touch, "is no checkpoint"),
+    "zeros": (lambda path: path.write_bytes(bytes(5000)), "is no checkpoint"),
+    "a mapping": (lambda path: torch.save({"format": 1, "config_hash": "x"}, path), "is no checkpoint"),
+    "a list": (lambda path: torch.save([1, 2], path), "is no checkpoint"),
     "weights": (lambda path: torch.save(torch.nn.Linear(3, 2).state_dict(), path), "is no checkpoint"),
     "half a head": (lambda path: path.write_bytes(HEAD + b'{"format": 9'), "is no checkpoint"),
     "no head": (lambda path: path.write_bytes(HEAD + b"[1]\n"), "is no checkpoint"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import conftest
 from asyncfl_lite.algorithms import FADAS, make_algorithm
 from conftest import update, vector
 
@@ -25,10 +27,7 @@ PATHS = {
 }
 
 
-def started(x0=(1.0, 0.0), **settings):
-    method = make_algorithm("fadas", **settings)
-    method.start(vector(*x0))
-    return method
+started = functools.partial(conftest.started, "fadas")
 
 
 @pytest.mark.parametrize("which", PATHS)

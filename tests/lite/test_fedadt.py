@@ -13,7 +13,7 @@ from asyncfl_lite.algorithms import FedAsync, ServerContext, make_algorithm
 from asyncfl_lite.algorithms.losses import labelled_distillation_loss
 from asyncfl_lite.runs.assembly import deal_out, load_task, servers_own
 from asyncfl_lite.runs.run import Run
-from conftest import linear_model, update, vector
+from conftest import linear_model, started, update, vector
 
 exactly = {"rtol": 1e-7, "atol": 0}
 TEACHER, STUDENT, LABEL = vector(2, 0, -1)[None], vector(0, 1, 0)[None], torch.tensor([0])
@@ -50,15 +50,9 @@ def test_weight_grows_to_its_maximum_and_stays():
     assert [method.kl_weight(t) for t in (0, 500, 1000, 9000)] == pytest.approx([0.2, 0.4, 0.6, 0.6])
 
 
-def started(name="fedadt", x0=(1.0, 0.0), context=None, **settings):
-    method = make_algorithm(name, **settings)
-    method.start(vector(*x0), context)
-    return method
-
-
 def test_worked_path_without_distillation():
     """Models (2, 2), (0, 4), (2, 0) of staleness 0, 1, 3: the first replaces the global model."""
-    method = started(tau_kd=3)
+    method = started("fedadt", tau_kd=3)
     path = [(2, 2), (0.5857864376, 3.4142135624), (1.2928932188, 1.7071067812)]
     for (model, stale), x in zip((((2, 2), 0), ((0, 4), 1), ((2, 0), 3)), path, strict=True):
         if stale == 3:
@@ -71,7 +65,7 @@ def distilling(**settings):
     """FedADT over a linear model with three labelled inputs."""
     inputs = torch.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.0]], dtype=torch.float64)
     context = ServerContext(linear_model(2, 3), 4, np.random.default_rng(0), lambda n, c: inputs, (inputs, torch.tensor([0, 2, 1])))  # fmt: skip
-    method = started(x0=(0.1, 0.2, 0, -0.1, -0.2, 0.3), context=context, **settings)
+    method = started("fedadt", (0.1, 0.2, 0, -0.1, -0.2, 0.3), context, **settings)
     method.version = 4
     return method
 

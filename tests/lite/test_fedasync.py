@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import conftest
 from asyncfl_lite.algorithms import make_algorithm, staleness
 from asyncfl_lite.base.errors import ConfigError
 from conftest import update, vector
 
-
-def started(x0=(1.0, 0.0), **settings):
-    method = make_algorithm("fedasync", **settings)
-    method.start(vector(*x0))
-    return method
+started = functools.partial(conftest.started, "fedasync")
 
 
 def model_update(method, model, start_version):

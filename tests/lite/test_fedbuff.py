@@ -9,16 +9,10 @@ from hypothesis import strategies as st
 
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.base.errors import ConfigError
-from conftest import update, vector
+from conftest import started, update, vector
 
 numbers = st.floats(-10, 10, allow_nan=False)
 deltas = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6)
-
-
-def started(name: str, x0=(1.0, 0.0), **settings):
-    method = make_algorithm(name, **settings)
-    method.start(vector(*x0))
-    return method
 
 
 @pytest.mark.parametrize(

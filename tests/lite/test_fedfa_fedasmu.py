@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import conftest
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.runs.run import Run
 from conftest import update, vector
 
-
-def started(name, x0=(0.0, 0.0), **settings):
-    method = make_algorithm(name, **settings)
-    method.start(vector(*x0))
-    return method
+started = functools.partial(conftest.started, x0=(0.0, 0.0))
 
 
 def models(method, *values):

@@ -8,21 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncfl_lite import Config
-from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.clients.local_training import ClientData, LocalTraining
 from asyncfl_lite.clients.trainer import Trainer
 from asyncfl_lite.models.vectors import VectorModel
 from asyncfl_lite.runs.run import Run
 from asyncfl_lite.simulator.jobs import Job
-from conftest import update, vector
+from conftest import started, update, vector
 
 exactly = {"rtol": 1e-7, "atol": 0}
-
-
-def started(name, x0=(1.0, 0.0), **settings):
-    method = make_algorithm(name, **settings)
-    method.start(vector(*x0))
-    return method
 
 
 def test_fedavgm_worked_path():

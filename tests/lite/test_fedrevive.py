@@ -6,11 +6,11 @@ import dataclasses
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from test_checkpoints import equal, interrupt_after
 
 from asyncfl_lite import Config, run
 from asyncfl_lite.algorithms import ServerContext
@@ -596,10 +596,6 @@ def test_frozen_and_trained_batchnorm_differ():
     assert not same_weights(trained, frozen)
 
 
-class Interrupted(Exception):
-    pass
-
-
 @pytest.mark.parametrize(
     ("algorithm", "settings", "model"),
     [
@@ -613,19 +609,8 @@ class Interrupted(Exception):
 )
 def test_an_interrupted_run_goes_on_bit_for_bit(algorithm, settings, model, tmp_path):
     config = Config(**SMALL, algorithm=algorithm, settings=settings, checkpoint_every=1, **model)
-    started = Run(config, checkpoint=tmp_path / "run.pt")
-
-    def die(simulation, arrival):
-        if len(simulation.arrivals) == 6:
-            raise Interrupted
-
-    started.simulation.observers.append(die)
-    with pytest.raises(Interrupted):
-        started.finish()
-    resumed, whole = run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt")
-    assert resumed.summary == whole.summary
-    pd.testing.assert_frame_equal(resumed.updates, whole.updates, check_exact=True)
-    assert torch.equal(resumed.x, whole.x)
+    interrupt_after(config, tmp_path / "run.pt", 6)
+    equal(run(config, checkpoint=tmp_path / "run.pt"), run(config, checkpoint=tmp_path / "new.pt"))
 
 
 # Text

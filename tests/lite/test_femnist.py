@@ -70,19 +70,6 @@ def test_leaf_split_by_user_tests_on_other_writers(tmp_path):
     assert len(task.test_labels) == 30 and len(np.unique(task.owners)) == 2
 
 
-def test_what_is_not_leafs_is_one_line(tmp_path):
-    leaf_files(tmp_path / "femnist")
-    path = next((tmp_path / "femnist/data/train").iterdir())
-    path.write_text('{"users": ["a"], "num_samples": [1], "user_data": {}}')
-    with pytest.raises(DataError, match=f"^femnist: {path} is not a file of LEAF's"):
-        FEMNIST(folder=str(tmp_path)).load()
-    path.write_text(json.dumps({"users": ["a"], "num_samples": [2], "user_data": {"a": {"x": [[0] * 784], "y": [1]}}}))
-    with pytest.raises(DataError, match="other numbers of samples"):
-        FEMNIST(folder=str(tmp_path)).load()
-    with pytest.raises(DataError, match="preprocess.sh"):
-        FEMNIST(folder=str(tmp_path / "nowhere")).load()
-
-
 def test_the_parquet_copy_of_femnist(tmp_path, monkeypatch):
     parquet = pytest.importorskip("datasets")
     monkeypatch.setattr(parquet.config, "HF_DATASETS_CACHE", tmp_path / "cache")

@@ -88,16 +88,11 @@ def test_it_is_found_and_runs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"networks": {}}, f"{NETWORKS}: must hold a JSON object that is not empty$"),
-        ({"networks": "{"}, f"{NETWORKS}: cannot be read"),
-        ({"networks": {"a": {"down_u": 1}}}, f"{NETWORKS}: network 'a' must have down_u, down_sigma, up_u, up_sigma$"),
         ({"networks": {"a": {**STEADY, "up_u": 0}}}, f"{NETWORKS}: a.up_u must be a number above 0, got 0$"),
         (
             {"networks": {"a": {**STEADY, "up_sigma": -1}}},
             f"{NETWORKS}: a.up_sigma must be a number of at least 0, got -1$",
         ),
-        ({"scores": {"Slow": "quick"}}, f"{SCORES}: Slow must be a number above 0, got 'quick'$"),
-        ({"scores": {"Else": 5}}, f"{PHONES}: no phone has a score in {SCORES}$"),
     ],
 )
 def test_a_bad_file_is_one_line_that_names_it(tmp_path, files, message):
@@ -106,12 +101,7 @@ def test_a_bad_file_is_one_line_that_names_it(tmp_path, files, message):
     assert "\n" not in str(error.value)
 
 
-def test_missing_files_are_one_line(tmp_path):
-    with pytest.raises(DataError, match="^folder: looked in .* for flash-devices/ or flash/, .*PKU-Chengxu/FLASH"):
-        prepared(tmp_path)
-    (profile(tmp_path / "flash-devices") / SCORES).unlink()
-    with pytest.raises(DataError, match=f"^folder: looked in .*flash-devices for {SCORES}, which is not there"):
-        prepared(tmp_path)
+def test_a_base_below_zero_is_one_line():
     with pytest.raises(ConfigError, match="^base: .*got -1"):
         FlashLaw(base=-1)
 

@@ -135,24 +135,6 @@ def test_idx_files(tmp_path, monkeypatch, source, packed):
     assert sorted(path.name for path in raw.iterdir()) == before  # nothing was unpacked beside the user's files
 
 
-def test_a_damaged_idx_file_is_one_line(tmp_path):
-    mnist_files(tmp_path, "MNIST", packed=True)  # not the published sums
-    with pytest.raises(
-        DataError, match=r"^mnist: .*train-images-idx3-ubyte.gz is damaged: its MD5.*download=true"
-    ) as told:
-        MNIST(folder=str(tmp_path)).load()
-    assert "\n" not in str(told.value)
-
-
-def test_a_cut_off_idx_file_is_one_line(tmp_path):
-    mnist_files(tmp_path, "MNIST", packed=False)
-    path = tmp_path / "MNIST/raw/train-images-idx3-ubyte"
-    path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(DataError, match="^mnist: .*could not be read") as told:
-        MNIST(folder=str(tmp_path)).load()
-    assert "\n" not in str(told.value)
-
-
 @pytest.mark.parametrize(("source", "classes"), [(CIFAR10, 10), (CIFAR100, 100)])
 def test_cifar_pickles(tmp_path, monkeypatch, source, classes):
     images = cifar_files(tmp_path, classes, monkeypatch).reshape(-1, 3, 32, 32)
@@ -243,8 +225,6 @@ def test_cifar10_jpeg_is_read_and_called_so(tmp_path):
     assert describe(task).startswith("CIFAR-10 (JPEG q75), stand-in for CIFAR-10\n")
     some = CIFAR10JPEG75(folder=str(tmp_path), samples=10, test_samples=10).load()
     assert some.labels.bincount().tolist() == [1] * 10
-    with pytest.raises(DataError, match="cifar10-jpeg75.npz or CIFAR10/cifar10-jpeg75.npz, which is not there"):
-        CIFAR10JPEG75(folder=str(tmp_path / "nowhere")).load()
 
 
 def test_where_data_is_looked_for(tmp_path, monkeypatch):

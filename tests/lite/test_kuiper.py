@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import conftest
 from asyncfl_lite import Config
 from asyncfl_lite.algorithms import make_algorithm
 from asyncfl_lite.base.errors import ConfigError
@@ -19,10 +21,7 @@ from conftest import update, vector
 exactly = {"rtol": 1e-7, "atol": 1e-12}
 
 
-def started(x0=(1.0, 0.0), **settings):
-    method = make_algorithm("kuiper", **settings)
-    method.start(vector(*x0))
-    return method
+started = functools.partial(conftest.started, "kuiper")
 
 
 def burst(method, entries):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.cost import Estimate, Speed, client_updates, duration, estimate, timed_speed
 from asyncfl_reproduction.grid.tidy import RUNS, write_tidy
 from asyncfl_reproduction.parquet import read_table
+from conftest import toy_grid
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"clients": 10, "concurrency": 5, "buffer_size": 2, "rounds": 20}
@@ -105,11 +105,7 @@ def test_what_has_to_be_fetched_is_not_timed():
 
 
 def write_grid(folder, cells=("toy/a",), **settings):
-    tier = {"seeds": [0, 1], "settings": {"task": "digits", **SMALL, **settings}}
-    grid = {"paper": "toy", "tiers": {"smoke": tier}, "cells": {name: {} for name in cells}}
-    (folder / "toy.yaml").write_text(json.dumps(grid))
-    (folder / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    return expand_grid(folder / "smoke.yaml")
+    return expand_grid(toy_grid(folder, *cells, seeds=(0, 1), **{"task": "digits", **SMALL, **settings}))
 
 
 def record(cell, seconds, folder):

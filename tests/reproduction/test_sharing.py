@@ -21,6 +21,7 @@ from asyncfl_reproduction.grid import sharing
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.grid.sharing import FINISHED, Elsewhere, claim, held
 from asyncfl_reproduction.grid.workers import BEGUN, outcomes
+from conftest import toy_grid
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,13 +29,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def grid(tmp_path):
     """A tier's file; its cells are ``toy/a`` to ``toy/d``."""
-    tier = {"seeds": [0], "settings": {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3}}
-    names = ("toy/a", "toy/b", "toy/c", "toy/d")
-    (tmp_path / "toy.yaml").write_text(
-        json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": dict.fromkeys(names, {})})
-    )
-    (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    return tmp_path / "smoke.yaml"
+    return toy_grid(tmp_path, "toy/a", "toy/b", "toy/c", "toy/d")
 
 
 @pytest.fixture

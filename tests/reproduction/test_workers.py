@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -11,17 +10,12 @@ import pytest
 
 from asyncfl_reproduction.grid.cells import expand_grid
 from asyncfl_reproduction.grid.workers import BEGUN, outcomes
+from conftest import toy_grid
 
 
 @pytest.fixture
 def cells(tmp_path):
-    tier = {"seeds": [0], "settings": {"clients": 6, "concurrency": 3, "buffer_size": 2, "rounds": 3}}
-    names = ("toy/kills-always", "toy/killed-once", "toy/harmless")
-    (tmp_path / "toy.yaml").write_text(
-        json.dumps({"paper": "toy", "tiers": {"smoke": tier}, "cells": dict.fromkeys(names, {})})
-    )
-    (tmp_path / "smoke.yaml").write_text("tier: smoke\npapers: [toy.yaml]\n")
-    return expand_grid(tmp_path / "smoke.yaml")
+    return expand_grid(toy_grid(tmp_path, "toy/kills-always", "toy/killed-once", "toy/harmless"))
 
 
 def deadly(cell, runs):
