@@ -50,25 +50,25 @@ $(READY): pyproject.toml setup.py constraints.txt
 	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[all,test]'
 	@touch $@
 
-reproduce: $(READY)  ## say what the grid of TIER costs, run it through papermill, then the report (the main job)
+reproduce: $(READY)  ## run the grid of TIER through papermill, after an estimate of its cost, and make its report (the main job)
 	@$(BIN)/asyncfl-lite grid $(TIER) --paper '$(PAPER)' --only '$(ONLY)' --workers $(WORKERS) \
 	 $(if $(YES),--yes) $(if $(SCHEDULER),--backend dask --scheduler '$(SCHEDULER)'); \
 	 code=$$?; test $$code -gt 1 && exit $$code; $(BIN)/asyncfl-lite report --tier $(TIER) && exit $$code
 
-report: $(READY)  ## make the report of TIER from what is recorded in runs/
+report: $(READY)  ## make the report of TIER from the results in runs/
 	@$(BIN)/asyncfl-lite report --tier $(TIER)
 
-test: $(READY)  ## every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
+test: $(READY)  ## run every notebook under nbval and all tests but the long ones, on two cores (5 to 10 minutes)
 	@$(BIN)/python -m pytest notebooks tests -m 'not long' $(SIDE_BY_SIDE) \
 	 --nbval-lax --nbval-current-env --nbval-cell-timeout=600 $(PYTEST_OPTIONS)
 
-test-fast: $(READY)  ## the tests that take less than a fifth of a second each, no notebooks (about a minute)
+test-fast: $(READY)  ## run the tests that take less than a fifth of a second each, without notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
-test-long: $(READY)  ## runs that are killed, grids whose workers die, a browser, memory over 20,000 updates, a full disk (8 to 13 minutes)
+test-long: $(READY)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (8 to 13 minutes)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
-league: $(READY)  ## run METHOD, such as my_method.py, against all others: a page on where it stands (QUICK=1: minutes)
+league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and write a page on where it stands (QUICK=1: minutes)
 	@test -n "$(METHOD)" || { echo "league: METHOD must be a Python file, such as make league METHOD=my_method.py"; exit 2; }
 	@$(BIN)/asyncfl-lite league '$(METHOD)' $(if $(QUICK),--quick) --workers $(WORKERS) $(if $(YES),--yes)
 
@@ -79,37 +79,37 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1 with the first lesson; save copie
 	 --LabApp.extra_labextensions_path='$(CURDIR)/labextensions' \
 	 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
-site: $(READY)  ## make site/index.html: lessons, findings, glossary and reference as pages, without network (under a minute)
+site: $(READY)  ## make site/index.html, with lessons, findings, glossary and reference as pages, without network (under a minute)
 	@$(BIN)/python docs/site/build.py $(if $(REPOSITORY),--repository '$(REPOSITORY)')
 
-student: $(READY)  ## write student/, lessons whose guesses and solutions are out of sight, and solutions/
+student: $(READY)  ## write student/, lessons with hidden guesses and solutions, and solutions/
 	@$(BIN)/python -m asyncfl_course.student
 
-notebooks: $(READY)  ## execute the notebooks for readers in place, to commit them
+notebooks: $(READY)  ## execute the notebooks in place, to commit them
 	@for book in notebooks/[0-9]*.ipynb; do echo $$book; \
 	 $(BIN)/jupyter nbconvert --to notebook --execute --inplace --log-level=ERROR \
 	   --ExecutePreprocessor.store_widget_state=False $$book || exit 1; done
 
-docs: $(READY)  ## write the numbers of README.md and docs/ anew from what is recorded (minutes); then read the sentences
+docs: $(READY)  ## update the numbers in README.md and docs/ from the records (minutes); then read the sentences around them
 	@$(BIN)/python tests/reproduction/refresh.py
 	@$(BIN)/python docs/explorable/build.py
 
-paper: $(READY)  ## set paper/asyncfl-reproduction.pdf, the reproducibility study, from what is recorded (minutes)
+paper: $(READY)  ## make paper/asyncfl-reproduction.pdf, the reproducibility study, from the records (minutes)
 	@$(BIN)/python paper/build.py
 
 explorable: $(READY)  ## make docs/explore*.html, the pages that need no kernel, from docs/explorable/ and docs/findings.md
 	@$(BIN)/python docs/explorable/build.py
 
-coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; 95 % is asked for
+coverage: $(READY)  ## measure which lines of the library its own tests run, without lessons and long tests; fails below 95 %
 	@$(BIN)/python -m pytest tests/lite tests/test_cli.py tests/test_bad_input.py tests/test_docstrings.py -m 'not long' $(SIDE_BY_SIDE) --cov --cov-report=term:skip-covered
 
-bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside goals and what is recorded (under 5 minutes when idle)
+bench: $(READY)  ## measure speed on the processor, as ratios to a bare loop, beside goals and records (under 5 minutes when idle)
 	@$(BIN)/python benchmarks/speed.py
 
-lint: $(READY)  ## ruff, on code and notebooks; that imports between rooms go downwards; mypy, on the library (see types)
+lint: $(READY)  ## run ruff on code and notebooks, check that imports go downwards, and run mypy on the library
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/python -m mypy
 
-types: $(READY)  ## mypy, on the library (a minute or two; seconds when little has changed)
+types: $(READY)  ## run mypy on the library (a minute or two; seconds when little has changed)
 	@$(BIN)/python -m mypy
 
 clean:  ## remove the environment, and caches; recorded runs stay

@@ -5,7 +5,7 @@ from asyncfl_course import lessons
 lessons.check("07.1", mixing_weight)     # right, or on which input it is wrong
 lessons.compare("fedecho/table2/large-dir0.1/fedecho-natural", "fedecho/table2/large-dir0.1/fedbuff")
 lessons.progress()                       # what is solved
-lessons.recall("08")                     # three questions from two lessons before
+lessons.recall("08")                     # three questions about lesson 06
 """
 
 from asyncfl_course.evidence import compare, differences, evidence, in_column, leads, scores, searched

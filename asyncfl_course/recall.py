@@ -1,4 +1,4 @@
-"""Recall: three questions from two lessons before, since repetition after a while helps memory."""
+"""Recall: three questions about the lesson two before, since repetition after a while helps memory."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Recall:
 
 
 def recall(lesson: str, *letters: str) -> Recall:
-    """Ask three questions from two lessons before, or check the answers.
+    """Ask three questions about the lesson two before this one, or check the answers.
 
     Args:
         lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.
@@ -103,7 +103,7 @@ def recall(lesson: str, *letters: str) -> Recall:
     before = f"{int(lesson) - BACK:02}" if str(lesson).isdigit() else ""
     if before not in known:
         first, last = (f"{int(one) + BACK:02}" for one in (min(known), max(known)))
-        raise AsyncFLError(f"recall: {lesson!r} asks nothing; lessons {first} to {last} ask about two lessons before")
+        raise AsyncFLError(f"recall: {lesson!r} has no questions; lessons {first} to {last} have some")
     said = tuple(str(one).strip().lower() for one in letters)
     asked = Recall(before, f"{int(lesson):02}", known[before], said)
     if said:

@@ -125,7 +125,7 @@ def _seeds(text: str) -> list[str]:
         if ends is None:
             seeds.append(part)
         elif not 0 <= int(ends[2]) - int(ends[1]) < MOST_SEEDS:
-            raise ConfigError(f"seed: must be such as 0,1,2 or 0-4, of at most {MOST_SEEDS}, got {shown(part)}")
+            raise ConfigError(f"seed: must be at most {MOST_SEEDS} seeds, such as 0,1,2 or 0-4, got {shown(part)}")
         else:
             seeds += map(str, range(int(ends[1]), int(ends[2]) + 1))
     return seeds

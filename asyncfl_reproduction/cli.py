@@ -51,14 +51,14 @@ def add_commands(commands: Any) -> None:
         "--record",
         type=folder,
         metavar="FOLDER",
-        help="folder of tables to which each finished cell is added at once, as by `record`",
+        help="add each finished cell at once to the tables in this folder, as `record` does",
     )
     grid.add_argument("--yes", action="store_true", help="start even if the estimate is more than two hours")
     grid.add_argument(
         "--backend",
         metavar="|".join(BACKENDS),
         default="loky",
-        help=f"place where cells run: {' or '.join(BACKENDS.values())}",
+        help=f"where to run the cells: {' or '.join(BACKENDS.values())}",
     )
     grid.add_argument(
         "--scheduler", metavar="ADDRESS", help="address of the Dask cluster's scheduler, such as tcp://10.0.0.1:8786"
@@ -74,7 +74,7 @@ def add_commands(commands: Any) -> None:
         nargs="?",
         help="file of studies; by default the package's cells/tuning.yaml",
     )
-    tune.add_argument("--cells", metavar="TIER", help="tier whose cells' own searches are run")
+    tune.add_argument("--cells", metavar="TIER", help="run the searches that the cells of this tier name")
     tune.add_argument(
         "--only", default="*", help="run only searches whose names match this pattern, such as '*/fedecho-*'"
     )
@@ -111,7 +111,7 @@ def add_commands(commands: Any) -> None:
     results.set_defaults(command="results", carry_out=_results)
 
     record = commands.add_parser(
-        "record", help="write a tier's results into two small tables, for the repository", formatter_class=WithDefaults
+        "record", help="write a tier's results as small tables, for the repository", formatter_class=WithDefaults
     )
     tier = record.add_argument("--tier", default="laptop", help="tier, such as smoke or laptop, or file of cells")
     tier.completer = _tiers
@@ -128,11 +128,11 @@ def add_commands(commands: Any) -> None:
         formatter_class=WithDefaults,
     )
     league.add_argument("method", nargs="?", help="Python file with one method; its GRID holds the values to try")
-    league.add_argument("--quick", action="store_true", help="run one workload only, with tuning: minutes on two cores")
+    league.add_argument("--quick", action="store_true", help="run one workload, with tuning (minutes on two cores)")
     league.add_argument(
         "--field",
         action="store_true",
-        help="record the methods of the field, with which yours is compared: takes hours, resumable",
+        help="record the field, which is the methods that yours is compared with (hours, resumable)",
     )
     league.add_argument(
         "--only",
@@ -166,7 +166,7 @@ def _grid(options: argparse.Namespace) -> int:
     own = getattr(options, "import")
     cells = expand_grid(tier_file(options.file), paper=options.paper, only=options.only, imports=own)
     if waiting := [cell.waits_for for cell in cells if cell.waits_for is not None]:
-        print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; asyncfl-lite tune")
+        print(f"{len(waiting)} cells wait for searches that were not made, such as {waiting[0]}; run asyncfl-lite tune")
     workers = options.workers if options.scheduler is None else count_workers(options.scheduler)
     cost = estimate(cells, options.runs, kept=kept_in(), workers=workers)
     _allow(cost, options)

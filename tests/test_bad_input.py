@@ -143,10 +143,10 @@ def cut(name: str):
 
 
 RESULTS = [
-    ("cut-off", cut("result.json"), "missing", ("result.json: cut off or no JSON; run the cell again",)),
+    ("cut-off", cut("result.json"), "missing", ("result.json: cut off or not JSON; run the cell again",)),
     ("removed", lambda f: (f / "result.json").unlink(), "missing", ("result.json: cannot be read (No such file",)),
-    ("not-text", lambda f: (f / "result.json").write_bytes(b"\xff\xfe"), "missing", ("result.json: cut off or no JSON",)),
-    ("deep", lambda f: (f / "result.json").write_text("[" * 99999), "missing", ("result.json: cut off or no JSON",)),
+    ("not-text", lambda f: (f / "result.json").write_bytes(b"\xff\xfe"), "missing", ("result.json: cut off or not JSON",)),
+    ("deep", lambda f: (f / "result.json").write_text("[" * 99999), "missing", ("result.json: cut off or not JSON",)),
     ("a-list", lambda f: (f / "result.json").write_text("[]"), "missing", ("result.json: not a result of format 1",)),
     ("other-format", changed(format=99), "missing", ("result.json: not a result of format 1; run the cell again",)),
     ("no-configuration", changed(config=None), "missing", ("result.json: must have config, summary, timing and files",)),

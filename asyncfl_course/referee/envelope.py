@@ -52,7 +52,7 @@ def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
     content = (folder / f"{of.name}.json").read_bytes()
     digest = digest_of(content)
     if digest != of.commitment:
-        raise AsyncFLError(f"{of.name}: the envelope is another one than was committed to: {digest[:8]}, not "
+        raise AsyncFLError(f"{of.name}: the envelope is not the one that was committed to: {digest[:8]}, not "
                            f"{of.commitment[:8]}")  # fmt: skip
     told = json.loads(content)
     plans = {about: Plan.from_mapping(plan) for about, plan in told["plans"].items()}

@@ -79,8 +79,8 @@ def check_fit(spec: ModelSpec, inputs: InputSpec) -> None:
         given = f"{'numbers' if inputs.vocabulary is None else 'token ids'} of shape {inputs.shape}"
         fitting = [other for other in MODELS if _fits(MODELS.get(other), inputs)]
         raise ConfigError(
-            f"model: {name!r} takes {spec.takes}, the task's inputs are {given}; "
-            f"those that take such are: {', '.join(fitting) or 'none'}"
+            f"model: {name!r} takes {spec.takes}, but the task's inputs are {given}; "
+            f"models that take them: {', '.join(fitting) or 'none'}"
         )
 
 

@@ -57,7 +57,7 @@ def check_copies(name: str, module: nn.Module, free: int | None = None) -> None:
     if needed > free:
         count = sum(part.numel() for part in module.parameters())
         raise ConfigError(
-            f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, "
+            f"model: {name!r} has {count:,} parameters; a run with it needs {_size(needed)} at least, but "
             f"{_size(free)} of memory are free"
         )
 

@@ -155,7 +155,7 @@ class TransformerSpec(ModelSpec):
         size, longest = config.vocab_size, getattr(config, "max_position_embeddings", length)
         if not 0.95 * size <= vocabulary <= size:  # tables of embeddings are often rounded up
             raise ConfigError(
-                f"checkpoint: {self.checkpoint!r} knows {size} tokens, the task's texts are made of {vocabulary}; "
+                f"checkpoint: {self.checkpoint!r} knows {size} tokens, but the task's texts use {vocabulary}; "
                 f"set the task's tokenizer to {self.checkpoint!r} too"
             )
         if length > longest:

@@ -82,7 +82,7 @@ def read_weights(path: Path, digest: str | None = None) -> dict[str, Tensor]:
             f"{path}: holds more than weights, which is not loaded; write torch.save(module.state_dict(), path)"
         ) from None
     except (SafetensorError, RuntimeError, EOFError, ValueError, LookupError) as error:
-        raise DataError(f"{path}: is no file of weights ({reason(error)})") from None
+        raise DataError(f"{path}: is not a file of weights ({reason(error)})") from None
     return as_state(content, str(path))
 
 

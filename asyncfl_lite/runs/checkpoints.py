@@ -69,7 +69,7 @@ def _identity_in(path: Path) -> Identity | None:
     """Return the identity of a checkpoint file; None if there is no file.
 
     Raises:
-        ResultError: when it is no checkpoint.
+        ResultError: if it is not a checkpoint.
     """
     if path.is_dir():
         raise ResultError(f"{path}: is a folder; a checkpoint is a file, such as {path / 'run.pt'}")
@@ -81,7 +81,7 @@ def _identity_in(path: Path) -> Identity | None:
         raise ResultError(f"{path}: cannot be read ({reason(error)})") from None
     except (ValueError, RecursionError):
         raise ResultError(
-            f"{path}: is no checkpoint that this version wrote; name another file, or remove it"
+            f"{path}: is not a checkpoint that this version wrote; name another file, or remove it"
         ) from None
 
 

@@ -33,9 +33,9 @@ class Fields(Settings):
     settings: Group = Field(
         default=..., description="the method's own options, listed by `asyncfl-lite list --methods`"
     )
-    delay: str = Field(default=..., description="delay law: how long each job of a client takes")
+    delay: str = Field(default=..., description="delay law, which decides how long each job takes")
     delay_settings: Group = Field(default=..., description="the delay law's own settings")
-    partition: str = Field(default=..., description="rule that deals out the training samples to the clients")
+    partition: str = Field(default=..., description="rule that divides the training samples among the clients")
     alpha: float | None = Field(
         default=None, gt=0, le=1e9, description="Dirichlet concentration of the partition; smaller is more unequal"
     )
@@ -44,9 +44,9 @@ class Fields(Settings):
     concurrency: int = Field(default=..., ge=1, description="number of clients that train at the same time, M_c")
     buffer_size: int = Field(default=..., ge=1, description="number of updates in a server version, M")
     redispatch: str = Field(
-        default=..., description="scheduling policy: when the slot of a client that has reported gets new work"
+        default=..., description="scheduling policy, which decides when new work is sent after a report"
     )
-    selection: str = Field(default="uniform", description="selection policy: which client gets the new work")
+    selection: str = Field(default="uniform", description="selection policy, which decides which client gets new work")
     selection_settings: Group = Field(default=..., description="the selection policy's own settings")
     initial: str = Field(default="random", description="source of the initial weights")
     initial_settings: Group = Field(default=..., description="the initialiser's own settings")
@@ -80,7 +80,7 @@ class Fields(Settings):
     channels_last: bool = Field(
         default=False, description="keep images in the memory format channels_last when jobs train one by one"
     )
-    device: str = Field(default="cpu", description="torch device; auto: cuda if there is one, else cpu")
+    device: str = Field(default="cpu", description="torch device; auto means cuda if there is one, else cpu")
     threads: int = Field(
         default=1, ge=1, le=1024, description="number of CPU threads of torch; 1 is fastest for small models"
     )

@@ -80,7 +80,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise ResultError(f"{path}: cut off or no JSON; run the cell again") from None
+        raise ResultError(f"{path}: cut off or not JSON; run the cell again") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ResultError(f"{path}: not a result of format {FORMAT}; run the cell again")
     for part in ("meaning", "data", "versions"):

@@ -32,7 +32,7 @@ def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Te
     """
     if isinstance(data, Mapping) and 0 not in data:
         several = ", ".join(map(repr, data))
-        raise DataError(f"dataset: is several of them, {several}; write data[{shown(next(iter(data), 'train'))}]")
+        raise DataError(f"dataset: must be one data set, got {several}; write data[{shown(next(iter(data), 'train'))}]")
     names = _names(data)
     if names is None and inputs is None and labels is None:
         return _pairs(data)

@@ -26,7 +26,7 @@ def read_yaml(path: Path, kind: type[Settings]) -> Any:
     except ConfigError:
         raise
     except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date, a number without end
-        raise ConfigError(f"{path}: no YAML ({' '.join(str(error).split())})") from None
+        raise ConfigError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
     try:
         return kind.from_mapping(content)
     except ConfigError as error:

@@ -108,4 +108,4 @@ def _say_cost(
         f"seconds, so all take at most about {duration(seconds)} with {workers} at a time, less in lockstep"
     )
     if seconds > 3600 * HOURS_UNASKED and not yes:
-        raise ConfigError(f"yes: needed above {HOURS_UNASKED:g} hours; YES=1 with make, else --yes")
+        raise ConfigError(f"yes: needed above {HOURS_UNASKED:g} hours; add --yes, or YES=1 with make")

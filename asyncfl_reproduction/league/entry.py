@@ -69,9 +69,9 @@ def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
         raise ConfigError(f"{file}: holds {len(names)} methods, {' and '.join(names)}; must be one")
     name, method = names[0], ALGORITHMS.get(names[0])
     if name in taken:
-        raise ConfigError(f"{file}: the name {name!r} is taken by a method of the field; register it under another")
+        raise ConfigError(f"{file}: the name {name!r} is taken by a method of the field; choose another name")
     if not NAME.fullmatch(name):
-        raise ConfigError(f"{file}: a name in the league must be of up to 40 letters, digits and _, got {shown(name)}")
+        raise ConfigError(f"{file}: a name in the league must have up to 40 letters, digits and _, got {shown(name)}")
     digest = hashlib.sha256(ast.dump(ast.parse(text_of(path))).encode()).hexdigest()[:8]
     return Entry(str(path), name, method, _grid(file, method, getattr(module, GRID, None)), digest)
 
@@ -82,7 +82,7 @@ def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | N
     if given is None:
         return None
     if not isinstance(given, Mapping) or not given:
-        raise ConfigError(f"{file}: {GRID} must be a mapping of knobs to their values, got {shown(given)}")
+        raise ConfigError(f"{file}: {GRID} must be a mapping of options to their values, got {shown(given)}")
     own, grid = method.Settings.model_fields, {}
     for knob, values in given.items():
         if knob not in (*own, "client_lr", "server_lr"):

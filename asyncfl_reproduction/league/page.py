@@ -46,12 +46,12 @@ BAR_COLOURS = {BETTER: "#15803d", WORSE: "#b91c1c", LEVEL: "#1d4ed8"}
 WIDEST_BAR = 30.0
 """Points that a bar shows at most to either side."""
 NOT_COMPARED = (
-    "Other workloads, models and sizes: these are ten classes of small images, and an MLP with one hidden layer.",
-    "Other unequal data than Dirichlet α = 0.1 over 50 clients, other numbers of clients in flight, and longer runs.",
+    "Other workloads, models and sizes. These are ten classes of small images, and an MLP with one hidden layer.",
+    "Other splits than Dirichlet α = 0.1 over 50 clients, other numbers of clients in flight, and longer runs.",
     "Clients that fail, leave or lie.",
-    "The server's own time: on the clock here it takes none, also where it distils or trains a generator.",
-    "Bytes sent. What clients are asked for is in the table of costs, but no sum is made of it.",
-    "Knobs other than those tried: what a method gains from them is not seen.",
+    "The server's own time. On this clock it takes none, even if the server distils or trains a generator.",
+    "Bytes sent. The table of costs lists what clients are asked for, but does not add it up.",
+    "Options other than those tried. The page does not show what a method gains from them.",
 )
 
 
@@ -139,7 +139,7 @@ def _counted(verdicts: Sequence[str]) -> str:
 def _unequal(outcome: Outcome) -> list[str]:
     """Return what made the tuning unequal, to the newcomer's disadvantage."""
     said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
-    more = "Not equally: with --quick its grid did not grow, as those of the field did where the best lay on an edge."
+    more = "Not equally: with --quick its grid did not grow, but those of the field did if the best lay on an edge."
     return said + [more] * outcome.quick
 
 
@@ -150,7 +150,7 @@ def _looked_before(outcome: Outcome) -> list[str]:
     looks = len(outcome.earlier) + 1
     return [
         f"Look {looks}: other code of this name has been entered {count(looks - 1, 'time')} before and seen the same "
-        f"seeds ({', '.join(outcome.earlier)}). No interval here knows of it."
+        f"seeds ({', '.join(outcome.earlier)}). No interval here accounts for it."
     ]
 
 
@@ -185,13 +185,13 @@ def _rank_said(title: str, name: str, found: Ranking, places: int) -> str:
     of = f"{title} has mean rank {found.ranks[name]:.1f} of {len(found.ranks)}, 1 being best"
     over = f"over {found.blocks} seeds of {count(places, 'place')}"
     if not near:
-        return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from all others."
+        return f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes it from all others."
     apart = len(found.ranks) - 1 - len(near)
     if not apart:
-        return f"{of}, {over}; the critical difference, {found.critical:.1f}, tells it from none of the others."
+        return f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes it from none of the others."
     return (
-        f"{of}, {over}. The critical difference is {found.critical:.1f}: it tells {title} from {apart} of the others, "
-        f"and not from {_listed(near)}."
+        f"{of}, {over}. The critical difference, {found.critical:.1f}, distinguishes {title} from {apart} of the "
+        f"others, but not from {_listed(near)}."
     )
 
 
@@ -227,9 +227,9 @@ def _curves_said(title: str, shown: Sequence[str]) -> str:
     if len(shown) == 1:
         return ""
     return (
-        f"{title}, the thick line, the {NEAREST} methods whose accuracy is nearest to its own, and FedBuff: means over "
-        "seeds, bands from the lowest to the highest seed. Left over client updates, right over virtual time, until a "
-        f"fifth after {title} ends."
+        f"The curves show {title} (the thick line), the {NEAREST} methods whose accuracy is nearest to its own, and "
+        "FedBuff. Lines are means over seeds, and bands go from the lowest to the highest seed. The left panel is over "
+        f"client updates, and the right one over virtual time, until a fifth after {title} ends."
     )
 
 
@@ -240,8 +240,8 @@ def _notes(one: Standings) -> str:
     if not never:
         return "All runs reached the target."
     return (
-        f"Not at the target with every seed: {', '.join(never)}. Such a run is censored at its end: where a ratio of "
-        "times has ≥ or ≤, nothing bounds it on the other side."
+        f"Not at the target with every seed: {', '.join(never)}. Such a run is censored at its end. A ratio of times "
+        "with ≥ or ≤ has no bound on the other side."
     )
 
 
@@ -345,13 +345,13 @@ def _tried_said(outcome: Outcome) -> str:
     shown = {short: outcome.in_column(name) for name, (_, short) in HEADINGS.items()}
     tries = " and ".join(f"{found[0].place.tries} {short}" for short, found in shown.items() if found)
     said = (
-        f"Every method may try as many combinations in a place, {tries}, with the seeds {seeds}, which no comparison "
-        "uses; where the best lies on an edge, its grid grows, at most twice. On an edge: knobs whose chosen value is "
-        "the smallest or largest tried, so that a better one may lie beyond."
+        f"Every method may try equally many combinations in a place, {tries}, with the seeds {seeds}, which no "
+        "comparison uses. If the best lies on an edge, its grid grows, at most twice. The column on an edge lists "
+        "options whose chosen value is the smallest or largest tried, so that a better one may lie beyond."
     )
     if outcome.in_column("printed"):
-        said += " At a fixed server rate, clients' rates are tried beside server settings that a paper prints, or "
-        said += f"beside rate 1; {outcome.title} has its defaults."
+        said += " At a fixed server rate, clients' rates are tried with server settings that a paper prints, or "
+        said += f"with rate 1. {outcome.title} has its defaults."
     return said
 
 
@@ -360,12 +360,12 @@ def _changes(outcome: Outcome) -> list[str]:
     soon = [row.to_decide for row in undecided if row.to_decide]
     seeds = f"More seeds: {len(undecided)} comparisons are undecided. "
     if soon:
-        seeds += f"Were means and deviations to stay, {len(soon)} of them would be decided by up to {max(soon)} seeds."
+        seeds += f"If means and deviations stayed the same, up to {max(soon)} seeds would decide {len(soon)} of them."
     lines = [
         seeds,
         "Other places: a place is one workload and one law. A verdict holds for it and for no other.",
-        f"Entering again: whoever changes {outcome.title} after a look at this page and enters it again looks at the "
-        "same seeds again. The next page counts the looks; after many take seeds and places of your own.",
+        f"Entering again: if you change {outcome.title} after a look at this page and enter it again, you look at the "
+        "same seeds again. The next page counts the looks. After many, take seeds and places of your own.",
     ]
     whole = "The whole league: without --quick there are all places and both columns, and the grid may grow."
     return [*lines, whole] if outcome.quick else lines

@@ -31,12 +31,15 @@ color: #4b5563; font-size: .85rem; } }
 {% if missing %}<p><strong>The field is not complete.</strong> {{ missing }}</p>{% endif %}
 
 <details open><summary>How to read the tables</summary>
-<p class="note">Accuracy: mean over seeds of a run's last five tests, in %, with its own 95% interval. Difference:
-{{ title }} less the method, in points, seed by seed, with its 95% interval, after as many client updates; the grey band
-of its drawing is ± 1 point. In equal time: the same when the first of the two runs ends, from the last test of each
-until then; green and red as the words in the fifth column. Time: median virtual time to the target, in the units of the
-delay law; its ratio is the method's time over {{ title }}'s. Verdicts are corrected for the number of methods,
-intervals are not. Decided by: about so many seeds would tell the two apart, were mean and deviation to stay.</p>
+<ul class="note"><li>Accuracy is the mean over seeds of a run's last five tests, in %, with its own 95% interval.</li>
+<li>Difference is {{ title }} less the method, in points, seed by seed, after as many client updates, with its 95%
+interval. The grey band of its drawing is ± 1 point.</li>
+<li>In equal time is the same difference when the first of the two runs ends, from the last test of each until then.
+Green and red mean the same as in the fifth column.</li>
+<li>Time is the median virtual time to the target, in the units of the delay law. Its ratio is the method's time
+divided by {{ title }}'s.</li>
+<li>Decided by is about how many seeds would decide, if mean and deviation stayed the same.</li></ul>
+<p class="note">Verdicts are corrected for the number of methods. Intervals are not.</p>
 </details>
 
 {% for column in columns %}
@@ -44,10 +47,10 @@ intervals are not. Decided by: about so many seeds would tell the two apart, wer
 <p>{{ column.said }}</p>
 {% if column.ranks %}
 <img src="{{ column.ranks }}" alt="{{ column.ranks_alt }}">
-<p class="note">Bars join methods that Nemenyi's critical difference at 5% does not tell apart. It takes seeds of one
-place for independent, which they are not, and places for drawn at random, which they are not: it is smaller than it
-should be.
-{%- if column.left_out %} Not ranked, as some place lacks them or their seeds: {{ column.left_out }}.{% endif %}</p>
+<p class="note">Bars join methods that Nemenyi's critical difference at 5% cannot distinguish. It treats seeds of one
+place as independent, and places as drawn at random. Neither is true, so it is smaller than it should be.
+{%- if column.left_out %} Some place lacks these methods or their seeds, so they are not ranked:
+{{ column.left_out }}.{% endif %}</p>
 {% endif %}
 {% for place in column.places %}
 <h3>{{ place.name }}, {{ column.short }}</h3>
@@ -80,8 +83,9 @@ should be.
 {% endfor %}
 
 <h2>What it costs</h2>
-<p class="note">N clients, M_c in flight, a buffer of M, U unlabelled samples. kB: models that the server holds at most
-in {{ cost_place }}; generators, pools of samples and labelled sets are not counted.</p>
+<p class="note">There are N clients, M_c of them in flight, a buffer of M, and U unlabelled samples. The column kB is
+the size of the models that the server holds at most in {{ cost_place }}. It leaves out generators, pools of samples and
+labelled sets.</p>
 <div class="wide" role="region" aria-label="costs" tabindex="0"><table>
 <thead><tr><th scope="col">method</th><th scope="col">the server stores</th><th scope="col" class="number">kB</th>
 <th scope="col">clients are asked for, beyond an update</th><th scope="col">data on the server</th></tr></thead>

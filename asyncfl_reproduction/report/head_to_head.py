@@ -144,5 +144,5 @@ def in_words(measured: Measured) -> str:
         f"{len(there)} of {len(WORKLOADS) * len(LAWS)} settings (a workload under a delay law) are recorded; "
         f"{len(found.ranks)} methods, equally tuned, are in all of them, with {found.blocks} seeds in all "
         f"(of each, the mean of its last five tests).{p} Nemenyi's critical difference of mean ranks at 5%: "
-        f"{found.critical:.2f}. A star: a paired t test, Holm-corrected, does not tell it from the best of its place."
+        f"{found.critical:.2f}. Holm-corrected paired t tests cannot distinguish methods with a star from the best."
     )

@@ -206,16 +206,16 @@ class Page:
     def searches(self) -> None:
         """Show which settings were tried for each method, and which were best."""
         said = (
-            "One row per search: every method on a workload tries equally many combinations, and cells of the smoke "
-            f"and laptop tiers take the best. *{FIXED}*: only the clients' rate is searched, beside a server rate of "
-            f"1 or that of FedRevive's Table 4; FedAC and FADAS have that of FedEcho's Table 8, scaled by the number "
-            f"of steps."
+            "Each row is a search. Every method on a workload tries equally many combinations, and cells of the smoke "
+            f"and laptop tiers take the best. *{FIXED}*: only the clients' rate is searched, with a server rate of 1 "
+            "or of FedRevive's Table 4. FedAC and FADAS have the server rate of FedEcho's Table 8, scaled by the "
+            "number of steps."
         )
         cells = list(self.recorded.cells.values())
         if (figure := draw_tries(tries(cells))) is not None:
             bought = (
-                "**The gain from tuning.** The best validation accuracy that a method is expected to have found "
-                "after a number of tries, over all orders of its combinations; first seed only."
+                "**The gain from tuning.** The curves show the best validation accuracy that a method is expected to "
+                "have found after a number of tries, over all orders of its combinations, with the first seed only."
             )
             display(Markdown(bought), picture(figure, bought.replace("*", "")))
             display(_searches_shown(own_searches(cells)))
@@ -226,8 +226,8 @@ class Page:
             worse["difference"] = worse["difference"].map(shown.with_signs)
             said = (
                 "**Choices that do not suit.** A search is made in one setting, and other cells take its choice. These "
-                "cells are surely more than a point better at the fixed server rate, so a lead over one of them, "
-                "tuned, says little."
+                "cells are surely more than a point better at the fixed server rate than tuned. A lead over one of "
+                "them in the tuned column says little."
             )
             display(Markdown(said), listed(worse, precision=1))
 

@@ -40,10 +40,10 @@ def settings_page() -> str:
     """Return the page in Markdown."""
     parts = [
         "# Settings",
-        "Every setting of a run, made from the code. `Config(task=…, algorithm=…)` takes those of the first table; "
-        "what a method, a task, a model, a delay law or a partition has of its own goes into the group that its part "
-        "names. *As chosen* means that the default depends on the task and the method: "
-        "`Config(…).explain()` says which value a configuration takes, and from where.",
+        "This page lists every setting of a run. It is made from the code. `Config(task=…, algorithm=…)` takes the "
+        "settings of the first table. A method, a task, a model, a delay law or a partition also has its own settings, "
+        "and its section names the group that they belong to. *As chosen* means that the default depends on the task "
+        "and the method. `Config(…).explain()` says which value a configuration takes, and where it comes from.",
         "## Of every run",
         _table(Config),
     ]

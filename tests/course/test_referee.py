@@ -307,7 +307,7 @@ def test_an_envelope_is_what_was_committed_to(name, tmp_path):
     assert all(verdict.plan.case == name for verdict in opened.verdicts.values()) and len(opened.verdicts) >= 3
     assert NOT_RUN not in {verdict.verdict for verdict in opened.verdicts.values()}
     (tmp_path / f"{name}.json").write_bytes((FOLDER / f"{name}.json").read_bytes().replace(b"The", b"A", 1))
-    with pytest.raises(AsyncFLError, match="^" + name + ": the envelope is another one than was committed to"):
+    with pytest.raises(AsyncFLError, match="^" + name + ": the envelope is not the one that was committed to"):
         referee.open_envelope(carried_out(plan(name)), tmp_path)
 
 

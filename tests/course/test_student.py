@@ -188,7 +188,7 @@ def test_recall_asks_about_two_lessons_before(learner):
 
 @pytest.mark.parametrize("lesson", ["00", "01", "21", "x"])
 def test_a_lesson_without_questions_before_it_is_one_line(lesson):
-    with pytest.raises(AsyncFLError, match=r"^recall: .* asks nothing; lessons 02 to \d\d ask"):
+    with pytest.raises(AsyncFLError, match=r"^recall: .* has no questions; lessons 02 to \d\d have some"):
         lessons.recall(lesson)
     with pytest.raises(AsyncFLError, match=r"^recall: 3 letters"):
         lessons.recall("08", "a", "d", "b")

@@ -181,15 +181,15 @@ def a_folder(path):
 
 
 OTHERS = {
-    "words": (lambda path: path.write_text("not a checkpoint"), "is no checkpoint"),
-    "nothing": (Path.touch, "is no checkpoint"),
-    "zeros": (lambda path: path.write_bytes(bytes(5000)), "is no checkpoint"),
-    "a mapping": (lambda path: torch.save({"format": 1, "config_hash": "x"}, path), "is no checkpoint"),
-    "a list": (lambda path: torch.save([1, 2], path), "is no checkpoint"),
-    "weights": (lambda path: torch.save(torch.nn.Linear(3, 2).state_dict(), path), "is no checkpoint"),
-    "half a head": (lambda path: path.write_bytes(HEAD + b'{"format": 9'), "is no checkpoint"),
-    "no head": (lambda path: path.write_bytes(HEAD + b"[1]\n"), "is no checkpoint"),
-    "a pipe": (os.mkfifo, "is no checkpoint"),
+    "words": (lambda path: path.write_text("not a checkpoint"), "is not a checkpoint"),
+    "nothing": (Path.touch, "is not a checkpoint"),
+    "zeros": (lambda path: path.write_bytes(bytes(5000)), "is not a checkpoint"),
+    "a mapping": (lambda path: torch.save({"format": 1, "config_hash": "x"}, path), "is not a checkpoint"),
+    "a list": (lambda path: torch.save([1, 2], path), "is not a checkpoint"),
+    "weights": (lambda path: torch.save(torch.nn.Linear(3, 2).state_dict(), path), "is not a checkpoint"),
+    "half a head": (lambda path: path.write_bytes(HEAD + b'{"format": 9'), "is not a checkpoint"),
+    "no head": (lambda path: path.write_bytes(HEAD + b"[1]\n"), "is not a checkpoint"),
+    "a pipe": (os.mkfifo, "is not a checkpoint"),
     "a folder": (a_folder, "is a folder; a checkpoint is a file, such as "),
 }
 
@@ -247,7 +247,7 @@ def test_what_comes_to_lie_there_on_the_way_stays(tmp_path):
     path, config = tmp_path / "run.pt", Config(**configs("fedbuff"))
     started = Run(config, checkpoint=path)
     started.simulation.observers.append(lambda *_: path.write_text("mine"))
-    with pytest.raises(ResultError, match="run.pt: is no checkpoint"):
+    with pytest.raises(ResultError, match="run.pt: is not a checkpoint"):
         started.finish()
     started.remove_checkpoints()
     assert contents(tmp_path) == {path: b"mine"}

@@ -467,7 +467,7 @@ def test_a_checkpoint_with_its_own_tokens(tmp_path, cache):
         theirs = network(task.inputs).logits[..., :260]
         mine = VectorModel(initial_model(CausalLM(checkpoint=place), task.input_spec, 5))(x0, task.inputs)
     torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
-    with pytest.raises(ConfigError, match="^checkpoint: .* knows 264 tokens, the task's texts are made of 50"):
+    with pytest.raises(ConfigError, match="^checkpoint: .* knows 264 tokens, but the task's texts use 50"):
         initial_model(CausalLM(checkpoint=place), InputSpec((29,), 50, vocabulary=50), 0)
     with pytest.raises(DataError, match="^checkpoint: .* is not a folder and not downloaded yet"):
         initial_model(CausalLM(checkpoint=str(tmp_path / "none")), task.input_spec, 0)

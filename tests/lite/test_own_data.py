@@ -99,7 +99,7 @@ def test_what_hugging_face_has_and_cannot_be_taken_is_one_line(hugging):
     both = hugging.DatasetDict(train=texts, test=texts)
     for named in ({"inputs": "ids"}, {}):
         assert line(lambda named=named: Task.from_dataset(both, both, **named)) == (
-            "dataset: is several of them, 'train', 'test'; write data['train']"
+            "dataset: must be one data set, got 'train', 'test'; write data['train']"
         )
     hidden = pictures(hugging).cast_column("label", hugging.Value("int64")).map(lambda row: {"label": -1})
     hidden = hidden.cast_column("label", hugging.ClassLabel(names=["cat", "dog", "elk"]))

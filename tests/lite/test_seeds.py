@@ -42,8 +42,8 @@ def test_several_seeds_run_in_lockstep_and_are_summed_up(tmp_path, capsys, monke
     [
         (["1", "1"], "must be given once each, got 1, 1"),
         (["0-2", "2"], "must be given once each, got 0, 1, 2, 2"),
-        (["4-0"], "must be such as 0,1,2 or 0-4, of at most 1000, got '4-0'"),
-        (["0-999999999"], "must be such as 0,1,2 or 0-4, of at most 1000, got '0-999999999'"),
+        (["4-0"], "must be at most 1000 seeds, such as 0,1,2 or 0-4, got '4-0'"),
+        (["0-999999999"], "must be at most 1000 seeds, such as 0,1,2 or 0-4, got '0-999999999'"),
         (["0..4"], "must be a valid integer, unable to parse string as an integer, got '0..4'"),
     ],
 )

@@ -107,7 +107,7 @@ OWN = [
     ("items-alone", lambda: Task.from_dataset([1, 2], ITEMS), ("dataset: items must be (input, label) with inputs of one shape (TypeError",)),
     ("items-of-two-shapes", lambda: Task.from_dataset([(X[0], 0), (X[0, :2], 1)], ITEMS), ("dataset: items must be (input, label) with inputs of one shape",)),
     ("items-with-words", lambda: Task.from_dataset([(X[0], "cat")], ITEMS), ("dataset: items must be (input, label)", "invalid literal for int()")),
-    ("items-by-name", lambda: Task.from_dataset({"a": (X[0], 0)}, ITEMS), ("dataset: is several of them, 'a'; write data['a']",)),
+    ("items-by-name", lambda: Task.from_dataset({"a": (X[0], 0)}, ITEMS), ("dataset: must be one data set, got 'a'; write data['a']",)),
     ("no-items", lambda: Task.from_dataset([], ITEMS), ("dataset: items must be (input, label)", "there are none")),
     ("no-length", lambda: Task.from_dataset(iter(ITEMS), ITEMS), ("dataset: items must be (input, label)", "has no len()")),
 ]  # fmt: skip

@@ -179,7 +179,7 @@ def test_other_checkpoints_keep_their_weights_and_padding(tmp_path, kind):
 def test_what_does_not_fit_a_checkpoint_is_one_line(tmp_path):
     saved(tmp_path, "bert")
     spec = Bert(checkpoint=str(tmp_path))
-    with pytest.raises(ConfigError, match="^checkpoint: .* knows 30 tokens, the task's texts are made of 4000"):
+    with pytest.raises(ConfigError, match="^checkpoint: .* knows 30 tokens, but the task's texts use 4000"):
         spec.build_for(InputSpec((8,), 3, vocabulary=4000))
     with pytest.raises(ConfigError, match="takes at most 24 tokens, got 25"):
         spec.build_for(InputSpec((24,), 3, vocabulary=30))

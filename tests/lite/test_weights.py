@@ -203,9 +203,9 @@ def test_weights_that_do_not_fit_are_a_line(name):
 def test_files_that_are_no_weights_are_a_line(tmp_path):
     cases = {
         "gone.pt": (None, "cannot be read"),
-        "text.pt": (b"hello", "is no file of weights|holds more than weights"),
-        "text.safetensors": (b"hello", "is no file of weights"),
-        "cut.pt": ("cut", "is no file of weights"),
+        "text.pt": (b"hello", "is not a file of weights|holds more than weights"),
+        "text.safetensors": (b"hello", "is not a file of weights"),
+        "cut.pt": ("cut", "is not a file of weights"),
         "code.pt": (nn.Linear(2, 2), "holds more than weights, which is not loaded"),
         "whole.pt": (
             {"epoch": 3, "model": {}},

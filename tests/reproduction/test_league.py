@@ -195,7 +195,7 @@ def trusted(monkeypatch):
         (METHOD.replace("server_lr", "sever_lr"), "GRID: 'sever_lr' is not known; did you mean 'server_lr'?"),
         (METHOD.replace("[0.5, 1.0]", "[0.5, 0.5]"), "GRID: server_lr must be a list of different values"),
         (METHOD.replace("[0.5, 1.0]", "[-1.0]"), "server_lr: must be"),
-        (METHOD.replace("{\"server_lr\": [0.5, 1.0]}", "3"), "GRID must be a mapping of knobs to their values, got 3"),
+        (METHOD.replace("{\"server_lr\": [0.5, 1.0]}", "3"), "GRID must be a mapping of options to their values, got 3"),
     ],
 )  # fmt: skip
 def test_what_is_no_entry_is_one_line_and_runs_nothing(stranger, source, said, capsys):
