@@ -15,10 +15,10 @@ from asyncfl_lite.algorithms import staleness
 def hinge(answer: Any) -> None:
     """Compare a function with FedAsync's hinge."""
     cases = {
-        (3, 10, 4): "up to b trust is whole",
-        (4, 10, 4): "at b itself trust is still whole",
-        (5, 10, 4): "one version above b it is 1/(a + 1)",
-        (9, 2, 4): "the age above b counts, τ − b, not τ",
+        (3, 10, 4): "up to b the weight is 1",
+        (4, 10, 4): "at b itself the weight is still 1",
+        (5, 10, 4): "one version above b the weight is 1/(a + 1)",
+        (9, 2, 4): "what counts is the age above b, τ − b, not τ",
         (1, 0.5, 0): "without the + 1 this weight would exceed 1",
     }
     for inputs, why in cases.items():
@@ -32,8 +32,8 @@ def cached_direction(answer: Any) -> None:
     rounds = {
         "the first round": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
         "the second": ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], "v = mean of all rows + mean of (delta − its old row)"),
-        "the third": ([(1, (0.2, 0.4)), (2, (0.0, 0.0))], "the mean of the cache is over all N clients, silent too"),
-        "one with nothing new": ([(1, (0.2, 0.4))], "no update has changed: v is the cached mean alone"),
+        "the third": ([(1, (0.2, 0.4)), (2, (0.0, 0.0))], "the cached mean is over all N clients, even silent ones"),
+        "one with nothing new": ([(1, (0.2, 0.4))], "no update has changed, so v is the cached mean"),
     }
     cache = torch.zeros(3, 2, dtype=torch.float64)
     for name, (sent, why) in rounds.items():
@@ -41,10 +41,10 @@ def cached_direction(answer: Any) -> None:
         kept = cache.clone()
         given = call(answer, cache, entries)
         expect(
-            isinstance(given, tuple | list) and len(given) == 2, f"In {name} two tensors must come back, v and cache."
+            isinstance(given, tuple | list) and len(given) == 2, f"In {name} you must return two tensors, v and cache."
         )
         expect(
-            torch.equal(cache, kept), f"In {name} your function changes the cache that it was given; clone it first."
+            torch.equal(cache, kept), f"In {name} your function changes the cache that it was given. Clone it first."
         )
         wanted = cache.mean(0) + torch.stack([delta - cache[client] for client, delta in entries]).mean(0)
         expect_close(given[0], None, wanted, because=f"{name}, v of entries {sent}: {why}", called="v",
@@ -52,7 +52,7 @@ def cached_direction(answer: Any) -> None:
         for client, delta in entries:
             kept[client] = delta
         expect_close(given[1], None, kept, called="the new cache",
-                     because=f"{name}: rows of those who reported are their deltas")  # fmt: skip
+                     because=f"{name}: the rows of clients that reported are their deltas")  # fmt: skip
         cache = kept
 
 
@@ -60,8 +60,8 @@ def cached_direction(answer: Any) -> None:
 def resting_place(answer: Any) -> None:
     """Compare a function with the balance of two clients."""
     cases = {
-        (1, 1, 1): "as often and as heavy: the fair answer",
-        (10, 1, 1): "ten steps towards 1 for each towards −1",
+        (1, 1, 1): "both report equally often with equal weight, so the result is the fair 0",
+        (10, 1, 1): "there are ten steps towards 1 for each step towards −1",
         (10, 2**-0.5, 12**-0.5): "balance k · fast · (1 − x) against slow · (1 + x)",
         (10, 1, 10): "a weight of 10 makes up for reporting a tenth as often",
         (4, 0.5, 1): "weights multiply frequencies",

@@ -43,7 +43,7 @@ def shrinks(answer: Any) -> None:
     if not 8 <= factor <= 10:
         off = "too large" if factor > 10 else "too small"
         raise Wrong(
-            f"Your answer {factor:g} for T from 10 to 30 is {off}; there are two factors 1 / T.",
+            f"Your answer {factor:g} for T from 10 to 30 is {off}, because there are two factors 1 / T.",
             f"Your answer {factor:g} is {off}. What factor does the chain rule give for z / T, and how far apart are "
             "the two softened distributions?",
         )

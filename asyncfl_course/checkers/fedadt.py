@@ -59,7 +59,7 @@ def loss_of_a_batch(answer: Callable) -> None:
         (1, 0.0, 3.0, "with alpha = 0 only the label's cross entropy is left, which does not use T"),
         (1, 1.0, 3.0, "with alpha = 1 only the divergence is left, from the teacher to the student, both softened by T,"
                       " not multiplied by T²"),
-        (1, 0.3, 3.0, "alpha weighs the divergence, 1 - alpha the cross entropy"),
+        (1, 0.3, 3.0, "alpha weights the divergence, and 1 - alpha the cross entropy"),
         (4, 0.6, 2.0, "take the mean over the batch"),
     ):  # fmt: skip
         z_C, z_S = (torch.round(3 * torch.randn(rows, 3, generator=draw)).double() for _ in range(2))
@@ -70,7 +70,7 @@ def loss_of_a_batch(answer: Callable) -> None:
     given = call(answer, far, torch.zeros(1, 3, dtype=torch.float64), torch.tensor([1]), 0.5, 1.0)
     expect(
         bool(torch.isfinite(torch.as_tensor(given))),
-        f"loss gives {shown(given)} for the student's logits {shown(far)}: take log_softmax, not the log of a softmax.",
+        f"loss gives {shown(given)} for the student's logits {shown(far)}. Take log_softmax, not log of softmax.",
     )
 
 

@@ -21,7 +21,7 @@ def say(answer: Any) -> None:
     """Check that each client counts once, however often and in whatever order it reported."""
     for reports in ([3, 3, 5], [7], [0, 1, 0, 2, 0, 0, 0, 4], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]):
         given = call(answer, reports)
-        expect(isinstance(given, dict), f"say({reports}) gives {given!r}; give a dictionary from client to weight.")
+        expect(isinstance(given, dict), f"say({reports}) gives {given!r}, not a dictionary from client to weight.")
         heard = set(reports)
         expect_equal(set(given), None, heard, because=f"each client in {reports} is in the store once")
         for client in sorted(heard):
@@ -55,7 +55,7 @@ def version(answer: Any) -> None:
     turns = [  # (client, the version that it began with) twice, and what to think of
         ([(0, 0), (1, 0)], "the student is the model after the mean delta, and the gradient is a mean over inputs"),
         ([(2, 0), (0, 1)], "client 2 began at an older version, and client 1 teaches although it is not in the buffer"),
-        ([(1, 1), (1, 2)], "client 1 reports twice: both deltas count, but only its latest predictions are stored"),
+        ([(1, 1), (1, 2)], "client 1 reports twice, both deltas count, and only its latest predictions are stored"),
     ]
     for number, (reports, because) in enumerate(turns):
         store = {client: logits.clone() for client, logits in server.logits.items()}

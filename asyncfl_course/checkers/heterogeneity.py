@@ -21,10 +21,10 @@ def largest_share(answer: Any) -> None:
         answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=SIMULATED,
         because="at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?",
     )  # fmt: skip
-    expect_close(answer, (1, 2), 0.75, atol=SIMULATED, because="two classes at α = 1 are a uniform share and its rest")
+    expect_close(answer, (1, 2), 0.75, atol=SIMULATED, because="two classes at α = 1 get a uniform share and its rest")
     expect_close(
         answer, (0.5, 2), 0.5 + 1 / np.pi, atol=SIMULATED,
-        because="α is the gamma distribution's parameter and a divisor; at α = 1 the divisor does not show",
+        because="α is the gamma distribution's parameter and also a divisor, which does not show at α = 1",
     )  # fmt: skip
     expect_close(answer, (0.1, 10), 0.66466, atol=SIMULATED, because="all C draws stay below x with probability F(x)^C")
 
@@ -35,8 +35,8 @@ def tv(answer: Any) -> None:
     for counts, why in (
         ([[8, 2], [2, 8]], "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
         ([[5, 5, 10], [50, 50, 100]], "both clients have the same shares, so nothing needs to be swapped"),
-        ([[18, 0], [0, 1], [1, 0]], "q is made of all samples, here (0.95, 0.05): a large client weighs more in it"),
-        ([[10, 0, 0], [0, 10, 0], [0, 0, 10]], "disjoint labels are the most, 1 − 1/C; the mean is over clients"),
+        ([[18, 0], [0, 1], [1, 0]], "q counts all samples, here (0.95, 0.05), so a large client weighs more in it"),
+        ([[10, 0, 0], [0, 10, 0], [0, 0, 10]], "disjoint labels give the maximum, 1 − 1/C, for every client"),
     ):
         table = np.array(counts)
         expect_close(answer, (table,), total_variation(table), because=why)
@@ -53,8 +53,8 @@ def shards(answer: Any) -> None:
         given = np.sort(np.concatenate(parts))
         expect(
             np.array_equal(given, np.arange(count)),
-            f"{called}: every sample must be dealt out once; {len(np.unique(given))} different ones are, in "
-            f"{len(given)} places. Parts hold sample numbers, not labels.",
+            f"{called}: every sample must be dealt out once, but the parts hold {len(given)} indices, of which "
+            f"{len(np.unique(given))} differ. Parts hold the indices of samples, not labels.",
         )
         sizes = [len(part) for part in parts]
         expect(max(sizes) - min(sizes) <= 2, f"{called}: sizes are {sizes}, and should differ by two at most.")
@@ -62,12 +62,12 @@ def shards(answer: Any) -> None:
         pieces = [int((np.diff(np.sort(place[part])) > 1).sum()) + 1 for part in parts]
         expect(
             max(pieces) <= 2,
-            f"{called}: a client's samples are {max(pieces)} pieces of the samples sorted by label, expected two at "
-            "most. Were they sorted before they were cut?",
+            f"{called}: a client holds {max(pieces)} pieces of the samples sorted by label, expected two at most. "
+            "Were they sorted before they were cut?",
         )
         again = [np.asarray(part) for part in call(answer, labels, clients, np.random.default_rng(1))]
         same = all(np.array_equal(np.sort(one), np.sort(other)) for one, other in zip(parts, again, strict=False))
-        expect(not same, f"{called}: another generator deals out the same parts; shards are given at random.")
+        expect(not same, f"{called}: another generator deals out the same parts, but shards must be given at random.")
 
 
 @exercise("02.4", "One step or ten")
@@ -76,13 +76,13 @@ def one_step_or_ten(answer: Any) -> None:
     unlike, alike = words(answer, 2, ("better", "worse"), 'Two words are asked for, each "better" or "worse".')
     if unlike != "worse":
         raise Wrong(
-            "At α = 0.03: each client's first step goes where its own samples pull, and the average of the twenty is "
-            "the step of all data. Its next nine start from where it stands alone, among sevens and threes only.",
+            "(a) At α = 0.03 each client's first step goes where its own samples pull, and the average of the twenty "
+            "is a step on all data. Its next nine steps start from its own model, which knows only sevens and threes.",
             "(a) Where do a client's steps two to ten start from, if its data are one or two classes?",
         )
     if alike != "better":
         raise Wrong(
-            "At α = 100: clients hold nearly the same mix, so ten steps of each are nearly ten steps on all data.",
+            "(b) At α = 100 clients hold nearly the same mix, so ten steps of each are nearly ten steps on all data.",
             "(b) What would ten steps of each client be if all held the same mix?",
         )
 

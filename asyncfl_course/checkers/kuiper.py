@@ -42,8 +42,8 @@ def bursts(answer: Any) -> None:
         for index, ((time, members), (closes, who)) in enumerate(zip(given, wanted, strict=True), start=1):
             expect(
                 list(members) == who and abs(float(time) - closes) < 0.06,
-                f"{what}: burst {index} is {list(members)} at {float(time):.4g}, expected {who} at {closes:.4g}. All K "
-                "of a burst start again at its last report, and nobody else does.",
+                f"{what}: burst {index} is {list(members)} at {float(time):.4g}, expected {who} at {closes:.4g}. The K "
+                "clients of a burst start again at its last report, and no others do.",
             )
 
 
@@ -70,8 +70,8 @@ def burst(answer: Any) -> None:
     four = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
     for inputs, because in (
         ((x, two, _tensor(100, 300), _tensor(0.6, 0.2), _tensor(0, 2)),
-         "weights n (1 - acc) over their sum, and s of the mean staleness"),
-        ((x, two[:1], _tensor(50), _tensor(0.9), _tensor(0)), "one client alone has the share 1, however good it is"),
+         "the shares are n (1 - acc) over their sum, and the rate uses s of the mean staleness"),
+        ((x, two[:1], _tensor(50), _tensor(0.9), _tensor(0)), "a single client has the share 1, however good it is"),
         ((x, four, _tensor(1, 2, 3, 4), _tensor(0.1, 0.9, 0.5, 1), _tensor(0, 0, 0, 40)),
          "the rate is s of the mean staleness, not the mean of s"),
         ((x, two, _tensor(10, 10), _tensor(1, 1), _tensor(0, 0)), "no client has a weight, so the model stays"),
@@ -96,8 +96,8 @@ def effective(answer: Any) -> None:
     for n, acc, wanted, because in (
         ((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5), 4, "four equal shares count as four"),
         ((1, 1, 1, 1), (1, 1, 0.99, 0.98), 1.8, "the shares are 0, 0, 1/3 and 2/3"),
-        ((100, 300), (0.6, 0.2), 49 / 37, "sizes count too: the shares are 1/7 and 6/7"),
-        ((5, 7), (1, 1), 0, "nobody has a weight, so nobody counts"),
+        ((100, 300), (0.6, 0.2), 49 / 37, "sizes count too, and the shares are 1/7 and 6/7"),
+        ((5, 7), (1, 1), 0, "no client has any weight, so none counts"),
     ):
         expect_close(answer, (_tensor(*n), _tensor(*acc)), wanted, because=because)
 
@@ -123,18 +123,18 @@ def _accuse(given: list[str]) -> None:
     if max(rank["received"], rank["no reward"]) > min(rank["last epoch"], rank["trained"]):
         raise Wrong(
             f"Your answer {shown(given)} has a reading of the local model among the first two. A trained model is "
-            "nearly perfect on its four classes, so most weights vanish: worse than to weigh all alike.",
+            "nearly perfect on its four classes, so most weights vanish. Equal weights would be better.",
             looks,
         )
     if rank["received"] > rank["no reward"]:
         raise Wrong(
             f"Your answer {shown(given)} has no reward first. The received model errs most where the global model "
-            "lacks a client's classes, and its reward points there: in the recorded runs it ends above no reward.",
+            "lacks a client's classes, and its reward points there. In the recorded runs it ends above no reward.",
             looks,
         )
     raise Wrong(
         f"Your answer {shown(given)} has the trained model above the last epoch. The last epoch still counts errors "
-        "that training then removes: fewer of its weights are exactly 0.",
+        "that training then removes, so fewer of its weights are exactly 0.",
         looks,
     )
 
@@ -145,8 +145,8 @@ def moves(answer: Any) -> None:
     x, stale, none = _tensor(1, 0), _tensor((0, 0), (0.5, -1)), _tensor((1, 0), (1, 0))
     deltas, shares = _tensor((1, 2), (3, -2)), _tensor(0.25, 0.75)
     for starts, rate, because in (
-        (none, 0.4, "it is the rate times the mean by shares; who starts from x pulls nowhere"),
-        (stale, 0.4, "the pull leads from x to the old versions, weighed like the changes"),
+        (none, 0.4, "it is the rate times the mean by shares, and a client that starts from x does not pull"),
+        (stale, 0.4, "the pull leads from x to the old versions, with the same shares as the changes"),
         (stale, 1.0, "both moves are multiplied by the rate"),
     ):
         given, what = call(answer, x, starts, deltas, shares, rate), f"moves(x, {shown(starts)}, …, {rate})"
@@ -163,9 +163,9 @@ def thousand(answer: Any) -> None:
     """Compare three numbers with the identity and Equation 3."""
     said = numbers(answer, 3, f"Your answer {shown(answer)}: three numbers are asked for.")
     for name, given, wanted, near, because in (
-        ("mean staleness", said[0], 99, 0.5, "when a burst's version is made, its K clients do not train; all others "
+        ("mean staleness", said[0], 99, 0.5, "when a burst's version is made, its K clients do not train, all others "
          "age by one version, and K updates share that"),
         ("mixing rate", said[1], 0.07, 6e-4, "β times one plus that staleness, to the power of −α"),
-        ("number of reports per client", said[2], 2, 6e-3, "share out the reports that 200 versions use up"),
+        ("number of reports per client", said[2], 2, 6e-3, "1,000 clients share the 2,000 reports of 200 versions"),
     ):  # fmt: skip
         expect_close(given, None, wanted, called=f"Your {name}", because=because, atol=near, rtol=0)

@@ -16,9 +16,9 @@ from asyncfl_course.explore import swing
 def mean_jump(answer: Any) -> None:
     """Compare a function with the mean absolute difference of the last tests."""
     hints = {
-        ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down; distance from the mean does not count",
+        ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down, and the distance from the mean does not count",
         ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
-        ((0.7, 0.7, 0.7), 20): "fewer tests than asked for: all of them count",
+        ((0.7, 0.7, 0.7), 20): "there are fewer tests than asked for, so all of them count",
     }
     for (tests, last), why in hints.items():
         expect_close(answer, (list(tests), last), swing(tests, last), because=why)
@@ -33,11 +33,11 @@ def noise_at_rest(answer: Any) -> None:
     """Compare a function with the deviation of a quadratic's model at rest."""
     cases = {
         (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
-        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; think what "
-        "deviation that has, and what variance",
+        (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; what "
+        "variance does that have, and what deviation?",
         (0.3, 1.0, 1.0, 5): "at κ = 1 this is Section 2's quadratic, whose V is a variance",
-        (1.0, 0.5, 1.0, 5): "put the change of clients who walk half of the way into x_{t+1}: what is in η's place",
-        (0.1, 0.2, 3.0, 10): "both the server and the clients walk a share of the way here",
+        (1.0, 0.5, 1.0, 5): "clients that go half of the way change x_{t+1} by half as much; what replaces η?",
+        (0.1, 0.2, 3.0, 10): "here both the server and the clients go only a share of the way",
     }
     for (eta, share, sigma, size), why in cases.items():
         step = eta * share
@@ -49,11 +49,11 @@ def noise_at_rest(answer: Any) -> None:
 def old_news(answer: Any) -> None:
     """Compare a function with the path of steps along gradients that are some versions old."""
     cases = {
-        (0.5, 0, 3): "with τ = 0 each version keeps 1 − a of the last",
-        (0.3, 2, 5): "until version τ the news is the model of version 0, which is 1",
-        (1.0, 1, 8): "a = 1 is the limit for τ = 1: the path repeats itself",
-        (0.29, 5, 60): "the news at version t is the model of version t − τ",
-        (0.5, 3, 0): "after no version there is x0 alone",
+        (0.5, 0, 3): "with τ = 0 each version keeps a share 1 − a of the last one",
+        (0.3, 2, 5): "until version τ the update comes from the model of version 0, which is 1",
+        (1.0, 1, 8): "a = 1 is the limit for τ = 1, where the path repeats itself",
+        (0.29, 5, 60): "the update at version t comes from the model of version t − τ",
+        (0.5, 3, 0): "after no version the list holds only x_0",
     }
     for (step, tau, versions), why in cases.items():
         path = [1.0]
@@ -62,7 +62,7 @@ def old_news(answer: Any) -> None:
         given = call(answer, step, tau, versions)
         expect(
             not hasattr(given, "__len__") or len(given) == len(path),
-            f"late({step}, {tau}, {versions}) gives a list of another length than asked: from x_0 to x_{versions}. "
+            f"late({step}, {tau}, {versions}) gives a list of the wrong length. It must go from x_0 to x_{versions}. "
             "Versions before 0 are not part of it.",
         )
         expect_close(answer, (step, tau, versions), path, because=why)
@@ -78,17 +78,17 @@ def guess_of_controls(answer: Any) -> None:
     below = {name: index for index, name in enumerate(names)}
     expect(
         max(below["as it is"], below["clients alike"]) < min(below["nobody late"], below["alike, nobody late"]),
-        f"{names[0]!r} first and {names[-1]!r} last is a fair guess, and the records differ. It takes unequal data for "
-        "the cause. What did Section 3's clients do at a step of 1 who had no unequal data?",
+        f"{names[0]!r} first and {names[-1]!r} last is a fair guess, but the records differ. It takes unequal data for "
+        "the cause. What did Section 3's clients, which agreed, do at a step of 1?",
     )
     expect(
         below["clients alike"] < below["as it is"],
-        "'clients alike' above 'as it is' is what most would guess, and the records differ. Of these two, in which do "
-        "all clients push the same old correction?",
+        "'clients alike' above 'as it is' is what most would guess, but the records differ. In which of the two do all "
+        "clients push the same old correction?",
     )
     expect(
         below["nobody late"] < below["alike, nobody late"],
-        "'nobody late' above 'alike, nobody late': where no news is old, unequal data are all that is left to harm.",
+        "You have 'nobody late' above 'alike, nobody late'. If no update is old, only unequal data can do harm.",
     )
 
 
@@ -111,14 +111,14 @@ def equal_lead(answer: Any) -> None:
     """Check that a function returns the difference between two methods' best means."""
     table, lucky = _searches(), _searches(lucky=12.0)
     cases = [
-        (table, "A", "B", 1.0, 7, "the server's rate 1 holds for both methods: their best means there are 75 and 68"),
-        (table, "A", "B", None, -1, "each method may choose both rates: the best means are 81 and 82"),
+        (table, "A", "B", 1.0, 7, "the server rate 1 holds for both methods, and their best means there are 75 and 68"),
+        (table, "A", "B", None, -1, "each method may choose both rates, and the best means are 81 and 82"),
         (table, "B", "A", None, 1, "the second name is the baseline, whose best is subtracted"),
-        (lucky, "A", "B", 1.0, 7, "one seed of A is lucky at the clients' rate 0.3, whose mean is 74: judge by means"),
+        (lucky, "A", "B", 1.0, 7, "A has one lucky seed at client rate 0.3, whose mean is 74, so judge by means"),
     ]
     for rows, method, baseline, rate, wanted, why in cases:
         given = call(answer, rows, method, baseline, rate)
-        given = number(given, f"lead(table, {method!r}, …) gives {given!r}, no number.")
+        given = number(given, f"lead(table, {method!r}, …) gives {given!r}, which is no number.")
         called = f"lead(table, {method!r}, {baseline!r}, {rate})"
         expect(abs(given - wanted) < 1e-4, f"{called} gives {given:g}, expected {wanted}: {why}.")
 
@@ -128,8 +128,8 @@ def rounding_or_bug(answer: Any) -> None:
     """Compare chosen findings with the effects of summation order, and explain what contradicts a wrong one."""
     chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
     harmless = {
-        "A": "scores of this pair's runs differ by more than 4 points on average",
-        "D": "look at the largest difference of two tests at this pair",
+        "A": "at this pair of rates, the scores of two runs differ by more than 4 points on average",
+        "D": "look at the largest difference between two tests at this pair of rates",
     }
     for letter, why in harmless.items():
         expect(letter not in chosen, f"{letter} is no sure sign of a bug: {why}.")
@@ -139,4 +139,4 @@ def rounding_or_bug(answer: Any) -> None:
         "E": "single scores move up and down; what is left of that in a mean over ten seeds?",
     }
     for letter, why in bugs.items():
-        expect(letter in chosen, f"{letter} is more than rounding does: {why}")
+        expect(letter in chosen, f"{letter} is more than rounding can do. {why[0].upper()}{why[1:]}")

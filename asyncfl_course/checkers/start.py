@@ -27,13 +27,13 @@ def slow_phone(answer: Any) -> None:
 
 
 HEARD = {
-    120: "these are the four fast phones; and the slow one?",
+    120: "these are the reports of the four fast phones; what does the slow one add?",
     5: "that would be a server that waits for all",
-    124: "the slow phone reports once in the hour, the four fast ones 30 times each",
+    124: "the slow phone reports once in the hour, and the four fast ones 30 times each",
     116: "a report at minute 60 counts",
 }
 OLD = {
-    30: "at minute 60 that would be right; the slow phone reports at 59",
+    30: "at minute 60 that would be right, but the slow phone reports at 59",
     116: "these are updates; four of them make one version",
     120: "these are updates; four of them make one version",
     59: "staleness counts versions, not minutes",
@@ -42,15 +42,15 @@ OLD = {
 
 
 TIMELINE = (
-    "the first report: nobody has made a version yet",
+    "this is the first report, and no version has been made yet",
     "client 1 was sent v0, and the server still has v0; this report then fills the buffer",
     "client 0 got v0 again at time 1, and arrival 2 has just made v1",
     "client 0 got v1 at time 2, and no version has been made since",
-    "client 1 got its model at time 2 before its own report filled the buffer: v0; the server has v2",
-    "client 0 got its model at time 3 before its own report made v2: v1; the server has v2",
-    "client 2 has worked from v0 since time 0; three versions were made meanwhile",
-    "client 0 got its model at time 4 before its own report made v3: v2; the server has v3",
-    "client 1 got v2 at time 4; versions 3 and 4 have been made since",
+    "client 1 was sent v0 at time 2, before its own report filled the buffer, and the server has v2",
+    "client 0 was sent v1 at time 3, before its own report made v2, and the server has v2",
+    "client 2 has worked from v0 since time 0, and three versions were made meanwhile",
+    "client 0 was sent v2 at time 4, before its own report made v3, and the server has v3",
+    "client 1 was sent v2 at time 4, and versions 3 and 4 have been made since",
 )
 
 
@@ -62,8 +62,8 @@ def nine_arrivals(answer: Any) -> None:
     said = numbers(answer, 9, "Nine numbers are asked for, one per arrival.")
     if said == wanted:
         raise Wrong(
-            "These are the numbers of the other convention, in which who fills the buffer gets the new version. Here "
-            "the reporter is sent the model first: look at arrivals 5, 6 and 8 again."
+            "These are the numbers of the other convention, in which the client that fills the buffer gets the new "
+            "version. Here a client is sent its next model first. Look at arrivals 5, 6 and 8 again."
         )
     for number, (given, right, why) in enumerate(zip(said, swapped, TIMELINE, strict=True), start=1):
         row = three.iloc[number - 1]
@@ -119,16 +119,16 @@ def bought_and_paid(answer: Any) -> None:
     time, updates = words(answer, 2, names, 'Two names are asked for, each "fedavg" or "fedbuff".')
     if time != "fedbuff":
         raise Wrong(
-            "After 60 units of time: a round of five phones lasts as long as its slowest, 50 to 80 units if one of "
-            "them is slow, while FedBuff, with 25 at work, hears some 550 updates. However good FedAvg's few are, they "
-            "are few.",
+            "(a) A round of five phones lasts as long as its slowest phone, which is 50 to 80 units if one of them is "
+            "slow. By time 60 FedBuff, with 25 phones at work, has heard some 550 updates. FedAvg's updates are good, "
+            "but there are few of them.",
             "(a) How many updates has each server heard by time 60?",
         )
     if updates != "fedavg":
         raise Wrong(
-            "After 100 updates: both have made 20 versions of 5 updates. FedAvg's were all computed from the model "
-            "that they change, FedBuff's from older ones. What would make the older ones better?",
-            "(b) Both have heard as many. From which model was each update computed?",
+            "(b) After 100 updates both have made 20 versions of 5 updates. FedAvg's updates were all computed from "
+            "the model that they change, and FedBuff's from older models. Why would the older ones be better?",
+            "(b) Both have heard equally many updates. From which model was each one computed?",
         )
 
 
@@ -137,16 +137,16 @@ def mean_staleness(answer: Any) -> None:
     """Check a function of jobs in flight, buffer size and the convention's name."""
     for in_flight, size, policy, why in (
         (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
-        (25, 5, "after_agg", "the reporter's slot is still empty when the version is made: 24 jobs age"),
-        (8, 4, "after_agg", "seven jobs age with each version, four updates share that"),
-        (100, 1, "after_agg", "FedAsync's kind of server: every update makes a version"),
+        (25, 5, "after_agg", "the reporting client's slot is still empty when the version is made, so 24 jobs age"),
+        (8, 4, "after_agg", "seven jobs age with each version, and four updates share that"),
+        (100, 1, "after_agg", "this is FedAsync's kind of server, where every update makes a version"),
         (1, 1, "before_agg", "a client alone is sent its next job before its own report makes a version"),
     ):
         wanted = predicted_staleness(policy, in_flight, size)
         given = call(answer, in_flight, size, policy)
         expect(
             size == in_flight or given != size / in_flight,
-            f"mean_staleness({in_flight}, {size}, {policy!r}) gives {size / in_flight:g}: the ratio is upside down; a "
-            "larger buffer makes fewer versions, so updates are fresher.",
+            f"mean_staleness({in_flight}, {size}, {policy!r}) gives {size / in_flight:g}, but the ratio is upside "
+            "down. A larger buffer makes fewer versions, so updates are fresher.",
         )
         expect_close(answer, (in_flight, size, policy), wanted, because=why)

@@ -32,14 +32,14 @@ def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None
     names = ("time", "client", "staleness")
     heard = set()
     for number, (mine, theirs) in enumerate(zip(given, wanted, strict=False), start=1):
-        expect(len(mine) == 3, f"{called}: an arrival is (time, client, staleness), yours is {shown(mine)}.")
+        expect(len(mine) == 3, f"{called}: an arrival is (time, client, staleness), but yours is {shown(mine)}.")
         for name, one, other in zip(names, mine, theirs, strict=True):
             if not np.isclose(float(one), float(other)):
                 hints = {
                     "time": "The next job begins when its client reports.",
-                    "client": "The earliest job is next; on a tie, the one with the smaller number.",
-                    "staleness": "Which version was this client sent when it last reported: the one from before that "
-                    "report, or from after it? Staleness counts the versions since.",
+                    "client": "The earliest job is next. On a tie, it is the one with the smaller number.",
+                    "staleness": "Which version was this client sent when it last reported, the one from before that "
+                    "report or the one from after it? Staleness counts the versions since.",
                 }
                 if name == "staleness" and theirs[1] not in heard:
                     hints[name] = (
@@ -50,7 +50,7 @@ def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None
         heard.add(theirs[1])
     expect(
         len(given) == len(wanted),
-        f"{called} gives {len(given)} arrivals, expected {len(wanted)}: stop when the last version is made.",
+        f"{called} gives {len(given)} arrivals, expected {len(wanted)}. Stop when the last version is made.",
     )
 
 
@@ -59,10 +59,10 @@ def four_papers(answer: Any) -> None:
     """Check four numbers, the mean staleness of FedEcho, FedRevive, KUIPER and FedAvg."""
     said = numbers(answer, 4, "Four numbers are asked for.")
     cases = (  # how near is near enough for a mean that was simulated
-        ("FedEcho", ("before_agg", 25, 5), 0.1, "25 jobs age with each version, 5 updates share that."),
-        ("FedRevive", ("after_agg", 100, 1), 0.5, "the reporter's slot is still empty when the version is made."),
-        ("KUIPER", ("burst", 12, 4), 0.1, "the four who reported wait while the version is made; who still trains?"),
-        ("FedAvg", ("rounds", 25, 25), 0.1, "when the version of a round is made, nobody trains."),
+        ("FedEcho", ("before_agg", 25, 5), 0.1, "25 jobs age with each version, and 5 updates share that."),
+        ("FedRevive", ("after_agg", 100, 1), 0.5, "the slot that reported is empty when the version is made."),
+        ("KUIPER", ("burst", 12, 4), 0.1, "four clients wait while the version is made; how many train?"),
+        ("FedAvg", ("rounds", 25, 25), 0.1, "when the version of a round is made, no client trains."),
     )
     for given, (name, setting, near, why) in zip(said, cases, strict=True):
         if abs(given - predicted_staleness(*setting)) > near:
@@ -108,7 +108,7 @@ def two_remedies(answer: Any) -> None:
         )
     if wrong:
         looks = "How many versions does one whole job miss, and how large a share of the calls goes to stragglers?"
-        raise Wrong(" ".join(wrong), f"Not both are right. Work out each remedy twice: {looks[0].lower()}{looks[1:]}")
+        raise Wrong(" ".join(wrong), f"Not both are right. Ask for each remedy: {looks[0].lower()}{looks[1:]}")
 
 
 @exercise("01.5", "Forecast the failures")
@@ -118,25 +118,25 @@ def failures(answer: Any) -> None:
     held = 0.9 * 1 + 0.1 * 20
     expect(
         abs(updates - 25) > 0.5 and abs(updates - 22.5) > 0.5,
-        f"(1) You say {updates:g}: a job that never returns also keeps its slot for 20 units, in which nobody else "
-        "trains there.",
+        f"(1) You say {updates:g}, but a job that never returns also keeps its slot for 20 units, during which no "
+        "other job can run there.",
     )
     expect(
         abs(updates / (25 / held) - 1) > 0.02,
-        f"(1) You say {updates:g}: so many jobs end per unit, but not all of them with a report.",
+        f"(1) You say {updates:g}. That many jobs do end per unit, but not all of them with a report.",
     )
     expect(
         abs(updates / (25 * 0.9 / held) - 1) < 0.02,
         f"(1) You say {updates:g}, which is too {'many' if updates > 25 * 0.9 / held else 'few'}. Take ten jobs in one "
-        "slot, one after the other: how many units do they take together, and how many of them report?",
+        "slot, one after the other. How many units do they take together, and how many of them report?",
     )
-    expect(share <= 1, f"(2) You say {share:g}: write the share as a fraction of 1.")
+    expect(share <= 1, f"(2) You say {share:g}; write the share as a fraction of 1.")
     expect(
         abs(share - 0.9**25) > 0.006,
-        f"(2) You say {share:g}: that is the share of rounds in which all 25 return.",
+        f"(2) You say {share:g}, which is the share of rounds in which all 25 return.",
     )
     expect(
         abs(share - (1 - 0.9**25)) < 0.006,
         f"(2) You say {share:g}, which is too {'much' if share > 1 - 0.9**25 else 'little'}. A round does not wait "
-        "only if all of its 25 jobs return; how probable is that for one, for two, for 25?",
+        "only if all of its 25 jobs return. How probable is that for one, for two, for 25?",
     )
