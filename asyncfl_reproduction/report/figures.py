@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -154,61 +155,53 @@ def draw_lines(
         log: whether the setting is on a logarithmic axis.
         sharey: whether the panels share the number's axis.
     """
-    found = {
-        title: {method: _points(recorded, cells, value or percent) for method, cells in methods.items()}
+    rows = [
+        (title, method, x, number)
         for title, methods in shown.items()
-    }
-    if not any(points for methods in found.values() for points in methods.values()):
+        for method, cells in methods.items()
+        for x, cell in cells.items()
+        if (numbers := (value or percent)(recorded, cell)) is not None and np.isfinite(numbers).all()
+        for number in numbers
+    ]
+    if not rows:
         return None
+    table = pd.DataFrame(rows, columns=["panel", "method", "x", "y"])
     figure, axes = panels(len(shown), sharey=sharey)
     entries: dict[str, plt.Artist] = {}
-    for axis, (title, methods) in zip(axes, found.items(), strict=True):
-        axis.set(title=title, xlabel=xlabel)
-        if any(methods.values()):
-            entries |= _draw_panel(axis, methods, sorted({x for cells in shown[title].values() for x in cells}), log)
+    for axis, (title, methods) in zip(axes, shown.items(), strict=True):
+        if len(here := table[table["panel"] == title]):
+            entries |= _draw_panel(axis, here, list(methods), sorted({x for m in methods.values() for x in m}), log)
         else:
             say_not_run(axis)
             axis.tick_params(labelleft=sharey and axis is axes[0])
-    axes[0].set_ylabel(ylabel)
+        axis.set(title=title, xlabel=xlabel, ylabel=ylabel if axis is axes[0] else "")
     return finish(figure, entries)
 
 
-def _points(
-    recorded: Recorded, cells: Mapping[float, str], value: Callable[[Recorded, str], np.ndarray | None]
-) -> dict[float, np.ndarray]:
-    numbers = {x: value(recorded, cell) for x, cell in cells.items()}
-    return {x: values for x, values in numbers.items() if values is not None and np.isfinite(values).all()}
-
-
 def _draw_panel(
-    axis: Axes, methods: Mapping[str, Mapping[float, np.ndarray]], ticks: Sequence[float], log: bool
+    axis: Axes, rows: pd.DataFrame, methods: Sequence[str], ticks: Sequence[float], log: bool
 ) -> dict[str, plt.Artist]:
-    """Draw one line per method that has points; return the legend's entries."""
+    """Draw one line per method that was run, with its deviation at every point; return the legend's entries."""
+    ran = list(rows["method"].unique())
+    aside = rows["method"].map(ran.index) - (len(ran) - 1) / 2  # so that bars of deviation do not hide each other
     room = 0.08 * (ticks[-1] - ticks[0]) or 0.1
-    drawn, entries = {method: points for method, points in methods.items() if points}, {}
-    for number, (method, points) in enumerate(drawn.items()):
-        aside = 0.25 * (number - (len(drawn) - 1) / 2)  # so that bars of deviation do not hide each other
-        moved = {x * 1.05**aside if log else x + aside * room / 2: y for x, y in points.items()}
-        entries[plots.title(method)] = _line(axis, method, moved, number, methods)
+    moved = rows["x"] * 1.05 ** (0.25 * aside) if log else rows["x"] + 0.125 * aside * room
+    variant = {m: [n for n in methods if n.split("-")[0] == m.split("-")[0]].index(m) for m in ran}
+    alone = len({method.split("-")[0] for method in methods}) == 1
     axis.set_xscale("log" if log else "linear")
+    sns.lineplot(
+        x=moved, y=rows["y"], hue=rows["method"], style=rows["method"], ax=axis, errorbar="sd", err_style="bars",
+        palette={m: plots.shade(m, n) if alone else plots.colour(m) for m, n in variant.items()},
+        dashes={m: ["", (4, 2), (1, 1.5), (5, 2, 1, 2)][n % 4] for m, n in variant.items()},
+        markers={m: "o^sDvP"[n % 6] for m, n in variant.items()},
+        err_kws={"capsize": 3}, markeredgewidth=0,
+    )  # fmt: skip
     axis.set_xticks(ticks, [f"{x:g}" for x in ticks])
     axis.minorticks_off()
     axis.set_xlim((ticks[0] / 1.3, ticks[-1] * 1.3) if log else (ticks[0] - room, ticks[-1] + room))
+    entries = {plots.title(method): artist for method, artist in legend_of(axis).items()}
+    axis.get_legend().remove()
     return entries
-
-
-def _line(axis: Axes, method: str, points: Mapping[float, np.ndarray], number: int, family: Mapping) -> plt.Artist:
-    same = [name for name in family if name.split("-")[0] == method.split("-")[0]]
-    return axis.errorbar(
-        list(points),
-        [values.mean() for values in points.values()],
-        [deviation(values) for values in points.values()],
-        color=plots.shade(method, same.index(method)) if len(same) == len(family) else plots.colour(method),
-        linestyle=["-", "--", ":", "-."][same.index(method) % 4],
-        marker="o^sDvP"[same.index(method) % 6],
-        capsize=3,
-        zorder=3 + number,
-    )
 
 
 def draw_bars(
