@@ -17,7 +17,14 @@ from asyncfl_lite.algorithms import ALGORITHMS
 from asyncfl_lite.base.errors import AsyncFLError, ConfigError
 
 WORKED = Path(__file__).parents[2] / "examples/fedpatience.py"
+CHECK_RULES = capstone.check_rules
 pytestmark = pytest.mark.usefixtures("as_in_a_notebook")
+
+
+@pytest.fixture(autouse=True)
+def trusted(monkeypatch):
+    """The rules are checked, for seconds, by the one test that is about them."""
+    monkeypatch.setattr(capstone, "check_rules", lambda entry: None)
 
 
 def plan(**changed: object) -> capstone.Plan:
@@ -36,7 +43,8 @@ def plan(**changed: object) -> capstone.Plan:
     } | changed)  # fmt: skip
 
 
-def test_a_changed_file_is_read_anew(tmp_path):
+def test_a_changed_file_is_read_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(capstone, "check_rules", CHECK_RULES)
     file = tmp_path / "fedlatest.py"
     text = WORKED.read_text().replace("fedpatience", "fedlatest")
     file.write_text(text)
