@@ -24,11 +24,11 @@ def bare_loop(config: Config, *, evaluate: bool = False) -> Callable[[], None]:
 
     Args:
         config: the run.
-        evaluate: test the model as often as the run does.
+        evaluate: test the model as often as the run does, which tests it once more at its end, class by class.
     """
     run = Run(config)
     clients = schedule(config).updates["client"].tolist()
-    evaluations = 1 + config.rounds // config.eval_every + (config.rounds % config.eval_every > 0) if evaluate else 0
+    evaluations = 2 + config.rounds // config.eval_every + (config.rounds % config.eval_every > 0) if evaluate else 0
     module = run.model.module
     parts = [torch.from_numpy(part) for part in run.parts]
     inputs, labels = run.task.inputs, run.task.labels

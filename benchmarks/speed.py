@@ -65,7 +65,7 @@ def large() -> Iterator[Figure]:
     """Models that keep a core busy by themselves; the bare loop is tested as often as the run."""
     mnist = {"task": "mnist5k", "task_settings": {"side": 28}, "client_lr": 0.05, "eval_every": 10, "batch_size": 50}
     flgo = Config(algorithm="fedbuff", model="flgo_cnn", rounds=2, **mnist)
-    resnet = Config(algorithm="fedbuff", model="resnet", rounds=2, **mnist)
+    resnet = Config(algorithm="fedbuff", model="resnet", rounds=6, **mnist)
     for name, config in (("FLGo's 5×5 CNN on 28×28", flgo), ("ResNet of width 8 on 28×28", resnet)):
         yield {"name": name, "target": 1.03, **ratio(partial(run, config), bare_loop(config, evaluate=True))}
 

@@ -49,6 +49,10 @@ WORDS = {LEVEL: "level with", HOLDS: "above", REVERSED: "below"}
 PLACES = [(f"{delay} delay, α = {alpha}", f"fedecho/table2/{delay}-dir{alpha}") for delay in ("large", "mild")
           for alpha in ("0.1", "0.3")]  # fmt: skip
 SETS = ("natural", "cross", "synthetic")
+EXACT = [(f"{data}, {clients:,} clients", f"kuiper/fig5/{task}-clients{clients}")
+         for task, data in (("mnist", "MNIST"), ("fmnist", "Fashion-MNIST")) for clients in (1000, 500)]  # fmt: skip
+RATES = {"1": "fedbuff", **{rate: f"fedbuff-rate{rate}" for rate in ("0.3", "0.1", "0.03", "0.01")}}
+"""FedBuff's server rate -> its cell at the paper's own size."""
 MAIN = (
     "fedecho/table2/large-dir0.1/fedecho-natural",
     "fedrevive/table1/cifar10/fedrevive",
@@ -119,6 +123,19 @@ def fedecho_table() -> list[dict[str, str]]:
             found = {column.replace(" ", "_"): compared(*pair, column) for column in SUFFIXES}
             shown = {column: in_points(one) if one else NOT_RUN for column, one in found.items()}
             rows.append({"place": f"{title}, {unlabelled}", **shown})
+    return rows
+
+
+def exact_table() -> list[dict[str, str]]:
+    """Return KUIPER's accuracy and its lead over FedBuff at five server rates, in cells of the paper's own size."""
+    found = recorded("exact").measured
+    rows = []
+    for title, cells in EXACT:
+        own = found.by_seed(f"{cells}/kuiper")
+        gaps = [found.gap(f"{cells}/kuiper", f"{cells}/{method}") for method in RATES.values()]
+        if own is not None and all(gap is not None for gap in gaps):
+            leads = (in_points(contrast(gap.to_numpy(), "")) for gap in gaps)
+            rows.append({"place": title, "kuiper": f"{100 * own.mean():.1f}", **dict(zip(RATES, leads, strict=True))})
     return rows
 
 
@@ -213,6 +230,7 @@ def main() -> None:
         "counts": counts,
         "headlines": rows,
         "fedecho": echo,
+        "exact": exact_table(),
         "settings": settings_table(),
         "choices": choices(),
         "fedecho_largest": f"{abs(float(largest)):.1f}",
