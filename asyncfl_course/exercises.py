@@ -182,11 +182,11 @@ def _missed_before(id: str, answer: Any) -> bool:
 
 def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
     if answer is ...:
-        return Checked(asked, "open", f"Put your answer in the place of the dots, {AGAIN}")
+        return Checked(asked, "open", f"Replace the dots with your answer, {AGAIN}")
     try:
         return Checked(asked, "right", asked.checker(answer) or "")
     except NotImplementedError as left:
-        stub = f"Write your answer in the place of `raise NotImplementedError`, {AGAIN}"
+        stub = f"Replace `raise NotImplementedError` with your answer, {AGAIN}"
         return Checked(asked, "open", str(left) or stub)
     except Wrong as wrong:
         told = _told(asked.id, wrong, first and not callable(answer))

@@ -78,14 +78,14 @@ def call(answer: Callable, *inputs: Any) -> Any:
     """Call a reader's function on these inputs and return its result.
 
     Raises:
-        Wrong: it is no function, or it gives nothing back.
+        Wrong: it is no function, or it returns nothing.
         NotImplementedError: it is still the stub.
     """
     if not callable(answer):
-        raise Wrong(f"A function is asked for, this is {shown(answer)}.")
+        raise Wrong(f"Give a function; your answer is {shown(answer)}.")
     given = answer(*inputs)
     if given is None:
-        raise Wrong(f"{_called(answer, inputs)} gives nothing back; is there a return?")
+        raise Wrong(f"{_called(answer, inputs)} returns nothing. Is there a `return`?")
     return given
 
 

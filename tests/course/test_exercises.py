@@ -109,13 +109,13 @@ def stub(x):
     ("answer", "state", "message"),
     [
         (lambda x: x / 2, "right", ""),
-        (stub, "open", "Write your answer in the place of `raise NotImplementedError`, and run this cell again."),
-        (..., "open", "Put your answer in the place of the dots, and run this cell again."),
+        (stub, "open", "Replace `raise NotImplementedError` with your answer, and run this cell again."),
+        (..., "open", "Replace the dots with your answer, and run this cell again."),
         (lambda x: x * 2, "wrong", "<lambda>([1.0, 3.0]) gives [2.0, 6.0], expected [0.5, 1.5]. Divide by 2."),
         (lambda x: x.sum() / 2, "wrong", "<lambda>([1.0, 3.0]) gives 2.0: shape (), expected (2,). Divide by 2."),
         (lambda x: "a", "wrong", "<lambda>([1.0, 3.0]) gives 'a', which is no number. Divide by 2."),
-        (lambda x: None, "wrong", "<lambda>([1.0, 3.0]) gives nothing back; is there a return?"),
-        (3, "wrong", "A function is asked for, this is 3."),
+        (lambda x: None, "wrong", "<lambda>([1.0, 3.0]) returns nothing. Is there a `return`?"),
+        (3, "wrong", "Give a function; your answer is 3."),
         (lambda x: x.half_of, "wrong", "Your code stops: AttributeError: 'Tensor' object has no attribute 'half_of'"),
     ],
 )
