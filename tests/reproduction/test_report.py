@@ -37,6 +37,7 @@ from asyncfl_reproduction.report import (
     summary,
     tables,
 )
+from asyncfl_reproduction.report import recorded as reading
 from asyncfl_reproduction.report.notebook import as_pages, make_report
 from asyncfl_reproduction.report.recorded import Ours
 from asyncfl_reproduction.verdicts import (
@@ -94,7 +95,7 @@ def record(runs, name, accuracies=(0.5, 0.52, 0.54), *, tier=SMOKE, reached_at=7
 
     Each seed gets there ``apart`` later than the one before. Seeds beyond the accuracies are not run.
     """
-    cell = Recorded(tier, runs).cells[name]
+    cell = next(cell for cell in reading.expand_grid(tier) if cell.name == name)  # as the fixture has it
     for index, (config, accuracy) in enumerate(zip(cell.configs, accuracies, strict=False)):
         reached = reached_at + apart * index
         times = [0.0, reached - 1, reached, reached + 1, 20.0]
