@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from asyncfl_reproduction.claims.fedadt import BASELINES, COLUMNS, FEDADT, METHO
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.measure import fedadt as measure
 from asyncfl_reproduction.published import published
+from conftest import seeds_apart
 
 GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedadt.yaml"
 IDS = ["T1-a", "T1-b", "T1-c", "T1-d", "T1-e", "T2-a", "T2-b", "T2-c", "T2-d", "F1-a", "F3-a", "T3-a", "T4-a", "T4-b",
@@ -50,15 +50,11 @@ def verdict(name: str, measured: Measured) -> str:
     return BY_ID[name].check(measured).verdict
 
 
-SHAKE = np.random.default_rng(7).standard_normal((200, 10)) / 1000
-"""What ten seeds of a cell differ by; every cell takes another row."""
-
-
 def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread: float = 1.0) -> Measured:
     """Cells with ten seeds: accuracies in percent, and when each was at its target (absent: never)."""
     summaries, curves = {}, {}
     for cell, final in cells.items():
-        row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+        row = seeds_apart(cell) / 1000
         accuracies = final / 100 + spread * (row - row.mean())
         summaries[cell] = pd.DataFrame({"final_accuracy": accuracies, "last5_accuracy": accuracies, "versions": 1000})
         target = TARGETS.get(cell.split("/")[2].split("-")[0], claims.FIG1_TARGET)
@@ -196,7 +192,7 @@ def test_table_3_reads_the_adaptive_run_where_the_fixed_ones_end():
         m = runs({adaptive: 0, high: 84.6, low: 62.2})
         m.curves[adaptive] = [pd.DataFrame({"version": [500, 1000, 9000], "time": [1.0, 2.0, 3.0],
                                             "accuracy": [0.1, at_round + aside, later]})
-                              for aside in SHAKE[0]]  # fmt: skip
+                              for aside in seeds_apart("") / 1000]  # fmt: skip
         assert verdict("T3-a", m) == expected
     assert verdict("T3-a", runs({high: 60, low: 84})) == REVERSED
     assert verdict("T3-a", runs({high: 84})) == NOT_RUN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +39,7 @@ from asyncfl_reproduction.claims.fedecho import (
 from asyncfl_reproduction.grid.cells import Cell, expand_grid
 from asyncfl_reproduction.measure import fedecho as measure
 from asyncfl_reproduction.published import hyperparameters, published
+from conftest import seeds_apart
 
 PAPER = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "fedecho.yaml"
 IDS = [
@@ -94,13 +94,9 @@ def grid(tmp_path_factory) -> dict[str, dict[str, Cell]]:
     return tiers
 
 
-SHAKE = np.random.default_rng(7).standard_normal((200, 10))
-"""What ten seeds of a cell differ by; every cell takes another row."""
-
-
 def shaken(mean: float, deviation: float, cell: str) -> list[float]:
     """Ten accuracies of exactly this mean and deviation."""
-    row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+    row = seeds_apart(cell)
     return list(mean + deviation * (row - row.mean()) / row.std(ddof=1))
 
 

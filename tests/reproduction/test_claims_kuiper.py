@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -35,6 +33,7 @@ from asyncfl_reproduction.verdicts import (
     UNDECIDED,
     WHERE_RUN,
 )
+from conftest import seeds_apart
 
 GRID = Path(__file__).parents[2] / "asyncfl_reproduction/cells" / "kuiper.yaml"
 CHECKS = {claim.id: claim.check for claim in KUIPER}
@@ -72,16 +71,12 @@ def grid(tmp_path_factory) -> dict[str, list[Cell]]:
     return tiers
 
 
-SHAKE = np.random.default_rng(7).standard_normal((200, 10)) / 10
-"""What ten seeds of a cell differ by, in points; every cell takes another row."""
-
-
 def world(**cells: float | tuple[float, float]) -> Measured:
     """Ten seeds a cell around an accuracy (0: at it), reached at a time (1 without); names without ``kuiper/``."""
     summaries, curves = {}, {}
     for name, value in cells.items():
         points, time = value if isinstance(value, tuple) else (value, 1.0)
-        row = SHAKE[zlib.crc32(name.encode()) % len(SHAKE)]
+        row = seeds_apart(name) / 10
         ends, times = (points + (row - row.mean()) * bool(points)) / 100, time * (1 + row / 100)
         columns = {"final_accuracy": ends, "last5_accuracy": ends, "final_perplexity": 100 * (1 - ends),
                    "virtual_time": times, "versions": 1}  # fmt: skip

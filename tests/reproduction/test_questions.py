@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from asyncfl_reproduction.league.across import (
     WORKLOADS,
     answer_questions,
 )
+from conftest import seeds_apart
 
 TIER = Path(__file__).parents[2] / "asyncfl_reproduction/cells/league.yaml"
 
@@ -34,15 +34,11 @@ def cells() -> dict[str, Cell]:
     return {cell.name: cell for cell in expand_grid(TIER) if not cell.name.endswith(TWIN)}
 
 
-SHAKE = np.random.default_rng(7).standard_normal((200, 10))
-"""What ten seeds of a cell differ by; every cell takes another row."""
-
-
 def runs(cells: dict[str, float], times: dict[str, float] | None = None, spread: float = 0.5) -> Measured:
     """Cells with ten seeds, accuracies in percent; ``times`` to any target, infinite where absent."""
     summaries, curves = {}, {}
     for cell, final in cells.items():
-        row = SHAKE[zlib.crc32(cell.encode()) % len(SHAKE)]
+        row = seeds_apart(cell)
         accuracies = (final + spread * (row - row.mean()) / row.std(ddof=1)) / 100
         numbers = {"final_accuracy": accuracies, "last5_accuracy": accuracies}
         summaries[cell] = pd.DataFrame({**numbers, "parameters": 1000, "most_versions_in_flight": 12})
@@ -202,7 +198,9 @@ def test_answers_mark_constant_answers_and_do_not_count_them():
 def test_paired_tests_go_by_seed():
     fedbuff, fedadt = f"{LARGE}/fedbuff", f"{LARGE}/fedadt"
     m = runs({fedbuff: 80}, spread=5.0)  # a spread that pairing takes away
-    shifted = m.summaries[fedbuff].assign(last5_accuracy=m.summaries[fedbuff]["last5_accuracy"] + 0.05 + SHAKE[0] / 1e3)
+    shifted = m.summaries[fedbuff].assign(
+        last5_accuracy=m.summaries[fedbuff]["last5_accuracy"] + 0.05 + seeds_apart("shifted") / 1e3
+    )
     both = Measured(m.summaries | {fedadt: shifted})
     state, text = ask("X-12", both)
     assert (
