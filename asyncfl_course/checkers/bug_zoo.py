@@ -18,7 +18,7 @@ def named(letters: str, answer: Any) -> str:
         isinstance(answer, dict) and set(answer) == set(letters),
         f"Give a dictionary with the keys {', '.join(letters)}; your answer is {shown(answer)}.",
     )
-    given = {letter: name for letter, name in answer.items() if name is not ...}
+    given = {letter: str(name).strip().lower() for letter, name in answer.items() if name is not ...}
     right = [letter for letter, name in given.items() if name == EXHIBITS[letter].place]
     found = f"{', '.join(right)} found. " if right else ""
     for letter, name in given.items():

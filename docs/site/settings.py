@@ -86,6 +86,8 @@ def _named(kind: Any) -> str:
     """Return a type in words."""
     if kind is type(None):
         return "none"
+    if typing.get_origin(kind) is typing.Annotated:
+        return _named(typing.get_args(kind)[0])
     if typing.get_origin(kind) is typing.Literal:
         return " or ".join(f"`{one}`" for one in typing.get_args(kind))
     if typing.get_origin(kind) in (typing.Union, types.UnionType):

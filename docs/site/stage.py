@@ -74,7 +74,10 @@ def home(readme: str, lessons: list[str], rooms: Sequence[str]) -> str:
 
 
 def linked(text: str, folder: Path, names: set[str]) -> str:
-    """Return a page whose links to files that are no pages of the site are links to a page of HTML, or words."""
+    """Return a page whose links to files that are no pages of the site are links to a page of HTML, or words.
+
+    A number stays beside its deviation.
+    """
 
     def link(found: re.Match[str]) -> str:
         said, to, anchor = found[1], found[2], found[3] or ""
@@ -86,4 +89,6 @@ def linked(text: str, folder: Path, names: set[str]) -> str:
         return f"{{repository}}`{said} <{path}>`"
 
     fences = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
-    return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in fences)
+    return "".join(
+        part if part.startswith("```") else LINK.sub(link, part).replace(" ± ", "\u00a0±\u00a0") for part in fences
+    )

@@ -97,6 +97,7 @@ def test_every_setting_of_every_method_is_in_the_table():
         f"| `{name}` |" in page for name in ("clients", "concurrency", "server_lr") if name in Config.model_fields
     )
     assert "largest global L2 norm of a distillation gradient" in page  # a docstring below a setting
+    assert "| `channels` | several: whole number |" in page and "Annotated" not in page
 
 
 def test_each_room_has_a_page_with_all_its_modules():

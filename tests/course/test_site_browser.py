@@ -147,6 +147,14 @@ def test_words_in_tables_stay_whole(page, site, name, size):
     assert len(words) > 20 and [word for word, lines in words if lines > 1] == []
 
 
+def test_on_a_desktop_every_column_of_the_results_is_in_sight(page, site):
+    page.goto((site / "docs/results.html").as_uri())
+    hidden = (
+        "[...document.querySelectorAll('.bd-article table')].filter(table => table.scrollWidth > table.clientWidth)"
+    )
+    assert page.locator(".bd-article table").count() >= 5 and page.evaluate(f"{hidden}.length") == 0
+
+
 def test_the_drawing_of_a_method_stands_beside_what_a_lesson_begins_with(page, site):
     page.goto((site / "notebooks/07_fedecho.html").as_uri())
     lead = page.locator("blockquote").first.bounding_box()
