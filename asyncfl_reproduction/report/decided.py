@@ -6,7 +6,6 @@ Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
             RECORDED: [*map(_said, there.itertuples())],
         }
     )
-    style = listed(table.map(lambda value: escape(with_signs(str(value)))))
+    style = listed(table.map(lambda value: with_signs(str(value)).replace(" points", "\u00a0points")))
     for column, found in (("this run", own["verdict"]), (RECORDED, there["verdict"])):
         style = style.apply(lambda _, found=found: [background(one) for one in found], subset=[column])
     return style.to_html()

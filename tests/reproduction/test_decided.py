@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import pandas as pd
@@ -47,7 +48,7 @@ def shown(monkeypatch):
 
 def kept_with(folder: Path, verdict: str) -> Path:
     (folder / "laptop").mkdir()
-    rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": 0.1, "high": 0.15, "unit": "points"}]
+    rows = [{"id": "FE-2", "verdict": verdict, "seeds": 10, "mean": 0.123, "low": -0.1, "high": 0.15, "unit": "points"}]
     rows += [{"id": "FE-T2-a", "verdict": verdict}]
     pd.DataFrame(rows, columns=["id", "verdict", "fixed", *decided.NUMBERS]).to_csv(folder / decided.FILE, index=False)
     return folder
@@ -59,9 +60,10 @@ def test_the_first_page_shows_both_verdicts_and_what_to_open_next(tmp_path, show
     one.in_a_minute()
     told = shown()
     row = next(line for line in re.findall(r"<tr>.*?</tr>", told, re.S) if "above FedBuff there" in line)
-    assert "not run" in row and f"{verdict}: +12.3 [10.0, 15.0], 10 seeds" in row
+    assert "not run" in row and f"{verdict}: +12.3 [−10.0, 15.0], 10 seeds" in row
     assert "decide 0 of the papers' 12 central comparisons" in told and "decides 1." in told
     assert "report-fedecho.html" in told and "docs/findings.md" in told
+    assert "KUIPER's error reward" in unescape(told)  # escaped once
 
 
 def test_claims_have_the_recorded_verdict_beside_them():
