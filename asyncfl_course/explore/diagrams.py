@@ -49,8 +49,8 @@ def method_diagram(name: str) -> Diagram:
     Example:
 
     >>> from asyncfl_course.explore import method_diagram
-    >>> method_diagram("fedbuff").alt[:65]
-    'FedBuff: A version is made of every M updates, whoever sent them.'
+    >>> method_diagram("fedbuff").alt[:75]
+    'FedBuff: Every M updates make a version, no matter which clients sent them.'
     """
     if name not in METHODS:
         raise ConfigError(unknown_name("method", name, METHODS))

@@ -468,7 +468,7 @@ DRAWINGS: dict[str, Drawing] = {
         against="fedavg",
     ),
     "fedasync": Drawing(
-        "Every client's model is mixed into the global one, the staler the less.",
+        "Every client's model is mixed into the global one; a stale model counts less.",
         (
             EACH_MAKES,
             REPORTS,
@@ -488,7 +488,7 @@ DRAWINGS: dict[str, Drawing] = {
         _fedasmu,
     ),
     "fedbuff": Drawing(
-        "A version is made of every M updates, whoever sent them.",
+        "Every M updates make a version, no matter which clients sent them.",
         (
             SENDS,
             REPORTS,
@@ -502,7 +502,7 @@ DRAWINGS: dict[str, Drawing] = {
         (
             SENDS,
             REPORTS,
-            "The buffer gathers corrections: the new update less that client's remembered one, Δ_i − h_i.",
+            "The buffer gathers corrections: the new update minus that client's remembered one, Δ_i − h_i.",
             "When M are in, the model moves by the mean of all N remembered updates plus the mean correction.",
         ),
         _ca2fl,
@@ -518,7 +518,7 @@ DRAWINGS: dict[str, Drawing] = {
         _fadas,
     ),
     "fedac": Drawing(
-        "FedBuff that trusts an update the more, the better it agrees with where the model went since.",
+        "FedBuff with more weight for updates that agree with the model's movement since they started.",
         (
             "A free client is sent the model and the server's control C; it adds C − C_i to its gradients.",
             "It reports its update Δ_i, from which its new control C_i follows.",
@@ -538,11 +538,11 @@ DRAWINGS: dict[str, Drawing] = {
         _fedfa,
     ),
     "kuiper": Drawing(
-        "Clients wait for a burst of M, which counts by size and error and is mixed in, the staler the less.",
+        "Clients wait for bursts of M, weighted by size and error; a stale burst counts less.",
         (
             "Only the members of a burst are sent the new model, all at once.",
             "A client reports its update, its size and the accuracy of the received model on its data; it waits.",
-            "The burst's models are averaged; the larger a client, and the worse the model did on it, the more.",
+            "The burst's models are averaged; large clients, and those on which the model errs, count more.",
             "The mean is mixed in with β_t, which falls with the burst's mean staleness.",
         ),
         _kuiper,
@@ -568,7 +568,7 @@ DRAWINGS: dict[str, Drawing] = {
         _fedadt,
     ),
     "afl_dw": Drawing(
-        "Every update is added at once, the staler the less.",
+        "Every update is added at once; a stale update counts less.",
         (
             EACH_MAKES,
             REPORTS,
