@@ -65,7 +65,7 @@ test: $(READY)  ## run every notebook under nbval and all tests but the long one
 test-fast: $(READY)  ## run the tests that take less than a fifth of a second each, without notebooks (about a minute)
 	@$(BIN)/python -m pytest tests -m 'not long and not slow' $(SIDE_BY_SIDE)
 
-test-long: $(READY)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (8 to 13 minutes)
+test-long: $(READY)  ## run the long tests: killed runs and workers, a browser, memory over 20,000 updates, a full disk (15 to 20 minutes, estimated)
 	@$(BIN)/python -m pytest tests -m long $(SIDE_BY_SIDE)
 
 league: $(READY)  ## compare METHOD, such as my_method.py, with all others, and write a page on where it stands (QUICK=1: minutes)

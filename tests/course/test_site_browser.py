@@ -121,6 +121,18 @@ def test_formulas_are_drawn(page, site):
     assert page.locator("mjx-container svg").count() >= 10 and page.locator("mjx-merror").count() == 0
 
 
+def test_no_formula_fails_or_is_wider_than_its_column(page, pages):
+    wide = {}
+    for path in pages:
+        if path.parent.name == "notebooks":
+            page.goto(path.as_uri())
+            page.evaluate("window.MathJax.startup.promise.then(() => null)")
+            assert page.locator("mjx-merror").count() == 0, path.name
+            wide[path.name] = page.evaluate("""[...document.querySelectorAll("mjx-container[display=true]")].filter(
+                formula => formula.scrollWidth > formula.clientWidth).length""")
+    assert len(wide) == 20 and not any(wide.values()), wide
+
+
 def test_a_phone_shows_formulas_from_their_beginning(page, site):
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     page.goto((site / "notebooks/07_fedecho.html").as_uri())
