@@ -126,7 +126,7 @@ def test_no_formula_fails_or_is_wider_than_its_column(page, pages):
     for path in pages:
         if path.parent.name == "notebooks":
             page.goto(path.as_uri())
-            page.evaluate("window.MathJax.startup.promise.then(() => null)")
+            page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
             assert page.locator("mjx-merror").count() == 0, path.name
             wide[path.name] = page.evaluate("""[...document.querySelectorAll("mjx-container[display=true]")].filter(
                 formula => formula.scrollWidth > formula.clientWidth).length""")
