@@ -255,7 +255,7 @@ def plot_gantt(
     unit: str = "",
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw which client trains when: one bar per job, coloured by the staleness of its update on arrival.
+    """Draw when each client trains, with one bar per job, coloured by the staleness of its update on arrival.
 
     Args:
         updates: a result's table of updates.

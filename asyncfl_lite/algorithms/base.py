@@ -63,12 +63,12 @@ class Algorithm(ABC):
     """
 
     revision: ClassVar[int] = 1
-    """Increase it when the method's numbers change in meaning, so that older results count as outdated."""
+    """Revision of the method's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     redispatch: ClassVar[str] = "before_agg"
-    """Default scheduling policy; a configuration can name another."""
+    """Default scheduling policy; a configuration can choose a different one."""
     buffered: ClassVar[bool] = True
-    """Whether the method uses ``buffer_size``; if not, every update makes a version unless an option differs."""
+    """Whether the method uses ``buffer_size``; if not, every update makes a version unless an option changes that."""
     uses_server_lr: ClassVar[bool] = True
     """Whether the method uses ``server_lr``."""
     state_names: ClassVar[tuple[str, ...]] = ("x", "version", "buffers")
@@ -77,7 +77,7 @@ class Algorithm(ABC):
     """The method's labels in tables and pictures, and its declared costs."""
 
     class Settings(registry.Settings):
-        """Options of a method that has none of its own."""
+        """The default settings class, with no options; a method that has options defines its own."""
 
     settings: Settings
     buffer_size: int
@@ -108,7 +108,7 @@ class Algorithm(ABC):
 
     @property
     def midway(self) -> float | None:
-        """Return how far through a job (0 to 1) its client receives the newest model to merge; None for never."""
+        """Return the fraction of a job after which its client merges the newest model; None if it never does."""
         return None
 
     @property
@@ -175,7 +175,7 @@ class Algorithm(ABC):
         """Process an update that passed the checks; return whether it made a new version."""
 
     def control_sent(self) -> Tensor | None:
-        """Return the ``(d,)`` control variate that is sent with the model to a client now, or None."""
+        """Return the ``(d,)`` control variate to send with the model; None if the method has none."""
         return None
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 @dataclass
 class ServerContext:
-    """The server's model, data and random numbers, for methods that need more than vectors; tests can fake any part.
+    """The server's model, data and random numbers, for methods that need more than vectors; tests can replace any part.
 
     Attributes:
         model: turns ``(d,)`` parameters and inputs into logits, and gives gradients.

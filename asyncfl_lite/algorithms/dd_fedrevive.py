@@ -59,7 +59,7 @@ class DDFedRevive(MultiTeacher):
         return self.settings.auxiliary
 
     def begin(self) -> tuple[ClassProxies, Pool]:
-        """Return class proxies that take true proportions, and the server's labelled set as the pool."""
+        """Return class proxies that use true proportions, and the server's labelled set as the pool."""
         inputs, labels = self.labelled
         pool = Pool(len(labels))
         pool.add(inputs, labels)

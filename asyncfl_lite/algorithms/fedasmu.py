@@ -55,13 +55,13 @@ class FedASMU(MixingMethod):
         upsilon: float = Field(1.0, ge=0)
         """υ; above 1, clients do not merge models that are hardly newer."""
         merge_at: float | None = Field(0.5, ge=0, lt=1)
-        """How far through a job its client merges a newer model; none for never."""
+        """Fraction of a job after which its client merges a newer model; none for never."""
 
     settings: Settings
 
     @property
     def midway(self) -> float | None:
-        """Return how far through a job its client receives a newer model."""
+        """Return the fraction of a job after which its client merges a newer model."""
         return self.settings.merge_at
 
     def weight_of(self, update: Update) -> float:
@@ -72,7 +72,7 @@ class FedASMU(MixingMethod):
         return chosen.mu * freshness / (1 + chosen.mu * freshness)
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the newest model and β, or None if the client already has the newest."""
+        """Return the newest model and β; None if the client already has that model."""
         chosen, newest = self.settings, self.version
         if newest == start_version:
             return None

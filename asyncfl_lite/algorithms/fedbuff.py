@@ -105,5 +105,5 @@ class FedBuff(Algorithm):
         return self.x + self.server_lr * mean
 
     def after_step(self, x: Tensor) -> Tensor:
-        """Return the final next model, given the aggregated one; in FedBuff they are the same."""
+        """Return the next version's model, given the aggregated one; in FedBuff they are the same."""
         return x

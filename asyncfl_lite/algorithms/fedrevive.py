@@ -222,5 +222,5 @@ class FedRevive(MultiTeacher):
         )
 
     def distilled_update(self) -> Tensor | None:
-        """Return the distilled update Δ^KD, or None while warming up."""
+        """Return the distilled update Δ^KD; None during the warm-up."""
         return None if self.warming_up else super().distilled_update()

@@ -45,7 +45,7 @@ def _mean_gradient(weights: Tensor, logits: Tensor) -> Tensor:
 
 
 def mean_teacher(logits: Tensor, how: Literal["logits", "probs"] = "logits") -> Tensor:
-    """Return the ``(n, C)`` class probabilities of several teachers combined.
+    """Return the combined ``(n, C)`` class probabilities of several teachers.
 
     Args:
         logits: ``(S, n, C)`` one slice per teacher.
@@ -63,7 +63,7 @@ def uncertainty(probabilities: Tensor) -> Tensor:
 
 
 def between(low: float, high: float, share: Tensor) -> Tensor:
-    """Return the numbers a given fraction (0 to 1) of the way from ``low`` to ``high``."""
+    """Return the numbers that lie a given fraction (0 to 1) of the way from ``low`` to ``high``."""
     return share * high + (1.0 - share) * low
 
 

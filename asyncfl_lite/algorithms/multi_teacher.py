@@ -137,7 +137,7 @@ class MultiTeacher(AFLDW):
         return super().on_receive(update)
 
     def features_of(self, update: Update) -> Tensor | None:
-        """Return the ``(2, F)`` feature statistics φ̄ to keep for a client's model, or None if unused."""
+        """Return the ``(2, F)`` feature statistics φ̄ to keep for a client's model; None if they are not used."""
         return None
 
     def learn_proportions(self, update: Update, teacher: Teacher) -> None:

@@ -34,7 +34,7 @@ class DataError(AsyncFLError, ValueError):
 
 
 class ResultError(AsyncFLError, ValueError):
-    """A result file that is missing, incomplete, or of another format."""
+    """A result file that is missing, incomplete, or in a different format."""
 
 
 class SimulationError(AsyncFLError, RuntimeError):

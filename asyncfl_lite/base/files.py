@@ -27,7 +27,7 @@ DAMAGE: tuple[type[Exception], ...] = (
     *(OSError, ValueError, EOFError, LookupError, TypeError, AttributeError, RecursionError, AssertionError),
     *(csv.Error, lzma.LZMAError, zlib.error, BadZipFile),
 )
-"""Errors that readers raise for a file that is cut off, in another format, or missing."""
+"""Errors that readers raise for a file that is cut off, in a different format, or missing."""
 
 DAMAGE_IN_TORCH: tuple[type[Exception], ...] = (*DAMAGE, RuntimeError)
 """The same errors, and those that torch raises for damaged files."""
@@ -234,7 +234,7 @@ def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
 
 
 def data_places(folder: str | None, *names: str) -> list[Path]:
-    """Return the folders in which :func:`data_folder` finds a data set; empty if there is none."""
+    """Return a list with the folder that :func:`data_folder` finds, or an empty list."""
     try:
         return [data_folder(folder, *names)]
     except DataError:

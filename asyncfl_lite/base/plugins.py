@@ -35,7 +35,7 @@ def note(name: str, module: str) -> None:
 
 
 def import_installed() -> None:
-    """Import the modules that installed packages name as entry points, once.
+    """Import, once, the modules that installed packages declare as entry points.
 
     Raises:
         ConfigError: naming one that cannot be imported.
@@ -84,7 +84,7 @@ def import_own(place: str) -> ModuleType:
 
 
 def located(place: str, folder: Path) -> str:
-    """Return how other processes find a module: its file's full path if it lies in ``folder``, else its name.
+    """Return how other processes find a module: by its file's full path if that is in ``folder``, else by its name.
 
     >>> located("my_package.methods", Path("/nowhere"))
     'my_package.methods'

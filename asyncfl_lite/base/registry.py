@@ -55,7 +55,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_mapping(cls, content: Any) -> Self:
-        """Make settings from content read from a file, which may be anything.
+        """Make settings from the parsed content of a file, which need not be a mapping.
 
         Raises:
             ConfigError: when it is no mapping, or as the class.

@@ -37,7 +37,7 @@ def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Plan:
-    """The steps of G jobs side by side, longest job first: which jobs are still running at each step, on which samples.
+    """The steps of G jobs side by side, longest job first, with the jobs that are still running and their samples.
 
     Args:
         works: the jobs with their minibatches.

@@ -156,7 +156,7 @@ class Work:
 def minibatch_gradient(
     data: ClientData, outputs: Tensor, targets: Tensor, weights: Tensor, counting: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradient of weighted losses with respect to outputs; if ``counting``, also what is counted.
+    """Return the gradient of weighted losses with respect to outputs and, if ``counting``, the losses and hits.
 
     Args:
         data: whose losses and hits.

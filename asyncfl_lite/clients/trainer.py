@@ -101,7 +101,7 @@ class Trainer:
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
-        """Return a job with its minibatches; its random numbers depend only on its client and number.
+        """Return a job with its minibatches, drawn with random numbers that depend only on the client and job number.
 
         One that is cut short takes the first of its steps, at least one.
         """
@@ -172,7 +172,7 @@ class Trainer:
         return found
 
     def train_one(self, work: Work) -> Outcome:
-        """Train one job by itself; its random numbers depend only on its client and number."""
+        """Train one job by itself, with random numbers that depend only on the client and job number."""
         if work.draws is None:
             return self._train_one(work, nullcontext())
         with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws that are not dropout's

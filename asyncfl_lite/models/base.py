@@ -41,10 +41,10 @@ class InputSpec:
 
 
 class ModelSpec(Settings):
-    """Settings of a model, which build it."""
+    """Settings of a model, with a method that builds it."""
 
     revision: ClassVar[int] = 1
-    """Increase it when the model's numbers change in meaning, so that older results count as outdated."""
+    """Revision of the model's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     vectorises: ClassVar[bool] = True
     """Whether several clients' models can be trained in one computation (``torch.func.vmap``)."""

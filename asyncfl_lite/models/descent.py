@@ -88,7 +88,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests must share to be computed together, with the same bits as each alone."""
+        """Key of requests that can be computed together with the same bits as each one alone."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None

@@ -1,4 +1,4 @@
-"""Dropout with random numbers of each job's own, the same whether jobs are trained alone or side by side.
+"""Dropout in which each job has its own random numbers, the same whether it is trained alone or beside others.
 
 Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
 ``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.

@@ -23,7 +23,7 @@ _written: dict[Loss, Gradient] = {}
 
 
 def has_gradient(gradient: Gradient) -> Callable[[_Any], _Any]:
-    """Name the hand-written gradient of a loss; both take the same settings."""
+    """Register ``gradient`` as the hand-written gradient of the decorated loss; both take the same settings."""
 
     def named(loss: _Any) -> _Any:
         _written[loss] = gradient

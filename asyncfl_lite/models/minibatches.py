@@ -35,7 +35,7 @@ class Minibatches:
         self.row_sizes = self.sizes if row_sizes is None else list(row_sizes)
 
     def means(self, table: Tensor) -> Tensor:
-        """Return the ``(r,)`` means: for each row, the mean of its minibatch's values in the ``(m,)`` table."""
+        """Return, for each of r rows, the mean of its minibatch's values in the ``(m,)`` table."""
         values, sizes = table[self.rows], self.row_sizes
         if len(set(sizes)) == 1:
             means = values.view(-1, sizes[0]).mean(-1)

@@ -126,7 +126,7 @@ class _Tried:
 
 
 def why_alone(model: VectorModel, inputs: Tensor, draws: bool) -> str:
-    """Return why several models cannot be trained in one computation; empty if they can.
+    """Return the reason why several models cannot be trained in one computation; an empty text if they can.
 
     Args:
         model: one without running statistics.

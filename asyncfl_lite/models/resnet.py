@@ -18,7 +18,7 @@ RESNETS = {"resnet18": (2, 2, 2, 2), "resnet26": (3, 3, 3, 3), "resnet34": (3, 4
 
 
 def layout(total: int, stages: int) -> tuple[int, ...]:
-    """Divide ``total`` blocks among stages: as a named ResNet does, or evenly, extra ones in middle stages."""
+    """Divide ``total`` blocks among stages as a known ResNet does, or evenly, with extra ones in middle stages."""
     for known in RESNETS.values():
         if (sum(known), len(known)) == (total, stages):
             return known

@@ -73,7 +73,7 @@ def stacked_forward(model: VectorModel) -> Forward:
 def outputs_and_backward(
     forward: Forward, x: Tensor, inputs: Tensor, draws: Draws | None = None
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return ``(G, B, …)`` outputs without a history, and the function from their gradient to the one for ``x (G, d)``.
+    """Return ``(G, B, …)`` outputs without a history, and a function from their gradient to that of ``x (G, d)``.
 
     A chain whose backward pass is written out does without autograd; the bits are the same.
     """
@@ -87,7 +87,7 @@ def outputs_and_backward(
 
 
 def chain_of(model: VectorModel) -> Chain | None:
-    """Return the chain that a model consists of; None for another structure, or shared parameters."""
+    """Return the chain that a model consists of; None for any other structure, and for shared parameters."""
     module = model.module
     if type(module) is not nn.Sequential:
         return None
@@ -127,7 +127,7 @@ def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
 
 
 def keeps_bits(chain: Chain, *sizes: int) -> bool:
-    """Return whether models computed side by side give the same bits as each alone, for any number of models.
+    """Return whether any number of models, computed side by side, give the same bits as each one alone.
 
     A library's product of matrices may be rounded otherwise where a matrix does not begin at a multiple of 16 bytes in
     memory, and so may a function that it computes for several numbers at once where they do not fill its registers.
@@ -209,7 +209,7 @@ class _SideBySide:
         return self.of_vectors(inputs.flatten(2), parts, draws)[-1]
 
     def writes_out(self, inputs: Tensor) -> bool:
-        """Return whether a hand-written backward pass serves for these inputs."""
+        """Return whether a hand-written backward pass is used for these inputs."""
         return self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type))
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
@@ -226,7 +226,7 @@ class _SideBySide:
 
 
 class OneByOne:
-    """The forward pass of one model, its backward pass written out for a large chain; the bits are its module's."""
+    """One model's forward pass, with a hand-written backward pass for a large chain; the bits equal its module's."""
 
     def __init__(self, model: VectorModel) -> None:
         chain = chain_of(model)
@@ -299,7 +299,7 @@ class _StackedLinear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return the gradients with respect to all three inputs, given the ``(G, B, out)`` one for the outputs."""
+        """Return the gradients with respect to all three inputs, given the ``(G, B, out)`` gradient of the outputs."""
         h, weight = ctx.saved_tensors
         wants_h, wants_weight, wants_bias = ctx.needs_input_grad
         of_h = torch.bmm(gradient, weight) if wants_h else None

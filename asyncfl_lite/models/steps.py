@@ -63,7 +63,7 @@ class Adam:
         self.lr, self.weight_decay, self.decoupled = lr, weight_decay, decoupled
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update the first rows."""
+        """Update ``x (g, d)``, the models of the first g clients, in place."""
         self.count += 1
         rows = len(x)
         rate, mean, square = _rate(self.lr, rows), self.mean[:rows], self.square[:rows]

@@ -163,7 +163,7 @@ class VectorModel:
         return module.cpu().eval()
 
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
-        """Return a batch in the model's fastest memory format: channels last for images where it pools.
+        """Return the batch in the model's fastest memory format, which is channels last if it pools images.
 
         Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose, and get
         them so only if ``always``.

@@ -101,7 +101,7 @@ def as_state(content: object, where: str) -> dict[str, Tensor]:
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: Sequence[str] = ()) -> None:
-    """Copy weights into a module of exactly that structure.
+    """Copy weights into a module of exactly the same structure.
 
     Args:
         module: is changed in place.

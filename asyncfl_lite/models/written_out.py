@@ -1,4 +1,4 @@
-"""A chain of several models side by side as one node of autograd, with a hand-written backward pass.
+"""Chains of several models side by side, as one node of autograd with a hand-written backward pass.
 
 Autograd would take the same operations, so the bits are the same, and as long again to find out which.
 """
@@ -72,7 +72,7 @@ class Kept:
     saved_tensors: tuple[Tensor, ...]
 
     def save_for_backward(self, *tensors: Tensor) -> None:
-        """Keep them."""
+        """Keep the given tensors for the backward pass."""
         self.saved_tensors = tensors
 
 
@@ -104,7 +104,7 @@ class WrittenOut(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
-        """Return the ``(G, d)`` gradient with respect to ``x``, given the ``(G, B, C)`` one for the outputs."""
+        """Return the ``(G, d)`` gradient with respect to ``x``, given the ``(G, B, C)`` gradient of the outputs."""
         kept, found, count = list(ctx.saved_tensors), list[Tensor](), len(gradient)
         for layer in reversed(ctx.vectors):
             if type(layer) is not nn.Linear:
@@ -151,7 +151,7 @@ class OneWrittenOut(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the ``(d,)`` gradient with respect to ``x``, given the ``(n, C)`` one for the outputs."""
+        """Return the ``(d,)`` gradient with respect to ``x``, given the ``(n, C)`` gradient of the outputs."""
         kept, found = list(ctx.saved_tensors), gradient.new_empty(1, sum(ctx.slots.sizes))
         parts = ctx.slots.of(found)
         for layer in reversed(ctx.vectors):

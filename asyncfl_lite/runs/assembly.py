@@ -34,7 +34,7 @@ COHORT_UP_TO_FLOP = 1_000_000
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
-    """Return a configuration; a plain dict of settings becomes one.
+    """Return the configuration; if it is a plain dict of settings, make a :class:`.Config` of it.
 
     Raises:
         ConfigError: for anything else.
@@ -52,7 +52,7 @@ def load_task(source: TaskSource) -> Task:
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
-    """Return the task of a run of ``config``, as its seed draws it: the user's own data, or the named task.
+    """Return the task of a run, as its seed draws it: the user's own data, or the task in ``config``.
 
     Raises:
         ConfigError: when the configuration is that of a run on one's own data, and none are given.
@@ -82,7 +82,7 @@ def servers_own(config: Config, task: Task) -> np.ndarray:
 
 
 def deal_out(config: Config, task: Task) -> list[np.ndarray]:
-    """Return client -> ``(n_i,)`` indices of its samples in the task's training set.
+    """Return, for each client, the ``(n_i,)`` indices of its samples in the task's training set.
 
     Raises:
         ConfigError: when samples cannot be dealt out so, or came with other clients.
@@ -217,13 +217,13 @@ def make_simulation(
 
 
 def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) -> Schedule:
-    """Return which client trains when under ``config``, or a dict of its settings, without training anything.
+    """Return the schedule of a run (which client trains when) without training anything.
 
-    ``task`` is one's own data, as for :func:`run`.
+    ``config`` may also be a dict of settings; ``task`` is your own data, as for :func:`run`.
 
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
     update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
-    by here, so its schedule is another one than the run's.
+    by here, so its schedule differs from the run's.
 
     Example: four clients train at a time, all jobs take one unit of virtual time, two updates make a version. The
     last two were dispatched when the first two reported, just before version 1 was made, so they are two versions late.

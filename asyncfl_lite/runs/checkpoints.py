@@ -167,7 +167,7 @@ class _Hashed:
 
 
 def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -> dict[str, Any] | None:
-    """Load the state from ``path`` or from the previous checkpoint; None if neither is usable.
+    """Return the state saved at ``path`` or in the previous checkpoint; None if neither is usable.
 
     A checkpoint of this run that is cut off or damaged is not used: a warning names it and why, and says from where
     the run goes on.

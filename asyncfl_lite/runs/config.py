@@ -147,11 +147,11 @@ class Config(Fields):
 
     @property
     def own_task(self) -> str | None:
-        """Name of the user's own data that the run needs (to be passed again), or None."""
+        """Name of the user's own data, which must be passed to the run again; None for a named task."""
         return self._own_task
 
     def on_own_task(self, name: str | None) -> Config:
-        """Return the same settings for a run on the user's own data of this name, or, if None, on the named task."""
+        """Return a copy for a run on the user's own data called ``name``; None means the task in the settings."""
         copy = self.model_copy()
         copy._own_task = name
         return copy
@@ -161,11 +161,11 @@ class Config(Fields):
         return isinstance(other, Config) and self.__dict__ == other.__dict__
 
     def with_seed(self, seed: int) -> Config:
-        """Return the same configuration with another seed."""
+        """Return the same configuration with a different seed."""
         return Config(**{**self.as_dict(), "seed": seed}).on_own_task(self.own_task)
 
     def explain(self) -> None:
-        """Print each value with its origin: given, a paper, a method, a task, a search, its own default.
+        """Print each value and where it comes from: the user, a paper, a method, a task, a search, or its own default.
 
         >>> from asyncfl_lite import Config
         >>> config = Config(task="overlaid_mnist", algorithm="fedbuff", rounds=50)
@@ -206,17 +206,17 @@ class Config(Fields):
 
     @property
     def model_spec(self) -> ModelSpec:
-        """The model's settings, which build it."""
+        """The model's settings, with a method that builds the model."""
         return self.model_settings
 
     @property
     def initialiser(self) -> Initialiser:
-        """The initialisation's settings, which make the first weights."""
+        """The initialiser, which makes the first weights."""
         return self.initial_settings
 
     @property
     def delay_law(self) -> DelayLaw:
-        """The delay law's settings, from which durations are drawn."""
+        """The delay law, from which durations are drawn."""
         return self.delay_settings
 
     @property
@@ -243,7 +243,7 @@ class Config(Fields):
         return SELECTIONS.get(self.selection)(**self.selection_settings.model_dump())
 
     def make_training(self, algorithm: Algorithm) -> LocalTraining:
-        """Make the settings of local training under ``algorithm``, which may add to objective and reports."""
+        """Make the settings of local training; ``algorithm`` may add to the objective and to the reports."""
         return LocalTraining(
             optimiser=self.client_optimizer,
             lr=self.client_lr,

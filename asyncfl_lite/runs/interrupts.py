@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which clusters send before they kill: runs with a checkpoint path save themselves first.
+"""Handle Ctrl-C and SIGTERM, which clusters send before they kill: runs with a checkpoint path are saved first.
 
 Python handles a signal wherever it happens to be, in the middle of an aggregation too. A run can be saved where it
 waits for jobs to be trained, and most of its time goes by there. So an interrupt ends training at once, and anything
@@ -52,7 +52,7 @@ class Stops:
         self._allowed = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Request a stop at the next allowed point; the same signal again stops anywhere."""
+        """Request a stop at the next allowed point; a second such signal stops anywhere."""
         if number == self.signal:
             raise KeyboardInterrupt
         if self.signal is None:  # who ends a kernel sends several kinds, one after another

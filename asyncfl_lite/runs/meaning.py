@@ -38,7 +38,7 @@ def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[
 
 
 def versions() -> dict[str, str]:
-    """Return name -> version of everything that numbers depend on: package, Python, CPU instructions, libraries.
+    """Return the version of everything on which numbers depend: package, Python, CPU instructions, libraries.
 
     Torch's is the full one, with its build; its operations round by the instructions that it finds. A library that is
     not installed is left out.

@@ -1,4 +1,4 @@
-"""What a result's folder holds, as text: how it is read and written, and whether it is the result of a configuration.
+"""Read and write the files of a result's folder, and check whether it is the result of a configuration.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.
@@ -122,7 +122,7 @@ def _digest_of_record(record: Mapping[str, Any]) -> str:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Check, before hours of work, that results can be written into ``folder``; it is created.
+    """Create ``folder`` and check, before hours of work, that results can be written into it.
 
     Raises:
         ResultError: naming what is in the way.

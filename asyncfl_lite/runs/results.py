@@ -90,12 +90,12 @@ class Result:
 
     @property
     def stopped(self) -> str | None:
-        """Why a callback stopped the run before its end, or None; see :class:`.StopRun`."""
+        """Message of the callback that stopped the run early (see :class:`.StopRun`); None if none did."""
         return self.summary.get("stopped")
 
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
-        """Revisions that changed since the run: kind -> revision then and now; empty if none did."""
+        """Revisions that changed since the run, as (then, now) by kind; empty if none changed."""
         return revised(self.meaning or {}, meaning(self.config))
 
     def model(self) -> nn.Module:

@@ -1,4 +1,4 @@
-"""The papers' printed experimental settings, by paper, task and method; they are nowhere else.
+"""All experimental settings that the papers print, by paper, task and method.
 
 A grid's paper tier, ``Config(setup="fedrevive", …)`` and a plain ``Config`` for a paper's data set all take it from
 here. :func:`setup_of` says which paper a configuration follows where none is named. A test goes through every row of

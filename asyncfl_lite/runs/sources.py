@@ -32,7 +32,7 @@ TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
 def data_of(
     config: Config, task: Task | None = None, weights: Mapping[str, torch.Tensor] | None = None
 ) -> dict[str, str]:
-    """Return kind -> 16 hexadecimal digits that identify the data that a run of ``config`` reads from outside.
+    """Return, by kind, 16 hexadecimal digits that identify the data that a run of ``config`` reads from outside.
 
     Args:
         config: its groups of settings are the kinds; one that reads no file that is there is left out.
@@ -51,7 +51,7 @@ def data_of(
 def started_from(
     config: Config, weights: str | Path | Mapping[str, torch.Tensor] | torch.nn.Module
 ) -> tuple[Config, dict[str, torch.Tensor] | None]:
-    """Return a configuration that starts from ``weights``, and the weights unless it names their file.
+    """Return a configuration that starts from ``weights``, and the state dict; None in its place if they are in a file.
 
     Raises:
         ConfigError: when the configuration says otherwise what it starts from.

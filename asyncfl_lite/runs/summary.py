@@ -40,7 +40,7 @@ def update_summary(updates: pd.DataFrame) -> dict[str, float]:
 
 
 def trouble_summary(schedule: Schedule) -> dict[str, int]:
-    """Return the numbers of jobs dispatched and lost, and of updates late, cut short, duplicated or damaged."""
+    """Return the numbers of dispatched and lost jobs, and of late, cut-short, duplicated and damaged updates."""
     updates, lost = schedule.updates, schedule.in_flight["why"].value_counts()
     struck = updates["trouble"].astype(str)
     again = updates["refused"] == DUPLICATE
@@ -57,7 +57,7 @@ def trouble_summary(schedule: Schedule) -> dict[str, int]:
 def classes_of(
     task: Task, predict: Callable[[Tensor], Tensor], parts: Sequence[np.ndarray], updates: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return the table of classes of a run, see :func:`class_table`; empty if samples have no class.
+    """Return a run's table of classes (see :func:`class_table`), which is empty if samples have no class.
 
     Args:
         task: the task, whose test set is used.
@@ -165,7 +165,7 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
 
 
 def is_constant_answer(summary: Mapping[str, Any]) -> bool:
-    """Return whether a run's final model predicts one class for every test sample, though there are others.
+    """Return whether a run's final model predicts one class for every test sample, although the samples have several.
 
     Its accuracy is that class's share of the test set, and says nothing of how it was trained. A worst class at 0 is
     not enough: a model of many classes may know all but one. Where ``largest_prediction_share`` was not recorded, as in

@@ -14,7 +14,7 @@ MOST_ACCEPTED = 100
 
 
 def impossible_duration(delays: object, client: int, duration: object) -> SimulationError:
-    """Return the error for a delay law that draws no duration."""
+    """Return the error for a delay law that draws an impossible duration."""
     return SimulationError(
         f"delay: {type(delays).__name__}.draw must return a finite number, at least 0, got {shown(duration)} "
         f"for client {client}"

@@ -1,4 +1,4 @@
-"""A simulation without training: which client trains when, on which version, and the staleness on arrival.
+"""A simulation without training: when each client trains, on which version, and how stale its update is on arrival.
 
 Delays do not depend on weights, so the clock can run alone. There are no tensors in it: a server that counts
 updates stands for the method.

@@ -1,4 +1,4 @@
-"""Count which versions the clients in flight hold."""
+"""Count the clients in flight by the version from which they train."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class HeldVersions:
-    """Counts, for each version, the clients in flight that hold it.
+    """Counts, for each version, the clients in flight that train from it.
 
     Attributes:
         most: most distinct versions that were held at one time.

@@ -70,12 +70,12 @@ class Job:
 
     @property
     def share(self) -> float:
-        """Fraction of the job's minibatch steps that the client completes: all of them."""
+        """Fraction of the job's minibatch steps that the client completes; always 1 here."""
         return 1.0
 
     @property
     def struck(self) -> str:
-        """Kinds of trouble that affected the job, as listed in the table of updates: none."""
+        """Kinds of trouble that affected the job, as listed in the table of updates; always none here."""
         return ""
 
     @property

@@ -16,7 +16,7 @@ class ServerError(SimulationError):
 
 
 class Server(Protocol):
-    """A started method; ``correction_for`` is optional without control variates, ``midway_model`` without midway.
+    """A started method; it needs ``correction_for`` only with control variates, and ``midway_model`` only with midway.
 
     Attributes:
         x: ``(d,)`` the current global model.
@@ -37,7 +37,7 @@ class Server(Protocol):
 
     @property
     def midway(self) -> float | None:
-        """How far through a job its client merges the newest model, or None."""
+        """Fraction of a job after which its client merges the newest model; None if it never does."""
 
     def receive(self, update: Update) -> Receipt:
         """Accept one client's update, or refuse it."""
@@ -46,7 +46,7 @@ class Server(Protocol):
         """Aggregate a buffer that is not full; return whether that made a version."""
 
     def control_sent(self) -> Tensor | None:
-        """Return the ``(d,)`` control variate that is sent with the model to a client now, or None."""
+        """Return the ``(d,)`` control variate to send with the model; None if the method has none."""
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
         """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent."""
@@ -56,7 +56,7 @@ class Server(Protocol):
 
 
 def untrue_answer(server: Server, answer: object, before: int) -> str | None:
-    """Return what is wrong with a server's return value; None if it says correctly whether it made a version.
+    """Return an error text if a server's return value is wrong about whether a version was made; else None.
 
     Args:
         server: after the update.

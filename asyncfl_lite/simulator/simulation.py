@@ -162,13 +162,13 @@ class Simulation:
 
     @property
     def most_versions_in_flight(self) -> int:
-        """Largest number of distinct versions that clients held at one time."""
+        """Largest number of different versions from which clients trained at one time."""
         return self.held.most
 
     # The course of a run ------------------------------------------------------------------------------------
 
     def steps(self) -> Generator[list[Job], Sequence[Outcome], None]:
-        """Run to the end; yields jobs to train and receives their outcomes.
+        """Run to the end as a generator, which yields jobs to train and receives their outcomes.
 
         Everything that it knows lives in the object, so a new generator goes on where another one
         stopped, and :meth:`state` can be saved while this one waits for outcomes.

@@ -1,4 +1,4 @@
-"""Pool data that come client by client into one data set, and remember the client of each sample."""
+"""Pool the clients' data sets into one, and remember the client of each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of common data sets: pairs, rows with named columns (Hugging Face's), tables (pandas'), into tensors."""
+"""Read common data sets into tensors: pairs, rows with named columns (Hugging Face) and tables (pandas)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class TaskData:
 
     @property
     def own_places(self) -> np.ndarray:
-        """Indices ``(k,)`` int64 of the training samples that clients may get: :attr:`places`, or all if it is None."""
+        """``(k,)`` int64 indices of the training samples for clients: :attr:`places`, or all if that is None."""
         return np.arange(len(self.labels)) if self.places is None else self.places
 
     @property

@@ -97,7 +97,7 @@ class OwnTask(TaskData):
         name: str = "custom",
         **more: Any,
     ) -> Self:
-        """Make a task of a data set: torchvision's and others of pairs, Hugging Face's, pandas' tables.
+        """Make a task of a data set of pairs (such as torchvision's), one of Hugging Face's, or a pandas table.
 
         Pillow's images, and Hugging Face's columns of images, become ``(C, height, width)`` from 0 to 1. Names of
         classes are taken over where a data set has them.
@@ -134,7 +134,7 @@ class OwnTask(TaskData):
         name: str = "custom",
         **more: Any,
     ) -> Self:
-        """Make a task of data that come client by client: client i of a run holds the i-th data set.
+        """Make a task from one data set per client; client i of a run gets the i-th data set.
 
         Configurations take ``partition="given"`` and as many ``clients``. A delay law that goes by client, such as
         ``per_client`` or ``trace``, gives client i its i-th duration. ``result.clients`` says how accurate the final

@@ -79,13 +79,13 @@ class Task(OwnTask):
         return describe(self, parts)
 
     def show(self, parts: Sequence[np.ndarray] | None = None) -> Figure:
-        """Draw examples with their labels and, given clients' ``parts``, which client has which labels."""
+        """Draw examples with their labels and, given clients' ``parts``, the labels of each client."""
         from asyncfl_lite.tasks.show import show
 
         return show(self, parts)
 
     def of_run(self, seed: int) -> Task:
-        """Return the task for the run with this seed: the same for all, unless the seed draws the data."""
+        """Return the task for the run with this seed; it is the same for all seeds unless the seed draws the data."""
         return self
 
     def judged_on(self, part: Literal["test", "validation"]) -> Task:
@@ -209,7 +209,7 @@ class TaskSource(Settings):
     """Settings of a task, from which it is loaded."""
 
     revision: ClassVar[int] = 1
-    """Increase it when the task's numbers change in meaning, so that older results count as outdated."""
+    """Revision of the task's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     @abstractmethod
     def load(self) -> Task:

@@ -25,7 +25,7 @@ BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batc
 
 
 def check_versions(make: Candidate) -> None:
-    """Check that ``on_receive`` is True exactly for a new version; the model stays finite and keeps its kind."""
+    """Check that ``on_receive`` is True exactly for new versions, and that the model stays finite and of its kind."""
     run = make.run()
     method, first = run.algorithm, run.algorithm.x
     answers: list[object] = []
@@ -139,7 +139,7 @@ def _expect_at_rest(run: Run, train: Train, why: str) -> None:
 
 
 def check_schedule(make: Candidate) -> None:
-    """Check that the clock decides which client trains when, and that the method does not change it."""
+    """Check that the clock alone decides when each client trains, and that the method does not change that."""
     run = make.run()
     simulate(run)
     server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
@@ -172,7 +172,7 @@ def _running_statistics(run: Run) -> Tensor:
 
 
 def check_running_statistics(make: Candidate) -> None:
-    """Check that BatchNorm's running statistics stay finite, variances positive; ``bn_mode="freeze"`` keeps them."""
+    """Check that running statistics stay finite with positive variances, and that ``bn_mode="freeze"`` keeps them."""
     for mode in (make.bn_mode, "freeze"):
         run = make.run(**BATCH_NORM, bn_mode=mode)
         first = _running_statistics(run).clone()

@@ -62,7 +62,7 @@ def check_order(make: Candidate) -> None:
 
 
 def check_refusals(make: Candidate) -> None:
-    """Check that an update that is not finite, of another shape or from the future is recorded and changes nothing."""
+    """Check that an update that is not finite, of a wrong shape or from the future is recorded and changes nothing."""
     updates = reports(make, 2 * make.at_least_two)
     disturbed = make.run().algorithm
     for good in updates:
@@ -113,7 +113,7 @@ def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
 
 
 def check_flush(make: Candidate) -> None:
-    """Check that flushing an empty buffer returns False and changes nothing; a partly filled one makes a version."""
+    """Check that flushing an empty buffer returns False and changes nothing, and a partly full one makes a version."""
     method = make.run(buffer_size=make.at_least_two).algorithm
     _expect_idle_flush(method)
     if make.cls.buffered:

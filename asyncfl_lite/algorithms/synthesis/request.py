@@ -59,7 +59,7 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests must share to be computed together, with the same bits as each alone.
+        """Key of requests that can be computed together with the same bits as each one alone.
 
         Each synthesiser makes its own inputs.
         """

@@ -19,7 +19,7 @@ class Initialiser(Settings):
     """A source of initial weights, with its settings."""
 
     revision: ClassVar[int] = 1
-    """Increase it when the numbers change in meaning, so that older results count as outdated."""
+    """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     costly: ClassVar[bool] = False
     """Whether it trains a model, which is then kept for other runs (:mod:`asyncfl_lite.runs.initial.remembered`)."""

@@ -35,7 +35,7 @@ class ClientDelays(ABC):
 
     @cached_property
     def categories(self) -> list[str] | None:
-        """Category names by client index, or None if the law has no categories."""
+        """Names of the clients' categories, by client index; None if the law has no categories."""
         if self.category_index is None:
             return None
         return [self.category_names[index] for index in self.category_index.tolist()]
@@ -93,7 +93,7 @@ class DelayLaw(Settings):
     """Abstract base of delay laws; a new law defines ``prepare`` (and ``unit``, if it has one) and is registered."""
 
     revision: ClassVar[int] = 1
-    """Increase it when the law's numbers change in meaning, so that older results count as outdated."""
+    """Revision of the law's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     unit: ClassVar[str] = "time units"
     """What one unit of virtual time means under this law, such as ``"s"``."""
@@ -117,7 +117,7 @@ DELAYS: Registry[DelayLaw] = Registry("delay")
 
 
 def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
-    """Prepare a law for clients with the given sample counts, see :meth:`DelayLaw.prepare`.
+    """Prepare a law for clients with the given sample counts (see :meth:`DelayLaw.prepare`).
 
     Raises:
         ConfigError: in one line that says what an own law lacks.

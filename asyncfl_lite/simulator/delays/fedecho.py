@@ -82,7 +82,7 @@ def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.rando
 
 
 class CategoryLaw(DelayLaw):
-    """A short, medium or long category for each client; durations uniform within its bounds."""
+    """A law that gives each client a short, medium or long category, with durations uniform within its bounds."""
 
     bounds: ClassVar[tuple[tuple[float, float], ...]]
     """Shortest and longest duration of each category in ``CATEGORIES``."""

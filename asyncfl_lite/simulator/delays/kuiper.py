@@ -31,7 +31,7 @@ class KuiperDeviceLaw(DelayLaw):
     """Relative width of the uniform distribution around the measured duration."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign each client its board; draws nothing."""
+        """Assign each client its board, without random numbers."""
         names = tuple(self.epoch_seconds)
         by_board = np.array([self.epochs * self.epoch_seconds[n] + self.test_seconds[n] for n in names])
         index = np.resize([names.index(name) for name in self.devices], len(num_samples)).astype(np.int8)
@@ -93,7 +93,7 @@ class KuiperStraggler(DelayLaw):
     seconds: Positive = 3 * 84.5 + 68.3
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign each client its multiplier; draws nothing."""
+        """Assign each client its multiplier, without random numbers."""
         num_clients, kinds = len(num_samples), len(self.multipliers)
         index = (np.arange(num_clients) * kinds // max(num_clients, 1)).astype(np.int8)
         duration = self.seconds * np.array(self.multipliers)[index]

@@ -28,7 +28,7 @@ class FedAdtLaw(DelayLaw):
     unit = "s"
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign every client the same bounds; draws nothing."""
+        """Assign every client the same bounds, without random numbers."""
         return same_for_all(0.0, 5000.0, len(num_samples))
 
 
@@ -49,7 +49,7 @@ class ConstantLaw(DelayLaw):
     duration: Positive = 1.0
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign every client the same duration; draws nothing."""
+        """Assign every client the same duration, without random numbers."""
         return same_for_all(self.duration, self.duration, len(num_samples))
 
 
@@ -77,7 +77,7 @@ class UniformLaw(DelayLaw):
         return self
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign every client the same bounds; draws nothing."""
+        """Assign every client the same bounds, without random numbers."""
         return same_for_all(self.low, self.high, len(num_samples))
 
 
@@ -98,7 +98,7 @@ class ExponentialLaw(DelayLaw):
     mean: Positive = 1.0
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
-        """Assign every client the same mean; draws nothing."""
+        """Assign every client the same mean, without random numbers."""
         nothing = np.zeros(len(num_samples))
         return ExponentialDelays(np.full(len(num_samples), self.mean), nothing, nothing)
 
@@ -120,5 +120,5 @@ class PerClientLaw(DelayLaw):
     durations: Annotated[tuple[Positive, ...], Field(min_length=1)]
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Assign client i ``durations[i % len(durations)]``; draws nothing."""
+        """Assign client i ``durations[i % len(durations)]``, without random numbers."""
         return UniformDelays(np.resize(self.durations, len(num_samples)), np.zeros(len(num_samples)))

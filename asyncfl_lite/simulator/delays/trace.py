@@ -36,7 +36,7 @@ class TraceLaw(DelayLaw):
     """Path of the file, relative to the working folder."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> TraceDelays:
-        """Read the file; draws nothing.
+        """Read the recorded durations from the file.
 
         Raises:
             DataError: if it cannot be read, has a bad row (named by its line), or lacks a client.

@@ -1,4 +1,4 @@
-"""Scheduling policies: when a free slot gets new work, the option ``redispatch`` of a configuration.
+"""Scheduling policies decide when a free slot gets new work (the option ``redispatch`` of a configuration).
 
 A :class:`Scheduling` policy hears of every arrival and asks the simulation to dispatch; which client comes next is
 for a :class:`.Selection` to say. Policies are small, hold no model and draw no numbers.
@@ -34,7 +34,7 @@ class Dispatcher(Protocol):
 
     @property
     def busy(self) -> int:
-        """Number of clients that train now or soon."""
+        """Number of clients that are training now or will be soon."""
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""
@@ -63,7 +63,7 @@ class Scheduling(ABC):
 
     @property
     def most_in_flight(self) -> int:
-        """Largest number of clients in flight; a run checks itself against it."""
+        """Largest allowed number of clients in flight, against which every run is checked."""
         return self.concurrency
 
     def start(self, simulation: Dispatcher) -> None:

@@ -7,7 +7,7 @@ from asyncfl_lite.simulator.scheduling.base import SCHEDULING, Dispatcher, Sched
 
 @SCHEDULING.register("before_agg")
 class DispatchBeforeAggregation(Scheduling):
-    """Every report starts a job at once, on the model before this report counts (FedEcho Alg. 1)."""
+    """Every report starts a job at once, on the model without this report (FedEcho Alg. 1)."""
 
     def before_receive(self, simulation: Dispatcher, client: int) -> None:
         """Send the current model, before aggregation, to an idle client."""

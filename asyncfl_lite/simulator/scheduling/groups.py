@@ -91,7 +91,7 @@ class Burst(Scheduling):
 
 @SCHEDULING.register("refill")
 class Refill(Scheduling):
-    """Half of M_c random clients join whenever fewer than M_c are active (FedADT §V: 50 below 100)."""
+    """M_c / 2 random clients join whenever fewer than M_c are active (FedADT §V: 50 below 100)."""
 
     @property
     def batch(self) -> int:

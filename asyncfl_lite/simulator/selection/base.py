@@ -1,4 +1,4 @@
-"""Client selection: which client is sent work next.
+"""Client selection policies choose the client that gets work next.
 
 A :class:`Selection` holds no model; it draws from the simulation's stream of client choices only.
 """
@@ -20,7 +20,7 @@ SELECTIONS: Registry[Selection] = Registry("selection")
 
 
 class IdleClients:
-    """The clients without work; taking a random or a named one is a constant-time operation.
+    """The clients without work; taking a random or a given one is a constant-time operation.
 
     Two arrays of 8 bytes per client: which clients are idle, and where in it each client stands.
 
@@ -72,14 +72,14 @@ class IdleClients:
 
 
 class Selection(ABC):
-    """A policy that chooses which client is sent work next.
+    """A policy that chooses the client that gets work next.
 
     Args:
         settings: the policy's own switches, by name.
     """
 
     revision: ClassVar[int] = 1
-    """Increase it when the policy's numbers change in meaning, so that older results count as outdated."""
+    """Revision of the policy's numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     needs_rounds: ClassVar[bool] = False
     """Whether the policy only makes sense when clients are chosen one round at a time."""
@@ -87,7 +87,7 @@ class Selection(ABC):
     """Number of clients that a round invites, as a multiple of the wanted number."""
 
     class Settings(registry.Settings):
-        """Options of a policy that has none of its own."""
+        """The default settings class, with no options; a policy that has options defines its own."""
 
     settings: Settings
 

@@ -67,7 +67,7 @@ def scores(
     clip_bound: float = 0.98,
     penalty: float = 2.0,
 ) -> np.ndarray:
-    """Return the candidates' scores: clipped, scaled utility plus age, times speed.
+    """Return the candidates' scores: the clipped and scaled utility plus the age term, times the speed factor.
 
     Args:
         utilities: ``(n,)`` statistical utilities U, at least one.
@@ -92,7 +92,7 @@ def scores(
 
 
 def paced(threshold: float, before: float, now: float, delta: float, rule: Literal["code", "paper"]) -> float:
-    """Return the percentile at which T is taken from now on.
+    """Return the new percentile of durations that sets Oort's preferred round duration T.
 
     Args:
         threshold: the percentile until here.

@@ -37,7 +37,7 @@ class Fates:
         self.streams = {kind: stream(seed, f"trouble: {kind.replace('_', '-')}") for kind in kinds}
 
     def draw(self, client: int) -> Fate | None:
-        """Return the trouble of the job that is dispatched now, or None if there is none."""
+        """Return the trouble of the job that is dispatched now; None if it has none."""
         fate, trouble, streams = Fate(), self.trouble, self.streams
         for kind, rng in streams.items():
             if kind == "drop_out":
@@ -81,7 +81,7 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 
 def second_copy(job: Job, later: float) -> Job:
-    """Return the second copy of a trained job, with its delay, without tensors: the server does not look at them."""
+    """Return a trained job's second copy, with its delay but without tensors, which the server does not look at."""
     tensors: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     outcome = dataclasses.replace(job.done, **tensors)
     return dataclasses.replace(

@@ -73,6 +73,6 @@ class TroubledJob(Job):
 
 
 def troubled_job(job: Job) -> TroubledJob:
-    """Return the job as a :class:`TroubledJob`, which every job of a troubled clock is."""
+    """Return the job as a :class:`TroubledJob`, the kind of job that a clock with trouble uses."""
     assert isinstance(job, TroubledJob)
     return job

@@ -18,7 +18,7 @@ Spells = list[tuple[float, float]]
 
 
 class Presence:
-    """Which clients are present, at a time that only moves forward.
+    """The clients that are present at a given time, which only moves forward.
 
     A client that leaves at a time is not there at that time any more; one that comes then is.
 
@@ -140,7 +140,7 @@ class PresentClients(IdleClients):
 
 
 def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
-    """Read when each client is present (never, if it has no row); touching or overlapping intervals are merged.
+    """Read the intervals in which each client is present, and merge overlaps; a client without a row is never present.
 
     Args:
         path: CSV file with the columns client,from,until; ``inf`` as until means for good. Rows of clients that the

@@ -21,7 +21,7 @@ class Trouble(Settings):
     """
 
     revision: ClassVar[int] = 1
-    """Increase it when the numbers change in meaning, so that older results count as outdated."""
+    """Revision of the numbers; increase it when their meaning changes, to mark older results as outdated."""
 
     drop_out: float = Field(0.0, ge=0, lt=1)
     """Probability that a job never returns."""

@@ -130,7 +130,7 @@ class MathsSource(TaskSource):
 
     @abstractmethod
     def cross(self) -> list[Problem]:
-        """Return problems of another data set, as an unlabelled set."""
+        """Return problems of a different data set, as an unlabelled set."""
 
     def load(self) -> Task:
         """Load the task."""

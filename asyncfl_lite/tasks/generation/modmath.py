@@ -63,7 +63,7 @@ def every_problem(largest: int = 9) -> tuple[list[Problem], np.ndarray]:
 
 
 def sums() -> list[Problem]:
-    """Return the same arithmetic problems without words."""
+    """Return all sums and remainders of the numbers 0 to 9 as problems without words, such as ``3+4``."""
     pairs = list(product(range(10), range(10)))
     return [(f"{a}+{b}", str(a + b)) for a, b in pairs] + [(f"{a}%{b}", str(a % b)) for a, b in pairs if b]
 

@@ -84,7 +84,7 @@ class Scene(NamedTuple):
 
 @TASKS.register("glyphs")
 class Glyphs(TaskSource):
-    """Ten generated shapes with clutter and noise, another world per seed; stand-in for CIFAR-10.
+    """Ten generated shapes with clutter and noise, a different world per seed; stand-in for CIFAR-10.
 
     A class is a smooth random shape, of which there are several looks. An image is one look, moved and turned, with a
     shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test
@@ -118,7 +118,7 @@ class Glyphs(TaskSource):
     """Number of worlds; the run with seed s is in world s modulo this number."""
 
     def load(self) -> Task:
-        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's.
+        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives the world of a seed.
 
         Raises:
             ConfigError: when there are more classes than samples.

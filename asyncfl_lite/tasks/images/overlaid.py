@@ -34,7 +34,7 @@ from asyncfl_lite.tasks.worlds import Worlds
 
 @TASKS.register("overlaid_mnist")
 class OverlaidMNIST(TaskSource):
-    """5,000 real MNIST digits at 10×10, each under another digit and noise, stand-in for CIFAR-10; 1,000 test.
+    """5,000 real MNIST digits at 10×10, each under a second digit and noise, stand-in for CIFAR-10; 1,000 test.
 
     The class is that of the digit that counts for 1; the other counts for ``overlay``. Overlays of training digits are
     training digits, those of test digits test digits. A person reads nine in ten. It is not CIFAR-10: ten familiar
@@ -65,7 +65,7 @@ class OverlaidMNIST(TaskSource):
     """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Load the task; if the seed splits the images, that of world 0."""
+        """Load the task, in world 0 if the seed splits the images."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         images, labels = mnist_images()
@@ -83,7 +83,7 @@ class OverlaidMNIST(TaskSource):
         return {**about, "stands_in_for": "CIFAR-10, MNIST, Fashion-MNIST", "num_classes": 10}
 
     def draw(self, world: int) -> Task:
-        """Make the task of one world, whose seeds split the images."""
+        """Make the task of one world; the world's number decides how the images are split."""
         rng = stream(world, "overlaid_mnist", "images")
         images, labels = mnist_images()
         parts = Parts.of((resize(images, self.side), labels), 1000, world, rng)
@@ -103,7 +103,7 @@ class OverlaidMNIST(TaskSource):
 
 @TASKS.register("overlaid_pairs100")
 class OverlaidPairs100(TaskSource):
-    """Two digits side by side under two others and noise, 8×16, 100 classes, stand-in for CIFAR-100.
+    """Pairs of digits, overlaid with a second pair and noise (8×16, 100 classes); a stand-in for CIFAR-100.
 
     The class is the two-digit number of the pair that counts for 1. Pairs are those of ``pairdigits100``; training and
     test pairs share no digit, neither as themselves nor as overlays. It is not CIFAR-100: its classes are made of ten
@@ -133,7 +133,7 @@ class OverlaidPairs100(TaskSource):
     """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Load the task; if the seed splits the images, that of world 0."""
+        """Load the task, in world 0 if the seed splits the images."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         left, right = split(*digits_images(), 360)
@@ -151,7 +151,7 @@ class OverlaidPairs100(TaskSource):
         return {**about, "class_names": number_names(100), "stands_in_for": "CIFAR-100", "num_classes": 100}
 
     def draw(self, world: int) -> Task:
-        """Make the task of one world, whose seeds split the images."""
+        """Make the task of one world; the world's number decides how the images are split."""
         rng = stream(world, "overlaid_pairs100", "images")
         parts = Parts.of(digits_images(), 360, world, rng)
         train, validation, test = (

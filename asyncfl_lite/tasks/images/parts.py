@@ -1,4 +1,4 @@
-"""A split of images by a seed: clients', validation, the server's unlabelled set, and test images.
+"""Split images by a seed into those of clients, for validation, for the server's unlabelled set and for testing.
 
 No image is in two parts. Which images may be tested on is the same for every seed, so that settings that were chosen on
 one seed's validation images were chosen on none that another seed tests on. Which of them are tested, how often, and

@@ -1,4 +1,4 @@
-"""Images made hard to classify, with small margins: another image laid over each, and noise."""
+"""Make images hard to classify by laying a different image over each one and adding noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 @dataclass(frozen=True)
 class Spoiling:
-    """A fainter image laid over each image, and noise.
+    """Lays a fainter image over each image, and adds noise.
 
     Attributes:
         overlay: what the image laid over counts for, where the image itself counts for 1.
@@ -27,7 +27,7 @@ class Spoiling:
 
     @classmethod
     def of(cls, images: Tensor, overlay: float, noise: float) -> Spoiling:
-        """Make a spoiling with ``noise`` in standard deviations of ``images``' pixels.
+        """Make a spoiling whose ``noise`` is in standard deviations of the pixels of ``images``.
 
         It is the same as standardising images, laying standardised ones over them and adding ``noise`` times standard
         normal numbers, up to the scale that a task gives its images anyway.
@@ -40,7 +40,7 @@ class Spoiling:
         return images + self.overlay * others + self.noise * torch.from_numpy(drawn)
 
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
-        """Return every image ``copies`` times, each time under another image: ``(copies · n, C, height, width)``.
+        """Return every image ``copies`` times, each time under a different image: ``(copies · n, C, height, width)``.
 
         Args:
             images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
@@ -56,7 +56,7 @@ class Spoiling:
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
     def chosen(self, images: Tensor, index: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return the ``(k, C, height, width)`` images with these indices, each under another of ``images``.
+        """Return the ``(k, C, height, width)`` images with these indices, each under a different one of ``images``.
 
         Args:
             images: ``(n, C, height, width)``.
@@ -76,7 +76,7 @@ class Spoiling:
         )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
-        """Return unlabelled sets of ``plain``'s images, each under another image of the same set."""
+        """Return unlabelled sets of the images of ``plain``, each image under a different one of its set."""
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:

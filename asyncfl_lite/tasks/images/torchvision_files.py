@@ -1,4 +1,4 @@
-"""Image data sets that torchvision reads and checks, as bytes; MNIST-like ones may be in packed files."""
+"""Read torchvision's image data sets as uint8 tensors; the files of MNIST-like ones may stay gzipped."""
 
 from __future__ import annotations
 

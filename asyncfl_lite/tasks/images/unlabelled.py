@@ -107,7 +107,7 @@ def _rectangles(count: int, side: int, rng: np.random.Generator) -> Tensor:
 
 
 def strokes(side: int, count: int, rng: np.random.Generator, finest: int = 28, points: int = 40) -> Tensor:
-    """Draw one to three quadratic curves per grey image, each as with a pen of random width.
+    """Draw one to three quadratic curves per grey image, each as if with a pen of random width.
 
     Args:
         side: of the images that come out.

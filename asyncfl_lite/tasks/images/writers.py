@@ -69,14 +69,14 @@ class Writers(TaskSource):
     the seed."""
 
     def load(self) -> Task:
-        """Load the task; test images are by the same writers. If the seed splits the digits, that of world 0."""
+        """Load the task, in world 0 if the seed splits the digits; its test images are by the same writers."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         train, test = split(*mnist_images(), 1000)
         return self._made(np.random.default_rng(0), train, test)
 
     def draw(self, world: int) -> Task:
-        """Make the task of one world, whose seeds split the digits."""
+        """Make the task of one world; the world's number decides how the digits are split."""
         rng = stream(world, "writers", "images")
         parts = Parts.of(mnist_images(), 1000, world, rng)
         return self._made(rng, parts.clients, parts.test, parts)

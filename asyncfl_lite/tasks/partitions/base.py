@@ -1,4 +1,4 @@
-"""Partitions: which training samples each client holds.
+"""Partitions decide which training samples each client gets.
 
 A partition splits sample indices by label (or, for ``natural``, by owner). All but ``dirichlet_wrap``
 give every index to at most one client; all but that and ``natural`` give every index to exactly one.
@@ -22,13 +22,13 @@ class Partition(Settings):
     """Abstract base of partitions; a new one defines ``assign`` and is registered."""
 
     revision: ClassVar[int] = 1
-    """Increase it when the partition's numbers change in meaning, so that older results count as outdated."""
+    """Revision of the partition's numbers; increase it when their meaning changes, to make older results outdated."""
 
     needs_owners: ClassVar[bool] = False
     """Whether samples are split by their owners, not by label."""
 
     shares_samples: ClassVar[bool] = False
-    """Whether several clients may hold the same sample."""
+    """Whether several clients may get the same sample."""
 
     def split(
         self,

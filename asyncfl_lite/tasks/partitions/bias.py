@@ -48,7 +48,7 @@ class BiasPartition(Partition):
 
 @PARTITIONS.register("noniid_bias")
 class NoniidBias(BiasPartition):
-    """To the label's own group with probability bias, else to any client (KUIPER, inferred).
+    """A label goes to its own group with probability bias, else anywhere (KUIPER, inferred).
 
     The own group of G equal ones gets ``bias + (1 - bias) / G`` of its labels: 0 is IID, 1 disjoint
     labels. KUIPER (Section 5) varies such a bias and prints no formula; this reading is ours.
@@ -69,7 +69,7 @@ class NoniidBias(BiasPartition):
 
 @PARTITIONS.register("noniid_bias_fang")
 class NoniidBiasFang(BiasPartition):
-    """To the label's own group with probability bias, else to another one (FLTrust-style code).
+    """A label goes to its own group with probability bias, else to others (FLTrust-style code).
 
     Each other of G groups gets ``(1 - bias) / (G - 1)``, so that 1 / G is IID. A bias of 0 is IID too,
     as in published code of this family.

@@ -1,4 +1,4 @@
-"""Dirichlet partitions: four readings of one idea, each from the code of another paper."""
+"""Dirichlet partitions: four readings of one idea, each from the code of a different paper."""
 
 from __future__ import annotations
 

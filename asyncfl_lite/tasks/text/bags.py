@@ -52,7 +52,7 @@ class Weighing:
 
 @TASKS.register("topics20_bags")
 class Topics20Bags(Topics20):
-    """Generated documents as bags of words, another world per seed, stand-in for 20 Newsgroups; vectors, no tokens.
+    """Generated documents as bags of words, a different world per seed, stand-in for 20 Newsgroups; no tokens.
 
     The documents are made as those of `topics20`, of fewer words, and a class consists of several topics. An input is
     the document's tf-idf vector of unit length, ``(vocabulary - 3,)`` floats, shifted and scaled by the mean and
@@ -84,7 +84,7 @@ class Topics20Bags(Topics20):
     """Number of worlds; the run with seed s is in world s modulo this number."""
 
     def load(self) -> Task:
-        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives a seed's."""
+        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives the world of a seed."""
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:

@@ -122,7 +122,7 @@ def character_task(
 
 
 def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return role -> its speeches, one per line, and role -> number of characters in its blocks, with the name.
+    """Return each role's speeches, one per line, and the number of characters in each role's blocks, name included.
 
     Args:
         play: blocks with an empty line between them, each a line ``SPEAKER:`` and a speech.

@@ -1,4 +1,4 @@
-"""MRPC: whether two news sentences mean the same (Dolan and Brockett 2005; FedEcho §5.2)."""
+"""MRPC: predict whether two news sentences mean the same (Dolan and Brockett 2005; FedEcho §5.2)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ COLUMNS = ("Quality", "#1 String", "#2 String")
 
 @TASKS.register("mrpc")
 class MRPC(TextSource):
-    """MRPC: do two news sentences mean the same; 4,076 pairs, 1,725 test, two thirds positive.
+    """MRPC: predict whether two news sentences mean the same (4,076 training and 1,725 test pairs).
+
+    Two thirds of the pairs are positive.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mrpc", task_settings={"length": 64})  # the files are read when a run starts

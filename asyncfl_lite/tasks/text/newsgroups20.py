@@ -65,7 +65,7 @@ REMOVALS: dict[str, Callable[[str], str]] = {
 
 @TASKS.register("newsgroups20")
 class Newsgroups20(TextSource):
-    """20 Newsgroups by date: to which of 20 groups a post was sent; 11,314 posts, 7,532 test.
+    """20 Newsgroups, split by date: predict a post's group (11,314 training and 7,532 test posts).
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="newsgroups20", task_settings={"samples": 2000})  # the files are read when a run starts

@@ -58,7 +58,7 @@ def any_way(images: Tensor, count: int, frames: int, rng: np.random.Generator) -
 
 
 def warped_moving(images: Tensor, count: int, frames: int, rng: np.random.Generator) -> Tensor:
-    """Return clips like :func:`any_way`'s of warped images, partly erased."""
+    """Return clips of warped and partly erased images that move as in :func:`any_way`."""
     return any_way(warped(images, count, rng), count, frames, rng)
 
 

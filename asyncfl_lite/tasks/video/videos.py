@@ -58,7 +58,7 @@ class VideoFolder(TaskSource):
     """Number of clips of each class, the first in the split file; None for all."""
 
     def files(self) -> list[Path]:
-        """Return the files in the data set's folder, if it exists, without clips decoded into it."""
+        """Return the files in the data set's folder, if it exists, leaving out cached decoded clips."""
         places = [path for place in data_places(self.folder, *self.folders) for path in place.iterdir()]
         return [path for path in places if not re.fullmatch(DECODED, path.name)]
 
@@ -248,7 +248,7 @@ def _where(place: Path, kind: str, label: str, video: str) -> str:
 
 
 def inside(place: Path, *names: str) -> Path:
-    """Return the first of the folders ``names`` that exists in ``place``, or ``place``."""
+    """Return the first of the folders ``names`` that exists in ``place``; if none does, ``place`` itself."""
     return next((place / name for name in names if (place / name).is_dir()), place)
 
 
@@ -272,7 +272,7 @@ def class_of(name: str, names: list[str], path: Path) -> int:
 
 
 def first_of_each(clips: list[Clip], count: int | None) -> list[Clip]:
-    """Return the first ``count`` clips of each class, in order; all of them if it is None."""
+    """Return the first ``count`` clips of each class, in order; all clips if ``count`` is None."""
     if count is None:
         return clips
     seen: Counter[int] = Counter()
