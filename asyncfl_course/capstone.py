@@ -47,7 +47,7 @@ SEEN = range(5)
 UNSEEN = range(1_000, 1_000_000)
 """Seeds from which a seal draws those of its plan."""
 PART = 5
-"""A plan must not pass a difference that is the claimed one divided by this."""
+"""Divisor of the claimed difference: a plan must not pass a difference that is this many times smaller."""
 CHANGES = {
     "off by one": ("<= self.settings.patience", "< self.settings.patience"),
     "never drops": ("in_time = update", "in_time = True or update"),
@@ -196,7 +196,7 @@ def trained(cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
 
 
 def points(first: pd.DataFrame, second: pd.DataFrame, metric: str = "last5_accuracy") -> pd.Series:
-    """Return first minus second, seed by seed, in points."""
+    """Return the first table's numbers minus the second's, seed by seed, in points."""
     return 100 * (first[metric] - second[metric])
 
 
@@ -213,7 +213,7 @@ def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade the design of a plan, one point for each of five lines; no result is looked at.
+    """Grade the design of a plan, without its results: one point for each of five lines.
 
     The thresholds are those of lesson 18.
     """

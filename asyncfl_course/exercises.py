@@ -1,4 +1,4 @@
-"""Exercises of the lessons: each answer is checked on the spot, and a wrong one gets the input on which it fails.
+"""Exercises of the lessons: each answer is checked at once, and a wrong one gets an input on which it fails.
 
 A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
 stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
@@ -41,7 +41,7 @@ class Wrong(Exception):
 
 
 class Malformed(Wrong):
-    """Raised for an answer of the wrong form, such as one number where two are asked for: it is no guess yet."""
+    """Raised for an answer of the wrong form, such as one number instead of two; it does not count as a guess."""
 
 
 @dataclass(frozen=True)

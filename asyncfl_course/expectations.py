@@ -49,19 +49,19 @@ def number(answer: Any, asked: str) -> float:
 
 
 def numbers(answer: Any, count: int, asked: str) -> list[float]:
-    """Return the expected number of numbers as floats, see :func:`several`."""
+    """Return the expected number of numbers as floats (see :func:`several`)."""
     return [number(one, asked) for one in several(answer, count, asked)]
 
 
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
-    """Return the allowed word that an answer names, ignoring case and spaces; else raise :class:`Wrong`."""
+    """Return the allowed word that an answer gives, ignoring case and spaces; else raise :class:`Wrong`."""
     said = " ".join(str(plain(answer)).lower().split())
     in_form(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
 
 
 def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list[str]:
-    """Return the expected number of words, see :func:`several` and :func:`word`."""
+    """Return the expected number of words (see :func:`several` and :func:`word`)."""
     return [word(one, allowed, asked) for one in several(answer, count, asked)]
 
 

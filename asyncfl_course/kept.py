@@ -17,13 +17,13 @@ NAME = "progress.json"
 
 
 def file() -> Path | None:
-    """Return the progress file of the folder in which a notebook runs, or None if there is none."""
+    """Return the path of the progress file in the notebook's folder; None if the folder has none."""
     here = Path.cwd() / NAME
     return here if here.is_file() else None
 
 
 def read() -> dict[str, Any]:
-    """Read the progress file: ``exercises``, id -> its state, wrong answers before, and when it was solved; ``recall``.
+    """Read the progress file: ``exercises`` (by id: state, wrong answers before, date of solution) and ``recall``.
 
     A file that cannot be read counts as empty; the next note replaces it.
     """
@@ -38,7 +38,7 @@ def read() -> dict[str, Any]:
 
 
 def note(id: str, state: str) -> None:
-    """Record the result of an answer: "right" stays; wrong ones are counted until then; "open" is not recorded."""
+    """Record whether an answer was right, and count wrong ones until the first right one; "open" is ignored."""
     content = read()
     before = content["exercises"].get(id, {"state": "wrong", "wrong": 0})
     if state == "open" or before["state"] == "right":

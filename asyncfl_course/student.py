@@ -1,4 +1,4 @@
-"""The learner's edition: ``make student`` writes ``student/``, lessons to work in, and ``solutions/``, the same solved.
+"""The learner's edition: ``make student`` writes ``student/`` with lessons to work in, and ``solutions/`` with answers.
 
 In ``student/`` what answers a guess is out of sight: from an exercise that asks for one to the end of its section,
 outputs are cleared and text is folded. Solutions are taken out; a link leads to the solved lesson. Hints stay. Both

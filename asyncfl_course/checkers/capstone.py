@@ -90,7 +90,7 @@ def invariants(answer: Any) -> str:
 
 @exercise("19.3", "How many seeds?")
 def seeds(answer: Any) -> None:
-    """Compare with the first number of seeds that sees the claim, half of it being the margin."""
+    """Compare with the smallest number of seeds that confirms the claim, with half of the claim as the margin."""
     for claimed, deviation in ((10.0, 2.0), (3.0, 1.5), (2.0, 3.0), (25.0, 2.4)):
         wanted = next(
             count for count in range(3, 1000) if chance("above", claimed / 2, claimed, deviation, count, 0.95) >= 0.8
@@ -126,7 +126,7 @@ def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
 
 @exercise("19.4", "A report before its result")
 def report(answer: Any) -> None:
-    """Ask for the report of four outcomes: each must say its own result, whatever it is."""
+    """Ask for reports on four outcomes; each report must state its result, whatever it is."""
     for outcome in (
         _outcome(HOLDS, [2.75, 3.25, 3.5]),
         _outcome(UNDECIDED, [-0.75, 1.25, 2.5]),

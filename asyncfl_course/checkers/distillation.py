@@ -17,7 +17,7 @@ def _logits(*values: float) -> torch.Tensor:
 
 @exercise("06.1", "The gradient of a softened loss")
 def pull(answer: Any) -> None:
-    """Compare with automatic differentiation, from T = 1 to a student that already agrees."""
+    """Compare the answer with automatic differentiation, from T = 1 to a student that already agrees."""
     cases = [
         (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
         (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes have temperature T, and z enters as z / T"),
@@ -59,7 +59,7 @@ def overrules(answer: Any) -> None:
 
 @exercise("06.4", "Before you run it")
 def stale(answer: Any) -> None:
-    """Accept guesses near the lesson's measurements: next to nothing, and next to all."""
+    """Accept guesses near the lesson's measurements, which are next to nothing and next to all."""
     added, taught = numbers(answer, 2, "Please give two numbers in percent: (added, taught).")
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
     expect(max(added, taught) > 1, "Both are percentages: 50 means half of the images, 0.5 means nearly none.")

@@ -32,7 +32,7 @@ def say(answer: Any) -> None:
 
 @exercise("07.2", "The mixing weight")
 def weight(answer: Any) -> None:
-    """Check certain, uniform and tied teachers, two of them in one batch, and another range."""
+    """Check the mixing weight for certain, uniform and tied teachers, for a batch of two, and for other bounds of α."""
     cases = [
         ([[0.6, 0.3, 0.1]], 0.2, 0.8, "use natural logarithms, and divide the entropy by log C"),
         ([[0.25, 0.25, 0.25, 0.25]], 0.2, 0.8, "equal probabilities have the largest entropy, so the weight is high"),

@@ -81,7 +81,7 @@ def burst(answer: Any) -> None:
 
 @exercise("05.3", "What is left")
 def left(answer: Any) -> None:
-    """Compare the remaining share with the package's server, with Equation 2 as printed."""
+    """Compare the remaining share with that of the package's server, which uses Equation 2 as printed."""
     for accuracy, versions in ((0.7, 1), (0.7, 20), (0.2, 3), (0.0, 5), (1.0, 2)):
         x = _tensor(1)
         for _ in range(versions):

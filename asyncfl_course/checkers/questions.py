@@ -32,7 +32,7 @@ def luckiest(answer: Any) -> None:
 
 @exercise("16.2", "Mean ranks")
 def mean_ranks(answer: Any) -> None:
-    """Compare the answer with ranks per row, the largest number first, equal ones sharing."""
+    """Compare the answer with the ranks in each row, where the largest number is first and equal ones share a rank."""
     tables = (
         [[70.0, 72.0, 75.0], [60.0, 66.0, 64.0]],
         [[80.0, 80.0, 60.0]],

@@ -41,7 +41,7 @@ def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
 
 @exercise("18.3", "Did the control act?")
 def acted(answer: Any) -> None:
-    """Compare the answer with runs whose digests give it away."""
+    """Check the answer on runs whose digests show whether the control changed the weights and nothing else."""
     treated = _runs("abc", "xyz", [0, 1, 2])
     cases = (
         (_runs("def", "xyz", [0, 1, 2]), True, "with every seed the weights differ and the schedule is the same"),

@@ -70,7 +70,7 @@ def seeds_needed(answer: Any) -> None:
 
 @exercise("15.4", "The verdict of an interval")
 def verdict(answer: Any) -> None:
-    """Compare the answer with the package's rule."""
+    """Compare the answer with the verdict of the package's rule."""
     cases = {
         (0.5, 3.0, False, 0.0): "the whole interval is above the margin",
         (-3.0, -0.5, False, 0.0): "the whole interval is below 0",
@@ -91,7 +91,7 @@ def verdict(answer: Any) -> None:
 
 @exercise("15.5", "Holm's correction")
 def holm(answer: Any) -> None:
-    """Compare the answer with the package's correction."""
+    """Compare the answer with the package's Holm correction."""
     cases = ([0.01, 0.04, 0.02, 0.3], [0.01, 0.011, 0.012], [0.5, 0.6], [0.02, 0.02, 0.02, 0.02])
     for values in cases:
         given = np.array(values)

@@ -60,7 +60,7 @@ def finds_left(answer: Sequence[Sequence[float]]) -> None:
 
 @exercise("13.3", "Guess: eight frames against two")
 def eight_frames(answer: float) -> None:
-    """Check a guess about eight frames and two at the same, smaller rate."""
+    """Check a guess about the difference between eight frames and two, both at the same, smaller learning rate."""
     guess = number(answer, f"Give a number of points; your answer is {answer!r}.")
     expect(
         guess <= 4,

@@ -1,4 +1,4 @@
-"""The partition explorer: which client holds which samples under a partition law."""
+"""The partition explorer shows the samples of each client under a partition law."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 def partition_figure(
     task: Task, law: str = "dirichlet_class", *, clients: int = 20, seed: int = 0, **settings: Any
 ) -> Figure:
-    """Draw how many samples of each class each client holds, under a partition law.
+    """Draw the number of samples of each class at each client, under a partition law.
 
     Samples are dealt out as a run with this seed does it, if its method keeps none of them on the server. The title
     says what the law's settings are, and the clients' mean total variation distance from the label shares of all

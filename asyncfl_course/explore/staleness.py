@@ -47,7 +47,7 @@ def run_clock(
     seed: int = 0,
     **settings: Any,
 ) -> Schedule:
-    """Return which client trains when, if all clients have equally many samples; no data, no training.
+    """Return when each client trains, if all clients have equally many samples; this needs neither data nor training.
 
     Args:
         law: name of the delay law.
@@ -75,7 +75,7 @@ def run_clock(
 
 
 def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> float:
-    """Return the mean staleness of a long run: jobs that age with a version, over updates per version.
+    """Return the mean staleness of a long run: the jobs that age at each version, divided by the updates per version.
 
     With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
     ``before_agg``, A - 1 under ``after_agg``, A - M under ``burst``; under ``rounds`` only those that a version in

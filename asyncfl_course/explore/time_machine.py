@@ -1,4 +1,4 @@
-"""The time machine scrubs through a run: which client trains on which version, arrivals, and accuracy."""
+"""The time machine steps through a run and shows each client's job and its version, arrivals, and accuracy."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def moment(result: Result, time: float) -> Moment:
 
 
 def moment_figure(result: Result, time: float) -> Figure:
-    """Draw a run at one virtual time: which client trains on which version, arrivals, and accuracy.
+    """Draw a run at one virtual time: each client's job and its version, arrivals, and accuracy.
 
     A job has the colour of the staleness that its update has on arrival, as in
     :func:`~asyncfl_lite.plots.plot_gantt`, whatever the time that is shown; grey if it does not arrive within the run.

@@ -20,7 +20,7 @@ SIMULATED = {"15.1", "16.1"}
 
 
 def named(id: str, found: Found) -> str | None:
-    """Return the hint of the known mistake that gives the same wrong result on the same input, or None.
+    """Return the hint of the known mistake that gives this wrong result on this input; None if no mistake does.
 
     Args:
         id: of the exercise.

@@ -18,7 +18,7 @@ COLUMNS = (TUNED, RATE_1)
 PILOT = 5
 """Seeds, from 0 on, for which a referee may see the differences' deviation, and nothing else."""
 PART = 5
-"""Divisor of a claimed lead: a lead that is this many times smaller counts as another claim."""
+"""Divisor of a claimed lead: a lead that is this many times smaller counts as a different claim."""
 
 
 @dataclass(frozen=True)

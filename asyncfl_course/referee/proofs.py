@@ -52,7 +52,7 @@ PROOFS: dict[str, Proof] = {
 
 
 def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:
-    """Return each failed proof -> the number of seeds on which it fails.
+    """Return the failed proofs, each with the number of seeds on which it fails.
 
     Args:
         names: of :data:`PROOFS`.

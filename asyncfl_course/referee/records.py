@@ -37,7 +37,7 @@ AT_ONCE = 16
 
 
 def record() -> None:
-    """Run the missing runs and write them to the file: some ten minutes of one core for all."""
+    """Make the missing runs and add them to the file; all of them take about ten minutes on one core."""
     rows = pd.read_csv(RECORDED).to_dict("records") if RECORDED.exists() else []
     there = {(row["cell"], row["seed"]) for row in rows}
     for found in _trained(there):

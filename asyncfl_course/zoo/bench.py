@@ -87,7 +87,7 @@ def send(
 
 
 def fill(server: Algorithm, delta: float | Sequence[float] | torch.Tensor, **more: Any) -> None:
-    """Send equal updates of as many clients as the buffer takes, client 0 first: one version.
+    """Send equal updates from client 0 on until the buffer is full, which makes one version.
 
     Args:
         server: from :func:`started`; its buffer is empty, and takes at most six.

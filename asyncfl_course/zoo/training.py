@@ -41,7 +41,7 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
 
 
 def resumed(config: Config) -> pd.DataFrame:
-    """Return the curve of a run that is stopped half-way and continued by another from its saved state."""
+    """Return the curve of a run that is stopped half-way and continued by a second run from its saved state."""
     saved: list[dict[str, Any]] = []
 
     def stop(run: Run) -> None:
