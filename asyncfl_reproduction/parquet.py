@@ -72,7 +72,7 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time read and rewrite the tables of a folder, which is created."""
+    """Create a folder if need be, and let one process at a time read and rewrite its tables."""
     with needs("grid", "recorded results"):
         from filelock import FileLock
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def write_csv(results: Path, folder: Path) -> int:
-    """Write every table of a folder of records as CSV, at the same path in another folder; return the number.
+    """Write every table of a folder of records as CSV, at the same path in another folder; return how many there are.
 
     Raises:
         ConfigError: when there is none.

@@ -91,7 +91,7 @@ def level_at(seeds: int) -> float:
 
 
 def scaled(p: float, seeds: int) -> float:
-    """Scale p such that :data:`ERROR_LEVEL` is the threshold, at whichever look."""
+    """Scale p such that :data:`ERROR_LEVEL` is the threshold at every look."""
     return min(1.0, p * ERROR_LEVEL / level_at(seeds))
 
 
@@ -237,7 +237,7 @@ def signed_rank(differences: np.ndarray) -> float:
 def log_ratios(
     faster: np.ndarray, slower: np.ndarray, ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, tuple[bool, bool]]:
-    """Return log(slower's time / faster's time) seed by seed, positive where ``faster`` is really sooner.
+    """Return log(slower's time / faster's time) seed by seed, positive where ``faster`` really was faster.
 
     A run that never reaches its target is censored at its end: the other's lead is then at least what that end shows,
     and 0 if it shows none; two that never reach it are level within the horizon. So a censored number is never further

@@ -30,7 +30,7 @@ SMALL_STALENESS = 0.05
 
 
 def cell(data: str, method: str, group: str = "table1") -> str:
-    """Return a cell's name."""
+    """Return the full name of one of FedRevive's cells."""
     return f"fedrevive/{group}/{data}/{method}"
 
 

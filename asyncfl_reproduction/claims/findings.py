@@ -1,4 +1,4 @@
-"""Findings: a verdict with the numbers behind it, from one comparison by seed or from several joined.
+"""Findings: a verdict with the numbers behind it, from one comparison by seed or from several joined ones.
 
 Accuracies are fractions; texts print percent.
 """

@@ -49,7 +49,7 @@ SMALL_SHARE = 0.05
 
 
 def cell(*parts: str) -> str:
-    """Return a cell's name."""
+    """Return the full name of one of KUIPER's cells."""
     return "/".join(("kuiper", *parts))
 
 

@@ -20,19 +20,19 @@ def as_finding(holds: bool, text: str) -> Finding:
 
 
 def printed_seconds(table: str) -> dict[str, dict[str, float]]:
-    """Return data set -> board -> seconds, as a table of the paper prints them."""
+    """Return seconds by data set and board, as a table of the paper prints them."""
     found = published("KUIPER", table).set_index(["dataset", "device"])["value"]
     boards = measure.BOARDS.items()
     return {data: {name: float(found[data, printed]) for name, printed in boards} for data in measure.LAWS}
 
 
 def epoch_seconds() -> dict[str, dict[str, float]]:
-    """Return data set -> board -> seconds per epoch, as Table 1 prints them."""
+    """Return seconds per epoch by data set and board, as Table 1 prints them."""
     return printed_seconds("Table 1")
 
 
 def test_seconds() -> dict[str, dict[str, float]]:
-    """Return data set -> board -> seconds for the whole test set, as Table 2 prints them."""
+    """Return seconds for the whole test set by data set and board, as Table 2 prints them."""
     return printed_seconds("Table 2")
 
 

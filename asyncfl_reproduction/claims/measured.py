@@ -94,7 +94,7 @@ class Measured:
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return the mark for a number of these cells: " (constant answer)" with the number of seeds, or nothing.
+        """Return the mark for a number of these cells, " (constant answer)" with the number of seeds, or an empty text.
 
         Or " (borrowed)", if a cell's rates are.
         """
@@ -117,13 +117,13 @@ class Measured:
         return replace(self, summaries=frames)
 
     def by_seed(self, cell: str, number: str = ACCURACY) -> pd.Series | None:
-        """Return one number of a cell's summaries by seed; accuracies are fractions. None if it was not run."""
+        """Return one number of a cell's summaries by seed (accuracies as fractions); None if the cell was not run."""
         if cell not in self.summaries or number not in self.summaries[cell]:  # some numbers came later than others
             return None
         return pd.Series(self.summaries[cell][number].to_numpy(), self._seeds(cell))
 
     def values(self, cell: str, number: str = "final_accuracy") -> np.ndarray | None:
-        """Return one number of a cell's summaries as ``(seeds,)``; accuracies are fractions. None if it was not run."""
+        """Return one number of a cell's summaries as ``(seeds,)`` (accuracies as fractions); None if it was not run."""
         found = self.by_seed(cell, number)
         return None if found is None else found.to_numpy()
 
@@ -152,7 +152,7 @@ class Measured:
         return pd.Series(found)
 
     def of_curves(self, cell: str, number: Callable[[pd.DataFrame], float]) -> pd.Series | None:
-        """Return a number of each of a cell's curves by seed; None if it was not run."""
+        """Return a number computed from each of a cell's curves, by seed; None if the cell was not run."""
         if not self.curves.get(cell):
             return None
         return pd.Series([number(curve) for curve in self.curves[cell]], self._seeds(cell))

@@ -22,7 +22,7 @@ _OF_PAPERS = {"fedecho": RATE_1, "kuiper": RATE_1, "fedadt": RATE_1, "real": RAT
 
 
 def untuned(paper: str) -> str:
-    """Return the name of the column beside *tuned* for a paper, in lower case or not.
+    """Return the name of a paper's column beside *tuned*; the paper may be in lower case or not.
 
     Args:
         paper: a paper's name or the first part of its cells' names; others get :data:`FIXED`.

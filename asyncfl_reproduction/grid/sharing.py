@@ -31,7 +31,7 @@ SAME_START = 5.0
 
 
 class Elsewhere(str):
-    """The reason, in one line, why a grid leaves a cell to another one."""
+    """The reason, in one line, why a grid leaves a cell to a different grid."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ FINISHED = Elsewhere("finished by another grid")
 
 
 def claim(folder: Path, grid: str) -> Path | Elsewhere:
-    """Claim the cell of a folder, which is created; return the claim, or its present holder.
+    """Create a cell's folder if need be, and claim the cell; return the claim, or its present holder.
 
     Args:
         folder: the cell's.
@@ -94,7 +94,7 @@ def _give_back(path: Path) -> None:
 
 
 def is_left_behind(folder: Path, grid: str) -> bool:
-    """Return whether a grid claimed the cell of a folder and left it: no process runs it, and it was not given back."""
+    """Return whether a folder's cell was claimed and abandoned, that is, neither run by a process nor given back."""
     return _holder(folder, max(_numbers(folder), default=0)).get("grid") == grid
 
 

@@ -92,7 +92,7 @@ def _row(name: str, result: Result) -> dict[str, Any]:
 
 
 def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Result]]:
-    """Read cell -> its runs from a folder's tables, without those of another configuration or meaning.
+    """Read each cell's runs from a folder's tables, leaving out those with a different configuration or meaning.
 
     Their tables of updates, jobs in flight and clients are empty.
 

@@ -51,7 +51,7 @@ Work = Callable[[Cell, Path], Outcome]
 def outcomes(
     work: Work, cells: Sequence[Cell], runs: Path, *, workers: int = 1, scheduler: str | None = None
 ) -> Iterator[Outcome]:
-    """Run the cells and yield each one's outcome as it ends; last those that other grids run.
+    """Run the cells and yield each one's outcome as it ends; cells that other grids run come last.
 
     Args:
         work: can be pickled by reference, such as a module's function.

@@ -75,7 +75,7 @@ class Newcomer:
 
     @property
     def untried(self) -> str:
-        """Message that the grid leaves the server's rate as it is; empty otherwise."""
+        """Message which says that the grid does not try the server's rate; empty if it does."""
         grid = self.entry.grid
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
@@ -95,7 +95,7 @@ class Newcomer:
         return searched + sum(len(place.seeds) for place in self.places)
 
     def trial(self) -> Trial:
-        """Run the first combination of its first search once, or read the cost of that run.
+        """Run the first combination of the newcomer's first search once, or read the cost of that run.
 
         Raises:
             SimulationError: when it takes other than the place's number of client updates.
@@ -119,7 +119,7 @@ class Newcomer:
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
-        """Search, then run the seeds, and return cell -> runs; existing runs are not repeated.
+        """Search, then run the seeds, and return the runs by cell; existing runs are not repeated.
 
         Args:
             workers: processes.

@@ -95,7 +95,7 @@ class Standings(NamedTuple):
     configs: Mapping[str, Config]
 
     def counts(self) -> dict[str, int]:
-        """Return verdict -> methods, for the verdicts that occur."""
+        """Return the methods by verdict, for the verdicts that occur."""
         verdicts = [row.verdict for row in self.rows]
         return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
 

@@ -1,4 +1,4 @@
-"""FedEcho's numbers that need no training: durations, staleness, versions held; and a class share of its text task."""
+"""FedEcho's numbers that need no training: durations, staleness, versions in use, and its text task's class share."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ STORED = {
 
 @lru_cache(maxsize=1)
 def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
-    """Return law -> the durations that it draws for this many clients, with this many draws each."""
+    """Return the durations that each law draws for this many clients, with this many draws per client."""
     rng, found = np.random.default_rng(0), {}
     for law in LAWS:
         delays = DELAYS.get(law)().prepare(np.arange(1, clients + 1), rng)
@@ -81,7 +81,7 @@ def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
 
 @lru_cache(maxsize=len(LAWS) * len(SEEDS))
 def planned(law: str, seed: int) -> Schedule:
-    """Return which client trains when in the paper's 500 versions, without training."""
+    """Return the schedule of the paper's 500 versions (when each client trains), without training anything."""
     return schedule(Config(delay=law, rounds=VERSIONS, seed=seed))
 
 

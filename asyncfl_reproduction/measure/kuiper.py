@@ -46,12 +46,12 @@ def passes_a_clip(
 
 
 def epoch_seconds(dataset: str) -> dict[str, float]:
-    """Return board -> seconds per epoch under the data set's delay law."""
+    """Return each board's seconds per epoch under the data set's delay law."""
     return DELAYS.get(LAWS[dataset]).epoch_seconds
 
 
 def test_set_seconds(dataset: str) -> dict[str, float]:
-    """Return board -> seconds for the whole test set under the data set's delay law."""
+    """Return each board's seconds for the whole test set under the data set's delay law."""
     return DELAYS.get(LAWS[dataset]).test_seconds
 
 

@@ -1,4 +1,4 @@
-"""Floating-point operations of the paper tier: the basis of its estimate in days of a GPU.
+"""Floating-point operations of the paper tier, the basis of its estimate in GPU-days.
 
 A forward pass of each network on one sample is counted or taken from its parameters; a training step takes three. What
 is counted: clients' training, tests, the accuracy that KUIPER asks for, FedEcho's and FedRevive's servers, and the
@@ -53,7 +53,7 @@ def samples_a_job(config: Config) -> float:
 
 
 def federation(config: Config) -> float:
-    """Return the operations of a run without its start."""
+    """Return the operations of a run, without those for its initial model."""
     asks = config.algorithm == "kuiper"
     share = 1 + SERVER_SHARE.get(config.algorithm, 0.0)
     updates, size = client_updates(config), samples_a_job(config)

@@ -1,4 +1,4 @@
-"""Our values of printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
+"""Our counterparts of those printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _ours(values: object, source: str) -> Ours:
 
 
 def versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Count the most versions from which clients in flight had started, in FedEcho's 500 rounds at large delay."""
+    """Return the most versions from which clients in flight had started, in FedEcho's 500 rounds at large delay."""
     return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
 
 

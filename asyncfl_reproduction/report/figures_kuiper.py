@@ -33,7 +33,7 @@ THREE = METHODS[:3]
 
 
 def by_bias_of(folder: str, methods: tuple[str, ...] = METHODS) -> dict[str, dict[float, str]]:
-    """Return method -> bias -> cell of a folder."""
+    """Return the cells of a folder by method and bias."""
     return {method: {float(bias): cell(folder, f"bias{bias}", method) for bias in BIASES} for method in methods}
 
 

@@ -31,7 +31,7 @@ HEADINGS = {TUNED: "equally tuned", FIXED: FIXED}
 
 
 def places(measured: Measured, column: str = TUNED) -> dict[str, dict[str, np.ndarray]]:
-    """Return ``workload, law`` -> method -> ``(seeds,)`` accuracies, for settings with at least two methods.
+    """Return the ``(seeds,)`` accuracies by setting and method, for settings with at least two methods.
 
     Args:
         measured: of the league, with both columns.

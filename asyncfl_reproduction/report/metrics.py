@@ -65,7 +65,7 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
 
 
 def cells_behind(source: str) -> list[str]:
-    """Return the cells that a source of :class:`Ours` names; other names stay as they are."""
+    """Return the cells in the ``source`` of :class:`Ours`; anything else stays as it is."""
     return re.split(r" - | against ", re.sub(r", version \d+$", "", source))
 
 

@@ -93,7 +93,7 @@ def name_of(cell: Cell) -> str:
 
 
 def names(cells: Mapping[str, Cell]) -> dict[str, str]:
-    """Return every cell's name, unique within its table or figure: path -> name.
+    """Return every cell's name by its path; a name is unique within its table or figure.
 
     Where two cells there would have the same, what the path says is added.
     """

@@ -115,7 +115,7 @@ def make_report(
 
 
 def as_pages(executed: str | Path) -> dict[str, str]:
-    """Return an executed notebook as HTML pages of texts, tables and pictures: file -> content, first page first.
+    """Return an executed notebook as HTML pages of texts, tables and pictures, by file name, first page first.
 
     Nothing in them is fetched from elsewhere, and a browser runs no script that came into them, whoever wrote it.
     """

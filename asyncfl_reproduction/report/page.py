@@ -47,7 +47,7 @@ FIGURES: dict[tuple[str, str], PaperFigure] = {
 
 
 def picture(figure: Figure, alt: str) -> Image:
-    """Return a figure with its text alternative as a PNG with a palette, a third of the size: there are forty."""
+    """Return a figure with its text alternative as a PNG with a palette, which is a third of the size."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=figure.dpi)
     palette = Pixels.Quantize.MAXCOVERAGE  # the default's averages turn thin lines into other methods' colours
@@ -253,7 +253,7 @@ class Page:
             display(picture(figure, "Accuracy over virtual time, one line per cell"))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
-        """Write every table of the report in three formats; nothing without a folder.
+        """Write every table of the report in three formats, or nothing if no folder is given.
 
         Args:
             folder: is made.

@@ -136,7 +136,7 @@ class Recorded:
         return pd.DataFrame(rows, dtype=object).fillna("")
 
     def cell_of(self, row: pd.Series) -> str | None:
-        """Return the cell that belongs beside a printed row, or None."""
+        """Return the cell that belongs beside a printed row; None if there is none."""
         candidates = self._beside_what.get((row["paper"].lower(), row["artefact"]), [])
         for name, wanted in candidates:
             if all(str(row.get(column)) == value for column, value in wanted.items()):

@@ -1,4 +1,4 @@
-"""Searches for methods' settings: one row each, with the best; and cells for which a choice is bad."""
+"""Searches for methods' settings, one row each with the best setting; and the cells for which a choice is bad."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
 
 
 def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFrame:
-    """Return one row per finished search of a cell's own, as :func:`searches`; the study is its folder."""
+    """Return one row per finished search of a single cell, as :func:`searches` does; its study is the cell's folder."""
     rows = []
     for cell in cells:
         best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None

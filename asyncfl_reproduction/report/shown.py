@@ -41,7 +41,7 @@ NARROW = 8
 
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
-    """Return a table of :func:`.tables.beside`, or some of its rows, as printed, or else with one number per row."""
+    """Return a table of :func:`.tables.beside`, or some of its rows, laid out as printed or with one number per row."""
     if not layout(paper, artefact).rows:
         known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
         return in_rows(table.drop(columns=known), names, paper)

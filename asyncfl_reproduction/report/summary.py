@@ -124,7 +124,7 @@ def stand_ins(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells that run every method once in one setting, and those with another, which is named."""
+    """Return the cells that run every method once in one setting; cells in a different setting say which."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]
@@ -133,7 +133,7 @@ def methods(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
-    """Return the cells in the one setting by the event that makes a version: kind -> method -> cell."""
+    """Return the cells in that one setting by method, grouped by the event that makes a version."""
     kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():

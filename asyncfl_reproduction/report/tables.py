@@ -82,7 +82,7 @@ def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
 
 
 def part(line: str, what: str) -> str:
-    """Return the column of :func:`beside` that holds a line's verdict, cell or seeds."""
+    """Return the name of the column of :func:`beside` that holds a line's verdict, cell or seeds."""
     return what if line == OURS else f"{line}, {what}"
 
 

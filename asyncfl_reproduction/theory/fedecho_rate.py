@@ -141,7 +141,7 @@ VARIED = {
     "no staleness": Fleet(oldest=0),
     "staleness up to 20": Fleet(oldest=20),
 }
-"""T6's clients with another buffer size or another staleness."""
+"""T6's clients with a different buffer size or a different staleness."""
 SHORTER = (250, 1000)
 """T of the runs in which these vary."""
 

@@ -22,7 +22,7 @@ HEAD = """\
 
 
 def searched() -> dict[str, Any]:
-    """Return task -> ``study`` and, by method of this package, the study's choice in the column ``tuned``."""
+    """Return each task's ``study`` and, by method of this package, the study's choice in the column ``tuned``."""
     found = {}
     for task, study in STUDIES.items():
         searches = (

@@ -156,7 +156,7 @@ def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def study_of(cell: str) -> str:
-    """Return the study to which a cell belongs, ``fedecho/table2/large-dir0.1``: the folder that it shares."""
+    """Return the study to which a cell belongs, that is, the cell's folder: ``fedecho/table2/large-dir0.1``."""
     return cell.rpartition("/")[0]
 
 

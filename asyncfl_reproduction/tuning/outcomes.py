@@ -49,7 +49,7 @@ def rows_of(path: Path, search: str) -> list[Row]:
 
 
 def kept_in(path: Path) -> Mapping[str, list[Row]]:
-    """Return search -> its rows in a table, which may not exist yet."""
+    """Return each search's rows in a table, which may not exist yet."""
     if not path.exists():
         return {}
     status = path.stat()

@@ -38,7 +38,7 @@ def tried(study: str, method: str, column: str, folder: Path | None = None) -> l
 
 
 def has_outcomes(study: str, method: str, column: str) -> bool:
-    """Return whether such a search was made."""
+    """Return whether a method's search in a study was made in this column."""
     return bool(tried(study, method, column))
 
 
