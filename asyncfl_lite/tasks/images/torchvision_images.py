@@ -42,7 +42,7 @@ class TorchvisionImages(ImageFiles):
 
 @TASKS.register("mnist")
 class MNIST(TorchvisionImages):
-    """MNIST: 60,000 train, 10,000 test, 28×28 grey digits; from torchvision's files, packed or not.
+    """MNIST: 28×28 grey digits (60,000 training, 10,000 test); torchvision's files, gzipped or not.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mnist", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -63,7 +63,7 @@ class MNIST(TorchvisionImages):
 
 @TASKS.register("fashion_mnist")
 class FashionMNIST(TorchvisionImages):
-    """Fashion-MNIST: 60,000 train, 10,000 test, 28×28 grey clothes; from torchvision's files, packed or not.
+    """Fashion-MNIST: 28×28 grey clothes (60,000 training, 10,000 test); torchvision's files, gzipped or not.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="fashion_mnist", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -83,7 +83,7 @@ class FashionMNIST(TorchvisionImages):
 
 @TASKS.register("cifar10")
 class CIFAR10(TorchvisionImages):
-    """CIFAR-10: 50,000 train, 10,000 test, 32×32 colour, 10 classes; from torchvision's files.
+    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test); torchvision's files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="cifar10", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -100,7 +100,7 @@ class CIFAR10(TorchvisionImages):
 
 @TASKS.register("cifar100")
 class CIFAR100(TorchvisionImages):
-    """CIFAR-100: 50,000 train, 10,000 test, 32×32 colour, 100 classes; from torchvision's files.
+    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test); torchvision's files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="cifar100", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -117,7 +117,7 @@ class CIFAR100(TorchvisionImages):
 
 @TASKS.register("stl10")
 class STL10(TorchvisionImages):
-    """STL-10: 5,000 train, 8,000 test, colour, 10 classes, 96×96 made 32×32; from torchvision's files.
+    """STL-10: 96×96 colour images made 32×32, in 10 classes (5,000 training, 8,000 test); torchvision's files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="stl10", task_settings={"side": 32})  # the files are read when a run starts

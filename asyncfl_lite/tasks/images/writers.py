@@ -38,7 +38,7 @@ def thickened(images: Tensor, by: np.ndarray) -> Tensor:
 
 @TASKS.register("writers")
 class Writers(TaskSource):
-    """MNIST digits, each writer with a slant, turn and stroke width, stand-in for FEMNIST; owners: writers.
+    """MNIST digits in generated handwritings, one per writer, who owns the images; a stand-in for FEMNIST.
 
     It is not FEMNIST: ten classes, no letters, and all writers write all digits about as often.
 

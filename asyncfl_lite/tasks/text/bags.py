@@ -88,7 +88,7 @@ class Topics20Bags(Topics20):
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:
-        """Generate the task of one world; its natural set is more documents, its cross set has other topics."""
+        """Generate the task of one world; its natural set is more documents, and its cross set has other topics."""
         rng = stream(world, "topics20")
         language, topics, other = self._zipf(rng), *(self._topics(rng, 20 * self.sides) for _ in range(2))
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))

@@ -139,7 +139,7 @@ def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
 
 @TASKS.register("shakespeare")
 class Shakespeare(TaskSource):
-    """Next character of Shakespeare by role (tinyshakespeare, 105 roles); scored by perplexity.
+    """Predict Shakespeare's next character, by role (tinyshakespeare, 105 roles); scored by perplexity.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="shakespeare", task_settings={"length": 40})  # the files are read when a run starts
@@ -178,7 +178,7 @@ class Shakespeare(TaskSource):
 
 @TASKS.register("pydoc_chars")
 class PydocChars(TaskSource):
-    """Next character of Python's manual by topic, real prose, stand-in for Shakespeare; scored by perplexity.
+    """Predict the next character of Python's manual, by topic; a stand-in for Shakespeare, scored by perplexity.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pydoc_chars")().load()

@@ -19,7 +19,7 @@ from asyncfl_lite.tasks.text.unlabelled import written
 
 @TASKS.register("pydoc_topics")
 class PydocTopics(TaskSource):
-    """Topics of passages from Python's manual, 12 classes, stand-in for 20 Newsgroups; real prose.
+    """Predict the topic of a passage of Python's manual (12 classes, real prose); a stand-in for 20 Newsgroups.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pydoc_topics")().load()
@@ -67,7 +67,7 @@ class PydocTopics(TaskSource):
 
 @TASKS.register("pairs")
 class Pairs(TaskSource):
-    """Paraphrase detection on generated sentence pairs, two thirds positive, stand-in for MRPC.
+    """Detect paraphrases among generated sentence pairs, two thirds of them positive; a stand-in for MRPC.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pairs")(samples=50).load()
@@ -109,7 +109,7 @@ class Pairs(TaskSource):
 
 @TASKS.register("topics20")
 class Topics20(TaskSource):
-    """Generated documents, 64 words of 20 topics, stand-in for 20 Newsgroups; the order of words does not matter.
+    """Generated documents of 64 words in 20 topics, a stand-in for 20 Newsgroups; the order of words does not matter.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("topics20")(samples=500).load()
@@ -130,7 +130,7 @@ class Topics20(TaskSource):
     """Concentration of the Dirichlet law of a document's topics; the class is the topic with most weight."""
 
     def load(self) -> Task:
-        """Load the task; its natural set is more documents, its cross set has topics of other words."""
+        """Load the task; its natural set is more documents, and its cross set has topics of other words."""
         rng = np.random.default_rng(0)
         language, topics = self._zipf(rng), self._topics(rng)
         train, test = (self._documents(count, language, topics, rng) for count in (self.samples, self.test_samples))

@@ -92,7 +92,7 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 @TASKS.register("movingdigits")
 class MovingDigits(TaskSource):
-    """Clips of 8×8 digits that move, 8 frames of 16×16, class = digit × direction; stand-in for HMDB51.
+    """Clips of moving digits (8 frames of 16×16), classified by digit and direction; a stand-in for HMDB51.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("movingdigits")(clips=80).load()

@@ -158,7 +158,7 @@ class UCF101(SplitVideoFolder):
 
 @TASKS.register("hmdb51")
 class HMDB51(SplitVideoFolder):
-    """HMDB51: 6,766 clips of 51 human actions, 3,570 train and 1,530 test per split, from video files.
+    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test per split), from video files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="hmdb51", task_settings={"frames": 8})  # the files are read when a run starts
