@@ -220,7 +220,7 @@ class Algorithm(ABC):
         return self.context.labelled
 
     def start_of(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` parameters x_{t_i} from which the client trained this update."""
+        """Return the ``(d,)`` parameters x_{t_i} from which the client's training for this update started."""
         if update.start is not None:
             return update.start
         if self._versions is None:

@@ -60,7 +60,7 @@ class Stops:
             self.check()
 
     def check(self, at_the_end: bool = False) -> None:
-        """Stop if that was requested and is allowed."""
+        """Stop here if a stop was requested and is allowed."""
         if self.signal is not None and (self._allowed or at_the_end):
             raise _Stop
 

@@ -29,7 +29,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 def check_shown(progress: Any) -> None:
-    """Refuse values that are not a kind of display.
+    """Raise an error for a value that is not a kind of progress display.
 
     Raises:
         ConfigError: in one line.

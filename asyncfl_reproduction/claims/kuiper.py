@@ -270,7 +270,7 @@ def parts_help(m: Measured) -> Finding:
 
 
 def staleness_exponent_costs(m: Measured) -> Finding:
-    """Check that an exponent of 1 costs more than the printed points against 0.7."""
+    """Check that a staleness exponent of 1 costs more points than the paper prints, compared with 0.7."""
     findings = []
     for _, row in published("KUIPER", "Fig. 9(b) text").iterrows():
         milder, harder = (cell("fig9b", f"bias{row['noniid_bias']}", f"alpha{alpha}") for alpha in ("0.7", "1"))

@@ -182,7 +182,7 @@ def _first_record(cell: Path) -> dict:
 
 
 def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
-    """Return the speed of each kind with cells of this grid in the tables in ``kept``; only for CPUs."""
+    """Return the speed of each kind of run with cells of this grid in the recorded tables ``kept``; only for CPUs."""
     rows = []
     kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if actual(cell.config.device) == "cpu"}
     for tier in {tier for tier, _ in kinds}:
