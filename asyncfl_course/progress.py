@@ -31,7 +31,7 @@ class Progress:
 
     @property
     def next(self) -> str:
-        """The first exercise that is not solved; None if all are."""
+        """The first unsolved exercise, or an empty string if all are solved."""
         return next((id for states in self.lessons.values() for id, state in states.items() if state != "right"), "")
 
     def __repr__(self) -> str:

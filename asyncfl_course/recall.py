@@ -82,7 +82,7 @@ class Recall:
 
 
 def recall(lesson: str, *letters: str) -> Recall:
-    """Ask three questions about the lesson two before this one, or check the answers.
+    """Ask three questions about the lesson two before ``lesson``, or check your answers.
 
     Args:
         lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.

@@ -272,7 +272,10 @@ def holm(p: Sequence[float]) -> np.ndarray:
 
 
 def benjamini_hochberg(p: Sequence[float]) -> np.ndarray:
-    """Adjust p values by Benjamini and Hochberg: at most 5 % of those below 5 % are false."""
+    """Adjust p values by Benjamini and Hochberg.
+
+    If those below 5 % are rejected, at most 5 % of the rejections are false on average.
+    """
     return _adjusted(p, stats.false_discovery_control)
 
 

@@ -90,7 +90,10 @@ def invariants(answer: Any) -> str:
 
 @exercise("19.3", "How many seeds?")
 def seeds(answer: Any) -> None:
-    """Compare with the smallest number of seeds that confirms the claim, with half of the claim as the margin."""
+    """Compare the answer with the fewest seeds that confirm a claim with probability 0.8.
+
+    The margin is half of the claim.
+    """
     for claimed, deviation in ((10.0, 2.0), (3.0, 1.5), (2.0, 3.0), (25.0, 2.4)):
         wanted = next(
             count for count in range(3, 1000) if chance("above", claimed / 2, claimed, deviation, count, 0.95) >= 0.8

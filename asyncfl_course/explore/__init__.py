@@ -1,4 +1,4 @@
-"""Explorers: the effect of settings as a figure, and the same figure under controls in a notebook.
+"""Explorers: the effect of settings as a figure, and the same figure with controls in a notebook.
 
 Each explorer is two functions. The first takes plain values and returns a matplotlib figure, which prints, saves and
 shows everywhere; the second puts ipywidgets around it, which need a running kernel.

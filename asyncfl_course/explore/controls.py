@@ -21,7 +21,7 @@ from PIL import Image
 from asyncfl_lite.base.errors import AsyncFLError
 
 DPI = 90
-"""Resolution of pictures under controls."""
+"""Resolution of pictures with controls."""
 Places = dict[tuple[int, ...], list[Bbox]]
 """Number of lines in each title -> the positions of a figure's axes."""
 COLUMN = "270px"

@@ -246,7 +246,7 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Tensor, str]]) -> None:
 
 
 def explore_distillation() -> Explorer:
-    """Return :func:`distillation_figure` under controls: logits of 3 or 4 classes, label, rule, weight, temperature.
+    """Return :func:`distillation_figure` with controls for logits of 3 or 4 classes, label, rule, weight, temperature.
 
     A control that the chosen rule does not use is greyed out.
     """

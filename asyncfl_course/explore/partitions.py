@@ -78,7 +78,7 @@ def _label_map(counts: np.ndarray, title: str) -> Figure:
 
 
 def explore_partitions(task: Task) -> Explorer:
-    """Return :func:`partition_figure` under controls: law, α or bias, clients, seed.
+    """Return :func:`partition_figure` with controls for law, α or bias, clients and seed.
 
     A control that the chosen law does not use is greyed out. Partitions by owner are offered where the task has owners.
 

@@ -168,7 +168,7 @@ def _updates(law: str, concurrency: int) -> pd.DataFrame:
 
 
 def explore_schedules() -> Explorer:
-    """Return :func:`schedule_figure` under controls: delay law, jobs in flight, β's and s's family and constants."""
+    """Return :func:`schedule_figure` with controls for delay law, jobs in flight, β's and s's family and constants."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedrevive", description="delay law")
     busy = widgets.IntSlider(100, min=2, max=200, description="in flight", continuous_update=False)
     families = get_args(AFLDW.Settings.model_fields["beta_family"].annotation)

@@ -156,7 +156,7 @@ def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
 def explore_server_step(
     curves: pd.DataFrame, levels: Mapping[str, Mapping[str, float]] | None = None, method: str = "fedbuff"
 ) -> widgets.VBox:
-    """Return :func:`server_step_figure` under controls: workload, server rate and client rate.
+    """Return :func:`server_step_figure` with controls for workload, server rate and client rate.
 
     Args:
         curves: one row per test, with :data:`COLUMNS`.

@@ -201,7 +201,7 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
 
 
 def explore_staleness() -> Explorer:
-    """Return :func:`staleness_figure` under controls: delay law, policy, clients, concurrency, buffer, versions."""
+    """Return :func:`staleness_figure` with controls for delay law, policy, clients, concurrency, buffer, versions."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedecho_large", description="delay law")
     policy = widgets.Dropdown(options=tuple(SCHEDULING), value="before_agg", description="redispatch")
     clients = widgets.IntSlider(50, min=2, max=500, description="clients", continuous_update=False)

@@ -75,7 +75,7 @@ class Case:
         return runs_of(self._full(cell, column))
 
     def gap(self, first: str, second: str, metric: str, column: str) -> pd.Series:
-        """Return one cell's numbers minus another's in points, by seed, for their common seeds."""
+        """Return one cell's metric minus another's, in points, for each seed that both have."""
         return 100 * (self.runs(first, column)[metric] - self.runs(second, column)[metric]).dropna()
 
     def settings(self, cell: str, column: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Power of a plan: the probability that it says "holds" for a true difference, from the noncentral t distribution."""
+"""Power of a plan: the probability that it says "holds", given the true difference (noncentral t distribution)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grade of a plan's design, independent of the result: a plan has its grade before it is run."""
+"""Grade a plan's design before it is run, so that the result cannot affect the grade."""
 
 from __future__ import annotations
 

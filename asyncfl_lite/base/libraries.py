@@ -14,7 +14,7 @@ from asyncfl_lite.base.errors import MissingLibraryError
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Turn a failed import inside the block into one line that says which extra installs the library.
+    """Turn a failed import inside the block into a one-line error that says which extra installs the library.
 
     Args:
         extra: of the package, such as ``"text"``.

@@ -77,7 +77,7 @@ class LocalTraining:
 
 
 def make_optimiser(training: LocalTraining, like: Tensor, lr: float | Tensor | None = None) -> Step:
-    """Make the step function of ``training.optimiser`` for a matrix like ``like``, with fresh state.
+    """Make the step function of ``training.optimiser`` for parameters shaped like ``like``, with fresh state.
 
     Args:
         training: optimiser, weight decay, clipping.

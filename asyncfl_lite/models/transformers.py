@@ -178,7 +178,7 @@ class TransformerSpec(ModelSpec):
 
     @abstractmethod
     def encoder_class(self) -> Any:
-        """Return the class of `transformers` for the encoder."""
+        """Return the encoder's class, from `transformers`."""
 
     @abstractmethod
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:

@@ -61,7 +61,10 @@ def vectors_of_each(images: Tensor, count: int) -> Tensor:
 
 
 def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return ``(G, B, out)`` for ``h (G, B, in)``, ``weight (G, out, in)`` and ``bias (G, out)`` or None."""
+    """Apply G linear layers to ``h (G, B, in)``, each with its own weights; return ``(G, B, out)``.
+
+    ``weight`` is ``(G, out, in)``; ``bias`` is ``(G, out)`` or None.
+    """
     turned = weight.transpose(1, 2)
     return torch.bmm(h, turned) if bias is None else torch.baddbmm(bias.unsqueeze(1), h, turned)
 

@@ -1,4 +1,4 @@
-"""The list of all checks of methods.
+"""The list of all checks that a method must pass.
 
 To add a rule, write a function ``check_<name>(make)`` whose docstring is the rule, and put it into the list. It
 is given a :class:`~asyncfl_lite.testing.candidate.Candidate`: ``make()`` is a fresh instance, ``make.run()`` a small

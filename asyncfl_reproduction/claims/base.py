@@ -127,7 +127,9 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
-    """Check claims in the column "tuned", and, if they rest on a cell with a twin, in "printed" too.
+    """Check claims in the column "tuned", and in "printed" too if they are trained and rest on a cell with a twin.
+
+    A twin is the same cell with the paper's own server settings.
 
     Args:
         measured: what was recorded.

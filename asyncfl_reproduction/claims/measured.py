@@ -164,7 +164,7 @@ class Measured:
         return runs["seed"].tolist()
 
     def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
-        """Return a cell's virtual times to an accuracy of ``target`` by seed; None if the cell was not run.
+        """Return, for each seed, the virtual time at which a cell reaches ``target`` accuracy; None if it was not run.
 
         Args:
             cell: whose.

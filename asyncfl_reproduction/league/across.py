@@ -134,7 +134,7 @@ def reversals(m: Measured) -> Answer:
 
 
 def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured], Answer]:
-    """Return the answer that compares accuracies of pairs of cells."""
+    """Return a function that answers a question by comparing the accuracies of pairs of cells."""
     return lambda m: _answer([m.above(one, two) for one, two in pairs], besides)
 
 
@@ -276,7 +276,7 @@ def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question across the papers.
+    """A question that compares methods of different papers.
 
     Attributes:
         id: ``X-1`` to ``X-12``.

@@ -1,4 +1,4 @@
-"""Costs of a method beside its accuracy: server storage, work of clients, data that it reads."""
+"""What a method costs: server storage, client work, and the data it reads."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def passes_a_clip(
     clients: int = 4,
     clips_a_video: float = 1.0,
 ) -> dict[str, float]:
-    """Return the duration of one clip in an epoch of training, in forward passes of a test.
+    """Return, for each board, how many times longer training on a clip takes than testing on one.
 
     Args:
         dataset: one of :data:`VIDEOS`.

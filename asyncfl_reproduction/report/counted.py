@@ -1,4 +1,4 @@
-"""Our counterparts of those printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
+"""Our measurements of printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
 
 from __future__ import annotations
 

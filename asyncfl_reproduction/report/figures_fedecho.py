@@ -1,4 +1,4 @@
-"""Figures of FedEcho's runs and delays; its results are tables."""
+"""Figures of FedEcho's runs and delays; the paper prints its results as tables."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from html import escape
 
 
 def folded(summary: str, html: str) -> str:
-    """Return a folded part below a one-line summary; both must be HTML already, see :func:`html.escape`."""
+    """Return HTML folded under a one-line summary. Escape plain text first with :func:`html.escape`."""
     return f'<details class="folded"><summary>{summary}</summary>{html}</details>'
 
 

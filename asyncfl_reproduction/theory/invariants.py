@@ -57,21 +57,21 @@ def some_deltas() -> Tensor:
 
 
 def translated(name: str, **settings: object) -> float:
-    """Return the distance between a method's ends after translating all of space by (5, -2, 1) and back."""
+    """Return how far apart a method's final models are without and with a shift of all of space by (5, -2, 1)."""
     deltas, by = some_deltas(), vector(5, -2, 1)
     moved = path(name, vector(1, 0, 2) + by, deltas, **settings)
     return float((moved - by - path(name, vector(1, 0, 2), deltas, **settings)).abs().max())
 
 
 def scaled(name: str, factor: float = 1000.0, **settings: object) -> float:
-    """Return the distance between a method's ends when every update is ``factor`` times as long."""
+    """Return how far apart a method's final models are if every update is ``factor`` times as long."""
     deltas, x0 = some_deltas(), vector(1, 0, 2)
     ends = [path(name, x0, factor * d, **settings) for d in (deltas, deltas / factor)]
     return float((ends[0] - ends[1]).abs().max())
 
 
 def renumbered(name: str) -> float:
-    """Return the distance between a synchronous method's ends when its clients, with their data, are renumbered."""
+    """Return how far apart a synchronous method's final models are if its clients, with their data, are renumbered."""
     deltas, order = some_deltas(), torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
     sizes = torch.arange(1, 9)
     ends = []
@@ -84,7 +84,7 @@ def renumbered(name: str) -> float:
 
 
 def resting(name: str, **settings: object) -> float:
-    """Return how far a method moves in 12 updates of clients, starting from their common optimum (2, 2, 2)."""
+    """Return how far a method moves in 12 client updates, starting from their common optimum (2, 2, 2)."""
     centre = vector(2, 2, 2)
     server = started(name, centre, context(4), **settings)
     for _ in range(12):
@@ -102,7 +102,7 @@ def approaching(name: str, **settings: object) -> float:
 
 
 def still_methods() -> list[str]:
-    """Return the methods whose model stays put when all updates are zero; one that distils may not."""
+    """Return the methods whose model stays put when all updates are zero; those that distil by default are left out."""
     return [name for name in ALGORITHMS if not make_algorithm(name).moves_by_itself]
 
 

@@ -92,7 +92,7 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
 
 
 def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
-    """Return the options whose best value lies at an edge of the grid with further values beyond it."""
+    """Return the options whose best value is the grid's first or last, where the search could still go further."""
     return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
 
 

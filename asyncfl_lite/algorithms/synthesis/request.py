@@ -1,4 +1,4 @@
-"""Synthesis as a request by a server, so that the teachers of several servers are computed together."""
+"""Servers request synthesis, so that the teachers of several servers can be evaluated together."""
 
 from __future__ import annotations
 

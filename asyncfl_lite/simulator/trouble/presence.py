@@ -1,4 +1,4 @@
-"""Presence: clients that come and go, at random or as a file says."""
+"""Presence: clients that come and go, at random or following a file."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndar
 
 @TASKS.register("femnist")
 class FEMNIST(ImageFiles):
-    """FEMNIST: handwritten digits and letters by writer (28×28 grey, 62 classes); LEAF's or parquet files.
+    """FEMNIST: digits and letters by writer (28×28 grey, 62 classes), read from LEAF's files or from parquet.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="femnist", task_settings={"writers": 100})  # the files are read when a run starts

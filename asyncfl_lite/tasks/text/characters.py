@@ -122,7 +122,9 @@ def character_task(
 
 
 def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return each role's speeches, one per line, and the number of characters in each role's blocks, name included.
+    """Return each role's speeches, joined by line breaks, and the number of characters in its blocks.
+
+    The name at the head of a block counts too.
 
     Args:
         play: blocks with an empty line between them, each a line ``SPEAKER:`` and a speech.

@@ -50,7 +50,7 @@ class SequenceTask(Task):
                 raise DataError(f"{what}: must be {IGNORED} exactly where nothing is predicted")
 
     def counted(self, inputs: Tensor) -> Tensor:
-        """Return a ``(n, L)`` boolean mask of the tokens at which a prediction counts, that is, of all but padding.
+        """Return an ``(n, L)`` boolean mask of the tokens whose predictions count: all but padding.
 
         ``(n, L, E)`` embeddings in their place have no padding.
         """

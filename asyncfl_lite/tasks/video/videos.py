@@ -173,7 +173,7 @@ class HMDB51(SplitVideoFolder):
     how = "get hmdb51_org.rar and test_train_splits.rar from serre-lab.clps.brown.edu and unpack both there"
 
     def listing(self, place: Path) -> tuple[list[str], list[Clip], list[Clip]]:
-        """Read <class>_test_split<n>.txt, whose marks are 1 for training, 2 for testing and 0 for neither."""
+        """Read the files <class>_test_split<n>.txt, which mark each clip 1 (training), 2 (testing) or 0 (neither)."""
         splits = inside(inside(place, "test_train_splits"), "testTrainMulti_7030_splits")
         ending = f"_test_split{self.split}.txt"
         files = sorted(path for path in splits.iterdir() if path.name.endswith(ending))
