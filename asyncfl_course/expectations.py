@@ -148,7 +148,7 @@ def _off(ours: np.ndarray, theirs: np.ndarray) -> str:
 
 
 def expect_equal(answer: Any, inputs: Sequence[Any] | None, wanted: Any, *, because: str = "") -> None:
-    """Raise :class:`Wrong` unless an answer equals the expected one: names, sets, integers (not floats)."""
+    """Raise :class:`Wrong` unless an answer equals the expected one; for names, sets and integers, not floats."""
     given, what = _given(answer, inputs)
     given = plain(given)
     if isinstance(given, list) and len(given) == 1 and not isinstance(wanted, list):

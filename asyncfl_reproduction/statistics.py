@@ -208,7 +208,7 @@ def _sign(seeds: int) -> float:
 
 
 def one_sided(differences: np.ndarray, bound: float, side: str) -> float:
-    """Return p of the t test that the mean is ``side`` ("less", "greater") of ``bound``."""
+    """Return the p value of the t test that the mean is ``side`` ("less" or "greater") than ``bound``."""
     aside = float(differences.mean() - bound) * (1 if side == "greater" else -1)
     if np.ptp(differences) <= SAME:
         return _sign(len(differences)) / 2 if aside > SAME else 1.0
@@ -216,17 +216,17 @@ def one_sided(differences: np.ndarray, bound: float, side: str) -> float:
 
 
 def two_sided(differences: np.ndarray, bound: float = 0.0) -> float:
-    """Return p of the t test that the mean is not ``bound``."""
+    """Return the p value of the two-sided t test that the mean is not ``bound``."""
     return min(1.0, 2 * min(one_sided(differences, bound, side) for side in ("less", "greater")))
 
 
 def equivalence(differences: np.ndarray, bound: float) -> float:
-    """Return p of the two one-sided tests that the mean lies within ± ``bound``."""
+    """Return the p value of the two one-sided tests that the mean lies within ± ``bound``."""
     return max(one_sided(differences, -bound, "greater"), one_sided(differences, bound, "less"))
 
 
 def signed_rank(differences: np.ndarray) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test; 1 if all differences are zero."""
+    """Return the two-sided p value of Wilcoxon's signed-rank test; 1 if all differences are zero."""
     moved = differences[np.abs(differences) > SAME]
     if not len(moved):
         return 1.0

@@ -13,7 +13,7 @@ from asyncfl_lite.algorithms import staleness
 
 @exercise("03.1", "The hinge")
 def hinge(answer: Any) -> None:
-    """Compare a function with FedAsync's hinge."""
+    """Compare the answer with FedAsync's hinge."""
     cases = {
         (3, 10, 4): "up to b the weight is 1",
         (4, 10, 4): "at b itself the weight is still 1",
@@ -28,7 +28,7 @@ def hinge(answer: Any) -> None:
 
 @exercise("03.2", "CA²FL's direction")
 def cached_direction(answer: Any) -> None:
-    """Compare a function with CA²FL's direction and cache, over three rounds by hand and an empty one."""
+    """Compare the answer with CA²FL's direction and cache, over three rounds by hand and an empty one."""
     rounds = {
         "the first round": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
         "the second": ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], "v = mean of all rows + mean of (delta − its old row)"),
@@ -58,7 +58,7 @@ def cached_direction(answer: Any) -> None:
 
 @exercise("03.3", "Where FedBuff rests")
 def resting_place(answer: Any) -> None:
-    """Compare a function with the balance of two clients."""
+    """Compare the answer with the model at which two clients' pulls balance."""
     cases = {
         (1, 1, 1): "both report equally often with equal weight, so the result is the fair 0",
         (10, 1, 1): "there are ten steps towards 1 for each step towards −1",

@@ -31,7 +31,7 @@ def _bursts(durations: Sequence[float], K: int, count: int) -> list[tuple[float,
 
 @exercise("05.1", "Bursts on a clock")
 def bursts(answer: Any) -> None:
-    """Compare bursts with the package's schedule."""
+    """Compare the answer's bursts with the package's schedule."""
     for durations, K, count in (((2, 3.2, 4.5, 7.3, 12.4), 3, 8), ((3, 5.5, 11.2), 1, 6), ((2, 3.5, 7), 3, 3)):
         given, what = call(answer, durations, K, count), f"bursts({durations}, {K}, {count})"
         expect(
@@ -65,7 +65,7 @@ def _mixed(
 
 @exercise("05.2", "One burst")
 def burst(answer: Any) -> None:
-    """Compare a burst's step with the package's server."""
+    """Compare the answer with the package's server after one burst."""
     x, two = _tensor(1, 0), _tensor((2, 2), (4, -2))
     four = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
     for inputs, because in (
@@ -81,7 +81,7 @@ def burst(answer: Any) -> None:
 
 @exercise("05.3", "What is left")
 def left(answer: Any) -> None:
-    """Compare the remaining share with that of the package's server, which uses Equation 2 as printed."""
+    """Compare the answer's remaining share with that of the package's server, which uses Equation 2 as printed."""
     for accuracy, versions in ((0.7, 1), (0.7, 20), (0.2, 3), (0.0, 5), (1.0, 2)):
         x = _tensor(1)
         for _ in range(versions):
@@ -92,7 +92,7 @@ def left(answer: Any) -> None:
 
 @exercise("05.4", "How many clients count")
 def effective(answer: Any) -> None:
-    """Compare the effective number with exact values."""
+    """Compare the answer, an effective number of clients, with exact values."""
     for n, acc, wanted, because in (
         ((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5), 4, "four equal shares count as four"),
         ((1, 1, 1, 1), (1, 1, 0.99, 0.98), 1.8, "the shares are 0, 0, 1/3 and 2/3"),
@@ -104,7 +104,7 @@ def effective(answer: Any) -> None:
 
 @exercise("05.5", "Accuse somebody")
 def order(answer: Any) -> None:
-    """Compare the order of the four variants at bias 1 with the recorded one."""
+    """Compare the answer's order of the four variants at bias 1 with the recorded one."""
     right = ["received", "no reward", "last epoch", "trained"]
     asked = f"Your answer {shown(answer)}: a list of the four names is asked for, {shown(sorted(right))} in some order."
     given = words(answer, 4, right, asked)
@@ -141,7 +141,7 @@ def _accuse(given: list[str]) -> None:
 
 @exercise("05.6", "Two moves")
 def moves(answer: Any) -> None:
-    """Compare both moves with their definition, and their sum with the package's server."""
+    """Compare the answer's two moves with their definition, and their sum with the package's server."""
     x, stale, none = _tensor(1, 0), _tensor((0, 0), (0.5, -1)), _tensor((1, 0), (1, 0))
     deltas, shares = _tensor((1, 2), (3, -2)), _tensor(0.25, 0.75)
     for starts, rate, because in (
@@ -160,7 +160,7 @@ def moves(answer: Any) -> None:
 
 @exercise("05.7", "A thousand clients")
 def thousand(answer: Any) -> None:
-    """Compare three numbers with the identity and Equation 3."""
+    """Compare the answer's three numbers with the identity and Equation 3."""
     said = numbers(answer, 3, f"Your answer {shown(answer)}: three numbers are asked for.")
     for name, given, wanted, near, because in (
         ("mean staleness", said[0], 99, 0.5, "when a burst's version is made, its K clients do not train, all others "

@@ -77,7 +77,7 @@ STATEMENTS = {
 
 @exercise("16.4", "What the record supports")
 def supported(answer: Any) -> None:
-    """Compare a set of letters with the recorded intervals."""
+    """Compare the answer's letters with the recorded intervals."""
     asked = f"Your answer {answer!r} is not a set of letters; give one such as {{'A', 'B'}}."
     chosen = letters(answer, "".join(STATEMENTS), asked)
     for letter, (place, method, column, wanted) in STATEMENTS.items():

@@ -14,7 +14,7 @@ from asyncfl_course.explore import swing
 
 @exercise("04.1", "Swing")
 def mean_jump(answer: Any) -> None:
-    """Compare a function with the mean absolute difference of the last tests."""
+    """Compare the answer with the mean absolute difference between neighbours among the last tests."""
     hints = {
         ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down, and the distance from the mean does not count",
         ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
@@ -30,7 +30,7 @@ SIMULATED = 0.03
 
 @exercise("04.2", "The noise at rest")
 def noise_at_rest(answer: Any) -> None:
-    """Compare a function with the deviation of a quadratic's model at rest."""
+    """Compare the answer with the deviation of a quadratic's model at rest."""
     cases = {
         (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
         (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; what "
@@ -47,7 +47,7 @@ def noise_at_rest(answer: Any) -> None:
 
 @exercise("04.3", "Old news")
 def old_news(answer: Any) -> None:
-    """Compare a function with the path of steps along gradients that are some versions old."""
+    """Compare the answer with the path of steps along gradients that are some versions old."""
     cases = {
         (0.5, 0, 3): "with τ = 0 each version keeps a share 1 − a of the last one",
         (0.3, 2, 5): "until version τ the update comes from the model of version 0, which is 1",
@@ -70,7 +70,7 @@ def old_news(answer: Any) -> None:
 
 @exercise("04.4", "Guess the control")
 def guess_of_controls(answer: Any) -> None:
-    """Compare an order of the four conditions with the recorded one, and explain the assumption behind a wrong one."""
+    """Compare the answer's order of four conditions with the recorded one; explain what a wrong order assumes."""
     right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
     asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
     names = words(answer, 4, right, asked)
@@ -125,7 +125,7 @@ def equal_lead(answer: Any) -> None:
 
 @exercise("04.6", "Rounding or a bug")
 def rounding_or_bug(answer: Any) -> None:
-    """Compare chosen findings with the effects of summation order, and explain what contradicts a wrong one."""
+    """Compare the chosen findings with the effects of summation order; explain what contradicts a wrong choice."""
     chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
     harmless = {
         "A": "at this pair of rates, the scores of two runs differ by more than 4 points on average",

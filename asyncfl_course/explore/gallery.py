@@ -156,7 +156,7 @@ def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> No
 
 
 def explore_gallery(snapshots: Sequence[Snapshot]) -> Explorer:
-    """Return :func:`gallery_figure` under a slider over snapshots and a play button.
+    """Return :func:`gallery_figure` with a slider over snapshots and a play button.
 
     Args:
         snapshots: of :func:`watch_generator`, after the run; at least one.

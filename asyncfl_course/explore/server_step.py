@@ -27,7 +27,7 @@ LAST_SCORES, LAST_TESTS = 5, 20
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
-    """Return how much a curve zigzags: the mean absolute difference between successive ones of the last tests.
+    """Return how much a curve zigzags: the mean absolute difference between neighbours among the last tests.
 
     Args:
         accuracy: of each test in turn, in any unit.

@@ -163,7 +163,7 @@ def _moment_title(now: Moment, time: float) -> str:
 
 
 def explore_run(result: Result) -> Explorer:
-    """Return :func:`moment_figure` under a slider that goes from arrival to arrival, and a play button.
+    """Return :func:`moment_figure` with a slider that goes from arrival to arrival, and a play button.
 
     The slider counts arrivals; where several updates arrive at one instant, it takes them together.
 

@@ -1,4 +1,4 @@
-"""Running a sealed plan on recorded runs: the control's proofs first, then the difference."""
+"""Run a sealed plan on recorded runs: the control's proofs first, then the difference."""
 
 from __future__ import annotations
 

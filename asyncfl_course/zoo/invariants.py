@@ -1,5 +1,7 @@
-"""Grading of an invariant by mutation testing: it must hold for healthy servers in any settings, and fail for one with
-the bug."""
+"""Grade an invariant by mutation testing.
+
+It must hold for healthy servers in any settings, and fail for a server with the bug.
+"""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
 
 
 def largest_gap_with_few(m: Measured) -> Finding:
-    """Check that the largest of these gaps is larger with 4 clients than with 12."""
+    """Check that KUIPER's largest gap to clients trained alone is larger with 4 clients than with 12."""
     largest = []
     for clients in FEDERATION:
         known = [one for one in gaps_to_alone(m, clients) if one[1] is not None]
@@ -192,7 +192,7 @@ def gains_as_printed(m: Measured) -> Finding:
 
 
 def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str] = BASELINES) -> Finding:
-    """Check that KUIPER is above each baseline in each of these folders of cells."""
+    """Check that KUIPER is above each baseline in each of the given folders of cells."""
     return all_of(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
 
 
@@ -232,7 +232,7 @@ def round_times_in_order(m: Measured) -> Finding:
 
 
 def all_above_dropped(m: Measured) -> Finding:
-    """Check that dropping the slowest costs accuracy at every bias, and more at a larger one."""
+    """Check that dropping the slowest costs accuracy at every bias, and more at a larger bias."""
     pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
     gaps = growing((f"loss by dropping at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items())
     return all_of([*(m.above(*pair) for pair in pairs.values()), gaps])

@@ -1,4 +1,4 @@
-"""Storage of a method's server: the most in the runs of a cell, at 4 bytes per number."""
+"""Storage of a method's server: the maximum over a cell's runs, at 4 bytes per number."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ Kind = tuple[str, str, str, str]
 
 
 class Speed(NamedTuple):
-    """Duration of runs of a kind: ``fixed + updates * an_update`` seconds; ``recorded`` or timed now."""
+    """How long a run of a kind takes: ``fixed + updates * an_update`` seconds, ``recorded`` or timed now."""
 
     fixed: float
     an_update: float

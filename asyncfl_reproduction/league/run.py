@@ -75,7 +75,7 @@ class Newcomer:
 
     @property
     def untried(self) -> str:
-        """Message which says that the grid does not try the server's rate; empty if it does."""
+        """A message that the grid does not try the server's rate; empty if it does."""
         grid = self.entry.grid
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
@@ -89,7 +89,7 @@ class Newcomer:
 
     @property
     def count(self) -> int:
-        """Number of all runs, without those by which a grid grows."""
+        """Number of all runs, except those that a growing grid adds."""
         tried = [self.search(place) for place in self.places]
         searched = sum(len(points_of(search.grid)) * len(search.seeds) for search in tried)
         return searched + sum(len(place.seeds) for place in self.places)

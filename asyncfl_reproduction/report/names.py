@@ -1,5 +1,6 @@
-"""Readable names of cells: ``fedecho/table2/large-dir0.1/fedecho-natural`` is "FedEcho, natural set · large delay, α =
-0.1".
+"""Readable names of cells, made from their paths.
+
+``fedecho/table2/large-dir0.1/fedecho-natural`` is "FedEcho, natural set · large delay, α = 0.1".
 
 A name is unique within a paper's table or figure, which :func:`place` names.
 """

@@ -42,7 +42,7 @@ class Ranking(NamedTuple):
 
 
 def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str]) -> Ranking | None:
-    """Rank the methods that every setting has; None unless at least two have the same seeds.
+    """Rank the methods that every setting has; return None unless at least two have the same seeds.
 
     Args:
         there: place -> method -> ``(seeds,)`` accuracies, of the same seeds in the same order.

@@ -1,4 +1,4 @@
-"""Searches for methods' settings, one row each with the best setting; and the cells for which a choice is bad."""
+"""Searches for methods' settings, one row each, and the cells that are better untuned."""
 
 from __future__ import annotations
 

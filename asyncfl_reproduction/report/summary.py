@@ -124,7 +124,7 @@ def stand_ins(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells that run every method once in one setting; cells in a different setting say which."""
+    """Return the cells that run every method once in one setting; a cell in a different setting names it."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]

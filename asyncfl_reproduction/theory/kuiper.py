@@ -90,7 +90,7 @@ def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
 
 
 def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chains: int = 400) -> float:
-    """Return the same mean by FedBuff with M = 1: optima 1 and -1, a random client for each version.
+    """Measure the mean of :func:`exact_mean` by FedBuff with M = 1: optima 1 and -1, a random client for each version.
 
     Args:
         global_lr, local_lr: η_g and η_l.
