@@ -16,7 +16,7 @@ SIMULATED = 0.01
 
 @exercise("02.1", "The largest class")
 def largest_share(answer: Any) -> None:
-    """Check a function of α and the number of classes."""
+    """Compare the answer with a client's mean largest share, for several α and numbers of classes."""
     expect_close(
         answer, (1, 10), sum(1 / k for k in range(1, 11)) / 10, atol=SIMULATED,
         because="at α = 1 it is (1 + ½ + … + 1/10) / 10; is the integral divided by C α?",
@@ -31,7 +31,7 @@ def largest_share(answer: Any) -> None:
 
 @exercise("02.2", "Total variation")
 def tv(answer: Any) -> None:
-    """Check a function of a table of samples per client and class."""
+    """Compare the answer with the package's total variation, for four tables of samples per client and class."""
     for counts, why in (
         ([[8, 2], [2, 8]], "q is (½, ½), so each client is ½ (0.3 + 0.3) away; is the ½ there?"),
         ([[5, 5, 10], [50, 50, 100]], "both clients have the same shares, so nothing needs to be swapped"),
@@ -44,7 +44,7 @@ def tv(answer: Any) -> None:
 
 @exercise("02.3", "A law of your own")
 def shards(answer: Any) -> None:
-    """Check a function that deals out sample numbers, two shards per client."""
+    """Check that the answer deals out each sample's index once, in two shards per client."""
     for count, kinds, clients in ((40, 4, 5), (103, 10, 6), (60, 2, 3)):
         labels = np.random.default_rng(count).integers(0, kinds, count)
         called = f"shards of {count} labels for {clients} clients"

@@ -75,7 +75,7 @@ def nine_arrivals(answer: Any) -> None:
 
 @exercise("00.3", "FedBuff with staleness weights")
 def fedbuff_step(answer: Any) -> None:
-    """Check a function of the model, the buffer's deltas, their staleness and the server's learning rate."""
+    """Check the answer, a function of the model, the deltas, their staleness and the server's learning rate."""
     cases = (
         (
             [1.0, 0.0],
@@ -134,7 +134,7 @@ def bought_and_paid(answer: Any) -> None:
 
 @exercise("00.5", "The mean staleness")
 def mean_staleness(answer: Any) -> None:
-    """Check a function of jobs in flight, buffer size and the convention's name."""
+    """Check the answer, a function of jobs in flight, buffer size and the convention's name."""
     for in_flight, size, policy, why in (
         (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
         (25, 5, "after_agg", "the reporting client's slot is still empty when the version is made, so 24 jobs age"),

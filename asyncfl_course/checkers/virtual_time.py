@@ -13,7 +13,7 @@ from asyncfl_course.explore import predicted_staleness, report_rates, run_clock
 
 @exercise("01.1", "A clock of your own")
 def my_clock(answer: Any) -> None:
-    """Compare a function of durations, buffer size, versions and policy with the package's clock."""
+    """Compare the answer, a function of durations, buffer size, versions and policy, with the package's clock."""
     fleets = (([1.0, 2.0, 5.0], 2, 5), ([2**0.5, 3**0.5, 13.0**0.5, 170**0.5], 3, 40), ([1.5], 1, 4))
     for durations, size, versions in fleets:
         for policy in ("before_agg", "after_agg"):
@@ -72,7 +72,7 @@ def four_papers(answer: Any) -> None:
 
 @exercise("01.3", "Who reports how often")
 def reports(answer: Any) -> None:
-    """Check a function of mean durations and jobs in flight; the slots that it implies must add up."""
+    """Compare the answer with :func:`.report_rates`, and say so if it gives shares of a slot instead."""
     cases = (
         (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
         (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),
