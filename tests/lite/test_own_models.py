@@ -367,9 +367,9 @@ def test_a_model_too_large_for_memory_is_said_before_it_is_made(monkeypatch):
 
 def test_a_model_that_leaves_no_room_to_train_it_is_a_line(own, monkeypatch):
     monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 10**8)
-    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.2 GB at least, 100.0 MB of"):
+    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.2 GB at least, but 100.0 MB of"):
         Run(own(lambda: nn.Bilinear(1, 3_000_000, 3, bias=False)), points())
-    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.1 GB at least, 100.0 MB of"):
+    with pytest.raises(ConfigError, match=r"'own' has 9,000,000 parameters; .* needs 0.1 GB at least, but 100.0 MB of"):
         check_copies("own", nn.Linear(1, 9_000_000, bias=False))  # which is made already
     frozen = nn.Linear(1, 9_000_000, bias=False).requires_grad_(False)
     assert free_memory() > 0
@@ -384,7 +384,7 @@ def test_a_model_of_many_layers_is_counted_before_it_fills_memory(own, monkeypat
         return made[-1]
 
     monkeypatch.setattr("asyncfl_lite.models.memory.free_memory", lambda: 8 * 10**7)
-    with pytest.raises(ConfigError, match=r"'own' has 40,040,000 parameters; .* needs 0.8 GB at least, 80.0 MB of"):
+    with pytest.raises(ConfigError, match=r"'own' has 40,040,000 parameters; .* needs 0.8 GB at least, but 80.0 MB of"):
         Run(own(lambda: nn.Sequential(*(layer() for _ in range(40)))), points())
     assert sum(part.weight.nbytes for part in made if not part.weight.is_meta) <= 10**7
 
