@@ -222,3 +222,12 @@ def test_a_stranger_s_hour_goes_as_it_is_told(tmp_path):
     assert "same weights: True" in ran and "same updates: True" in ran and not (tmp_path / "run.pt").exists()
     mistakes = [line for line in page.splitlines() if line.startswith("- ")]
     assert len(mistakes) == 5 and ran.endswith("\n".join(mistakes) + "\n")
+
+
+def test_every_term_of_the_glossary_stands_alone_above_its_meaning():
+    """Where both share a line, the site has no term to link to, and is not built."""
+    entries = (
+        (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("{.glossary}\n")[2].strip().split("\n\n")
+    )
+    wrong = [entry for entry in entries if not re.fullmatch(r"(?:[^\n:]+\n)+: [^\n]+", entry)]
+    assert len(entries) > 40 and not wrong
