@@ -110,7 +110,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw the leads: a bar for what the paper prints, hollow marks at rate 1, filled ones tuned.
+    """Draw the leads: a bar for each lead in its paper, hollow marks at rate 1, filled ones tuned.
 
     Args:
         table: as :func:`together` returns it.
