@@ -18,18 +18,18 @@ Loss = Callable[..., Tensor]
 Gradient = Callable[..., Tensor | None]
 """``(weights, predictions, *compared) ->`` the gradient of the weighted sum of the losses; None if it is not known."""
 
-_Any = TypeVar("_Any", bound=Loss)
+_L = TypeVar("_L", bound=Loss)
 _written: dict[Loss, Gradient] = {}
 
 
-def has_gradient(gradient: Gradient) -> Callable[[_Any], _Any]:
+def has_gradient(gradient: Gradient) -> Callable[[_L], _L]:
     """Register ``gradient`` as the hand-written gradient of the decorated loss; both take the same settings."""
 
-    def named(loss: _Any) -> _Any:
+    def registered(loss: _L) -> _L:
         _written[loss] = gradient
         return loss
 
-    return named
+    return registered
 
 
 def losses_and_gradient(

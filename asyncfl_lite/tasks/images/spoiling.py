@@ -40,7 +40,7 @@ class Spoiling:
         return images + self.overlay * others + self.noise * torch.from_numpy(drawn)
 
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
-        """Return every image ``copies`` times, each time under a different image: ``(copies · n, C, height, width)``.
+        """Return ``copies`` versions of every image, each under a different other image.
 
         Args:
             images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
@@ -48,7 +48,8 @@ class Spoiling:
             copies: how often each image comes, under others and other noise; all once, then all again.
 
         Returns:
-            ``images`` themselves, that often, where there is neither overlay nor noise; nothing is drawn then.
+            ``(copies · n, C, height, width)``. Without overlay and noise, these are the images themselves, and nothing is
+            drawn.
 
         Raises:
             ConfigError: when there is no other image to lay over the only one.
