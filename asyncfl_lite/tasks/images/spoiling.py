@@ -48,8 +48,8 @@ class Spoiling:
             copies: how often each image comes, under others and other noise; all once, then all again.
 
         Returns:
-            ``(copies · n, C, height, width)``. Without overlay and noise, these are the images themselves, and nothing is
-            drawn.
+            ``(copies · n, C, height, width)``. Without overlay and noise, these are the images themselves, and
+            nothing is drawn.
 
         Raises:
             ConfigError: when there is no other image to lay over the only one.
