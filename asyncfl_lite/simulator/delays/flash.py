@@ -63,7 +63,7 @@ def _rate(mean: float, spread: float, rng: np.random.Generator) -> float:
 
 @DELAYS.register("flash")
 class FlashLaw(DelayLaw):
-    """A job is a download, computing by a phone's benchmark score, and an upload on a measured network (FLASH).
+    """Download, compute by a phone's benchmark score, upload on a measured network (FLASH).
 
     >>> from asyncfl_lite.simulator.delays import DELAYS
     >>> law = DELAYS.get("flash")(base=30.0)  # its files are read when a run starts
