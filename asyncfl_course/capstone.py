@@ -1,4 +1,4 @@
-"""The capstone of lesson 19: a method of one's own, its invariants, a sealed plan, and seeds that nobody has seen.
+"""The capstone of lesson 19: your own method, its invariants, a sealed plan, and seeds that nobody has seen.
 
 from asyncfl_course import capstone
 
@@ -94,7 +94,7 @@ def bench(
     changes: Mapping[str, tuple[str, str]],
     settings: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
-    """Try invariants on a method and on ill copies of it, on the bench of lesson 17.
+    """Test invariants on a method and on copies of it that each have a bug, on the test bench of lesson 17.
 
     Args:
         method: its class.
@@ -128,7 +128,7 @@ def _passes(test: Invariant, copy: type[Algorithm], settings: Mapping[str, Any])
 
 
 class Cell(Settings):
-    """One side of a comparison: what its runs do not share with the others."""
+    """One side of a comparison: its method, its server learning rate and the method's options."""
 
     algorithm: str
     server_lr: float = Field(ge=0)
@@ -137,7 +137,7 @@ class Cell(Settings):
 
 
 class Plan(Settings):
-    """A plan for a method of one's own, to be sealed before its seeds are known."""
+    """A plan for judging your own method, to be sealed before its seeds are known."""
 
     code: str
     """The entry's digest: eight digits of the code that is run."""
@@ -177,7 +177,7 @@ class Outcome:
 
     @property
     def interval(self) -> str:
-        """The mean and its interval, as a report quotes them; empty where there is no verdict."""
+        """The mean and its interval, as a report quotes them, or an empty text if there is no verdict."""
         return "" if self.verdict == NO_VERDICT else with_ends(self.mean, self.low, self.high, 2)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Outcome:
 
 
 def trained(cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
-    """Run a cell in :data:`PLACE`; return a row for each seed: three accuracies as fractions, and two digests."""
+    """Run a cell in :data:`PLACE`; return one row per seed, with three accuracies (fractions) and two digests."""
     configs = [Config(**PLACE, **cell.model_dump(), seed=seed) for seed in seeds]
     found = [result.summary for result in run_many(configs)]
     names = ["last5_accuracy", "final_accuracy", "best_accuracy", "weights_sha256", "schedule_sha256"]
@@ -201,7 +201,7 @@ def points(first: pd.DataFrame, second: pd.DataFrame, metric: str = "last5_accur
 
 
 def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
-    """Return the seeds that a seal draws: nobody knows them before the plan is sealed.
+    """Return the seeds that a seal determines, which nobody can know before the plan is sealed.
 
     Example:
         >>> from asyncfl_course.referee import Sealed
@@ -213,7 +213,7 @@ def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade the design of a plan, without its results: one point for each of five lines.
+    """Grade a plan's design without looking at results; each of five lines gives one point.
 
     The thresholds are those of lesson 18.
     """
@@ -252,7 +252,7 @@ def _leaves(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def _proof(plan: Plan) -> Line:
-    """Try the proofs on made-up runs of a control that does nothing, one that does too much, and one that acts."""
+    """Test the plan's proofs on made-up runs of controls that do nothing, change too much, or work."""
     treated = pd.DataFrame({"last5_accuracy": [0.8, 0.9], "weights_sha256": ["a", "b"], "schedule_sha256": ["x", "y"]})
     acts = treated.assign(weights_sha256=["c", "d"])
     shows = plan.control.shows
@@ -266,7 +266,7 @@ def _proof(plan: Plan) -> Line:
 
 
 def run(plan: Plan, sealed: Sealed, entry: Any) -> Outcome:
-    """Run a sealed plan on the seeds that its seal draws: the control's proofs first, then the difference.
+    """Run a sealed plan on the seeds that its seal draws: check the control's proofs, then judge the difference.
 
     Args:
         plan: as it stands now.

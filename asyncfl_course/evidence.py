@@ -38,7 +38,7 @@ from asyncfl_lite.base.errors import ResultError, unknown_name
 
 @lru_cache(maxsize=16)
 def evidence(paper: str, tier: str = "laptop") -> Measured:
-    """Return the recorded results of one paper's cells.
+    """Return the recorded results of one paper's cells, in all columns.
 
     Args:
         paper: ``fedecho``, ``fedrevive``, ``kuiper`` or ``fedadt``.
@@ -62,7 +62,7 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
 
 
 def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
-    """Return a study's search for one method: one row per combination of rates and seed.
+    """Return a study's search for one method, with one row per combination of rates and seed.
 
     Args:
         study: such as ``fedecho-overlaid_mnist``.
@@ -87,7 +87,7 @@ def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
 
 
 def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
-    """Return the recorded results of one paper's cells in one column.
+    """Return the recorded results of one paper's cells in one column, such as ``tuned``.
 
     Args:
         paper: as in :func:`evidence`.
@@ -110,7 +110,7 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
 
 
 def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:
-    """Return one number of a recorded cell's runs by seed.
+    """Return one number from each run of a recorded cell, by seed.
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
@@ -129,7 +129,7 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 
 
 def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, tier: str = "laptop") -> str:
-    """Compare two recorded cells as the report's claims do, on one line.
+    """Compare two recorded cells by the report's rule, and return the result as one line of text.
 
     Both means with deviations in percent, their difference in points, paired by seed, with its interval, the number of
     seeds and the verdict on "the first lies above the second". Where a cell has rates that were searched elsewhere, its
@@ -155,7 +155,7 @@ def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, t
 
 
 def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Finding:
-    """Return the finding that one recorded cell is above another, as in claims."""
+    """Return the finding on whether one recorded cell is above another, by the report's rule."""
     for cell in (better, worse):
         scores(cell, column, tier)
     measured = in_column(paper_of(better), column, tier)
@@ -166,7 +166,7 @@ def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Fi
 def differences(
     first: str, others: Sequence[str], places: Mapping[str, str], *, column: str = TUNED, tier: str = "laptop"
 ) -> pd.DataFrame:
-    """Return how much one method ends above others, in several settings.
+    """Return by how many points one method ends above each of several others, in several settings.
 
     Args:
         first: the method whose leads these are, such as ``fedadt``.
@@ -200,7 +200,7 @@ def differences(
 def leads(
     first: str, second: str, *, over: str = "version", windows: int = 8, column: str = TUNED, tier: str = "laptop"
 ) -> pd.DataFrame:
-    """Return how much one recorded cell is above another in the course of training.
+    """Return a recorded cell's lead over another in successive windows of training.
 
     Args:
         first: the one whose lead it is.
@@ -240,6 +240,6 @@ def _curves(cell: str, column: str, tier: str) -> dict[int, pd.DataFrame]:
 
 
 def _mean_in(curve: pd.DataFrame, over: str, low: float, high: float) -> float:
-    """Return the mean accuracy, in percent, of the tests in a window (its end included); NaN without any."""
+    """Return the mean accuracy, in percent, of the tests after ``low`` and up to ``high``; NaN if there are none."""
     inside = (curve[over] > low) & (curve[over] <= high)
     return 100 * curve.loc[inside, "accuracy"].mean()

@@ -1,4 +1,4 @@
-"""Exercises of the lessons: each answer is checked at once, and a wrong one gets an input on which it fails.
+"""Exercises of the lessons; an answer is checked at once, and a wrong function is shown an input on which it fails.
 
 A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
 stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
@@ -28,7 +28,7 @@ Checker = Callable[[Any], str | None]
 
 
 class Wrong(Exception):
-    """Raised for a wrong answer, with one or two sentences that say what is wrong, and on which input.
+    """Raised for a wrong answer; its sentences say what is wrong, and on which input.
 
     Attributes:
         nudge: told in place of the message at a first wrong constant; it does not give the answer away.
@@ -41,7 +41,7 @@ class Wrong(Exception):
 
 
 class Malformed(Wrong):
-    """Raised for an answer of the wrong form, such as one number instead of two; it does not count as a guess."""
+    """Raised for an answer of the wrong form, such as one number instead of two; no guess is counted."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of a checked answer, true if it is right; a notebook shows it as a line in a box.
+    """The result of a checked answer, which is truthy if the answer is right.
 
     Attributes:
         exercise: which.
@@ -175,7 +175,7 @@ def attempts() -> list[Attempt]:
 
 
 def _missed_before(id: str, answer: Any) -> bool:
-    """Return whether this process has checked another wrong guess at an exercise."""
+    """Return whether this process has already checked a different wrong guess at this exercise."""
     guesses = (one for one in _ATTEMPTS if one.id == id and one.state == "wrong" and one.guess)
     return any(repr(one.answer) != repr(answer) for one in guesses)
 
@@ -196,7 +196,7 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
 
 
 def _told(id: str, wrong: Wrong, first: bool) -> str:
-    """Return the message to the reader: a hint at first, then a known mistake's name, or the checker's own message."""
+    """Return the message to the reader: first a hint, later a known mistake's name or the checker's own message."""
     from asyncfl_course.known_mistakes import named
 
     if first and wrong.nudge:

@@ -27,7 +27,7 @@ def _short(value: Any) -> Any:
 
 
 def several(answer: Any, count: int, asked: str) -> list[Any]:
-    """Return the members of a tuple, list, array, tensor or series of the right length; else raise :class:`Wrong`.
+    """Return the members of a sequence or array that has the expected length; otherwise raise :class:`Wrong`.
 
     Args:
         answer: the reader's.
@@ -40,7 +40,7 @@ def several(answer: Any, count: int, asked: str) -> list[Any]:
 
 
 def number(answer: Any, asked: str) -> float:
-    """Return a number of any kind, or the one element of an array, as a Python number; else raise :class:`Wrong`."""
+    """Return a number, or an array's only element, as a Python number; otherwise raise :class:`Wrong`."""
     value = plain(answer)
     while isinstance(value, list | tuple) and len(value) == 1:
         value = plain(value[0])
@@ -54,7 +54,7 @@ def numbers(answer: Any, count: int, asked: str) -> list[float]:
 
 
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
-    """Return the allowed word that an answer gives, ignoring case and spaces; else raise :class:`Wrong`."""
+    """Return the allowed word that was given, ignoring case and spaces; otherwise raise :class:`Wrong`."""
     said = " ".join(str(plain(answer)).lower().split())
     in_form(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
@@ -66,7 +66,7 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
 
 
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
-    """Return letters given as a set, list, array, series or one text; else raise :class:`Wrong`."""
+    """Return the set of letters given in a text or a sequence; otherwise raise :class:`Wrong`."""
     given = plain(answer)
     in_form(isinstance(given, set | frozenset | list | tuple | str), asked)
     found = {str(one).strip().upper() for one in given} - {"", ","}
@@ -90,7 +90,7 @@ def call(answer: Callable, *inputs: Any) -> Any:
 
 
 def in_form(true: Any, asked: str) -> None:
-    """Raise :class:`Malformed` unless an answer has the form that is asked for."""
+    """Raise :class:`Malformed` unless an answer has the form that the exercise asks for."""
     if not true:
         raise Malformed(asked)
 
@@ -163,7 +163,7 @@ def _same_text(value: Any) -> Any:
 
 
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
-    """Return a reader's value, or a function's result on these inputs, and how to describe it."""
+    """Return the reader's value, or what the reader's function returns for these inputs, and a description of it."""
     if inputs is None:
         return answer, f"Your answer {shown(answer)}"
     given = call(answer, *inputs)
@@ -171,7 +171,7 @@ def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
 
 
 def _hint(because: str) -> str:
-    """Return a hint as a sentence; a leading symbol keeps its case, and a question keeps its mark."""
+    """Return a hint as a sentence; keep the case of a leading symbol, and a question mark at the end."""
     if not because:
         return ""
     word = because.split()[0].rstrip(",:")

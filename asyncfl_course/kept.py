@@ -1,4 +1,4 @@
-"""The progress file in a learner's folder: solved exercises, and answered questions.
+"""The progress file in a learner's folder, which stores solved exercises and answered questions.
 
 A folder is a learner's if it has a file ``progress.json``, as the one that ``make student`` writes. In any other folder
 nothing is written.
@@ -17,15 +17,16 @@ NAME = "progress.json"
 
 
 def file() -> Path | None:
-    """Return the path of the progress file in the notebook's folder; None if the folder has none."""
+    """Return the path of the progress file in the current folder, or None if there is none."""
     here = Path.cwd() / NAME
     return here if here.is_file() else None
 
 
 def read() -> dict[str, Any]:
-    """Read the progress file: ``exercises`` (by id: state, wrong answers before, date of solution) and ``recall``.
+    """Read the progress file's results of exercises, by id, and of recall questions, by lesson.
 
-    A file that cannot be read counts as empty; the next note replaces it.
+    ``exercises`` holds each one's state, the number of wrong answers before it was solved, and the date. A file that
+    cannot be read counts as empty; the next note replaces it.
     """
     empty: dict[str, Any] = {"exercises": {}, "recall": {}}
     if (path := file()) is None:
@@ -38,7 +39,10 @@ def read() -> dict[str, Any]:
 
 
 def note(id: str, state: str) -> None:
-    """Record whether an answer was right, and count wrong ones until the first right one; "open" is ignored."""
+    """Record whether an answer was right, and count wrong answers until the first right one.
+
+    The state "open" changes nothing.
+    """
     content = read()
     before = content["exercises"].get(id, {"state": "wrong", "wrong": 0})
     if state == "open" or before["state"] == "right":
@@ -49,7 +53,7 @@ def note(id: str, state: str) -> None:
 
 
 def note_recall(lesson: str, right: int) -> None:
-    """Record how many of a lesson's questions were answered correctly, the best of all tries."""
+    """Record a lesson's best number of correctly answered recall questions."""
     content = read()
     best = max(right, content["recall"].get(lesson, {"right": 0})["right"])
     content["recall"][lesson] = {"right": best, "at": _today()}
@@ -57,7 +61,7 @@ def note_recall(lesson: str, right: int) -> None:
 
 
 def start(folder: Path) -> None:
-    """Turn a folder into a learner's folder, unless it already is one."""
+    """Create the progress file that makes a folder a learner's folder, unless it exists."""
     if not (folder / NAME).exists():
         _replace(folder / NAME, {"exercises": {}, "recall": {}})
 
@@ -72,7 +76,7 @@ def _write(content: dict[str, Any]) -> None:
 
 
 def _replace(path: Path, content: dict[str, Any]) -> None:
-    """Write a file atomically: first a new file beside it, which then replaces it."""
+    """Write a file atomically, by renaming a finished temporary file."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{NAME}", delete=False, encoding="utf-8") as new:
         json.dump(content, new, indent=1, sort_keys=True)
         new.flush()

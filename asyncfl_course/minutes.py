@@ -1,4 +1,4 @@
-"""Estimate how long a lesson takes, whole or without optional sections: reading, code, and exercises as stated."""
+"""Estimate how long a lesson takes to read and to solve, with or without its optional sections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED = re.compile(r"\*\*Exercise [\d.]+ · [^*]+\*\* \(★+, (\d+) minutes\)")
 
 
 class Minutes(NamedTuple):
-    """Duration of a lesson or of its core.
+    """The minutes that a lesson or its core takes.
 
     Attributes:
         reading: minutes to read prose and code.
@@ -38,7 +38,7 @@ class Minutes(NamedTuple):
 
 
 def minutes(book: NotebookNode, core: bool = False) -> Minutes:
-    """Measure the duration of a lesson.
+    """Estimate how long a lesson takes.
 
     Folded hints and solutions, outputs and displayed formulas are not counted.
 

@@ -1,4 +1,4 @@
-"""Readers' answers as plain Python and as arrays, and the results of their functions."""
+"""Convert readers' answers to plain Python or to arrays, and hold wrong results of their functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class Found(NamedTuple):
-    """A wrong result of a reader's function.
+    """A wrong result of a reader's function, with its inputs and the right result.
 
     Attributes:
         says: the input, what came back and what was expected, in a sentence.
@@ -26,7 +26,7 @@ class Found(NamedTuple):
 
 
 def plain(value: Any) -> Any:
-    """Return a tensor, an array or a series as a list, or as a number if it has no axes; else the value itself."""
+    """Return a tensor, array or series as a list (a number if it has no axes), and anything else unchanged."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
     if isinstance(value, torch.Tensor | np.ndarray | np.generic | pd.Series | pd.Index):

@@ -1,4 +1,4 @@
-"""A learner's progress: the solved exercises, by lesson."""
+"""A learner's progress by lesson: which exercises are solved."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Progress:
 
 
 def progress() -> Progress:
-    """Show which exercises are solved (✓), tried (✗) or open (·), lesson by lesson.
+    """Return which exercises are solved (✓), tried (✗) or open (·), lesson by lesson.
 
     In a learner's folder, the one that ``make student`` writes, this is read from its ``progress.json``, and so holds
     over all sessions. Elsewhere it shows what this notebook has checked since it was started.
@@ -84,7 +84,7 @@ def progress() -> Progress:
 
 
 def _seen(id: str, tried: list[Attempt]) -> str:
-    """Return the state of an exercise in this process: "right" once it was solved."""
+    """Return whether an exercise is "right", "wrong" or "open" in this process; it stays "right" once solved."""
     states = [one.state for one in tried if one.id == id and one.state != "open"]
     return "right" if "right" in states else (states[-1] if states else "open")
 

@@ -1,4 +1,4 @@
-"""Recall: three questions about the lesson two before, since repetition after a while helps memory."""
+"""Recall: three questions about the lesson two before this one, because repetition after a while helps memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Recall:
-    """Three questions, and the results of the answers; a notebook shows them as a list.
+    """Three recall questions and the reader's answers, which a notebook shows as a list.
 
     Attributes:
         lesson: the lesson that is asked about, such as ``06``.
@@ -82,7 +82,7 @@ class Recall:
 
 
 def recall(lesson: str, *letters: str) -> Recall:
-    """Ask three questions about the lesson two before ``lesson``, or check your answers.
+    """Ask three questions about the lesson two before ``lesson``, or check the answers to them.
 
     Args:
         lesson: the number of the lesson that you begin, such as ``08``, which asks about lesson 06.
@@ -119,6 +119,6 @@ def _questions() -> dict[str, tuple[Item, ...]]:
 
 
 def _item(asks: str, right: str, wrong: list[str], because: str) -> Item:
-    """Return a question with its answers in an order that is always the same and gives nothing away."""
+    """Return a question whose answers are in a fixed order that does not give the right one away."""
     first, second, third = sorted([right, *wrong], key=lambda text: hashlib.sha256(f"{asks}{text}".encode()).digest())
     return Item(asks, (first, second, third), LETTERS[[first, second, third].index(right)], because)

@@ -1,4 +1,4 @@
-"""The learner's edition: ``make student`` writes ``student/`` with lessons to work in, and ``solutions/`` with answers.
+"""The learner's edition: ``make student`` writes lessons to work on (``student/``) and solved ones (``solutions/``).
 
 In ``student/`` what answers a guess is out of sight: from an exercise that asks for one to the end of its section,
 outputs are cleared and text is folded. Solutions are taken out; a link leads to the solved lesson. Hints stay. Both
@@ -52,7 +52,7 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
 
 
 def solved(lesson: NotebookNode) -> NotebookNode:
-    """Return a lesson with solutions in place of the stubs; the outputs of these cells are cleared."""
+    """Return a lesson with solutions in place of the stubs, and without the outputs of these cells."""
     book = nbformat.from_dict(lesson)
     for index, cell in enumerate(book.cells):
         if cell.cell_type == "code" and EXERCISE in _tags(cell) and (code := _solution(book, index)):
@@ -63,7 +63,7 @@ def solved(lesson: NotebookNode) -> NotebookNode:
 
 
 def write(root: Path) -> tuple[list[str], list[str]]:
-    """Write both folders beside ``notebooks/``, keeping the learner's changes.
+    """Write both folders beside ``notebooks/``, but leave lessons that the learner has changed.
 
     Args:
         root: the repository's folder.
@@ -91,7 +91,7 @@ def write(root: Path) -> tuple[list[str], list[str]]:
 
 
 def answering(book: NotebookNode) -> Iterator[int]:
-    """Yield the indices of the cells from each guess to the end of its section, except other exercises."""
+    """Yield the indices of cells that may reveal an answer, from each guess to the end of its section."""
     hidden = False
     for index, cell in enumerate(book.cells):
         if cell.cell_type == "markdown" and SECTION.search(cell.source):
@@ -102,12 +102,12 @@ def answering(book: NotebookNode) -> Iterator[int]:
 
 
 def _folded(source: str) -> str:
-    """Return a text folded, unless it asks for an exercise or has folds of its own."""
+    """Return a text in a fold, unless it asks for an exercise or has folds already."""
     return source if "**Exercise " in source or "<details>" in source or not source else FOLD.format(source)
 
 
 def _solution(book: NotebookNode, index: int) -> str:
-    """Return the code of the solution folded below an exercise, or nothing."""
+    """Return the solution's code from the fold below an exercise, or an empty text."""
     for cell in book.cells[index + 1 :]:
         if cell.cell_type != "markdown":
             return ""
@@ -126,7 +126,7 @@ def _digest(path: Path) -> str:
 
 
 def main() -> int:
-    """Write the learner's edition beside ``notebooks/``, and say what to open."""
+    """Write the learner's edition beside ``notebooks/``, and say which notebook to open first."""
     root = Path.cwd()
     if not (root / "notebooks").is_dir():
         print("student: no folder notebooks/ here; run this in the repository's folder", file=sys.stderr)

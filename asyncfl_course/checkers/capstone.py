@@ -34,7 +34,7 @@ WORDS = (100, 700)
 
 @exercise("19.1", "A method of your own")
 def own(answer: Any) -> str:
-    """Enter the file, and look at the method on the bench."""
+    """Check that the league accepts the file, and that its method passes tests on the bench of lesson 17."""
     expect(isinstance(answer, str | Path), "Give the path of a Python file.")
     try:
         entry = capstone.enter(answer)
@@ -60,7 +60,7 @@ def own(answer: Any) -> str:
 
 
 def _path(server: Algorithm) -> tuple[list[torch.Tensor], int]:
-    """Send updates of six clients, of many sizes and some of them stale; return the model after each, and versions."""
+    """Send 24 updates of different sizes, some stale, from six clients; return each new model and the final version."""
     started(server)
     path = []
     for turn in range(24):
@@ -73,7 +73,7 @@ def _path(server: Algorithm) -> tuple[list[torch.Tensor], int]:
 
 @exercise("19.2", "Three invariants")
 def invariants(answer: Any) -> str:
-    """Try the invariants on the worked method and on its ill copies."""
+    """Test the three invariants on the worked method and on copies of it that each have a bug."""
     tests = list(answer) if isinstance(answer, list | tuple) else []
     expect(len(tests) == 3 and all(map(callable, tests)), "Give a list of three functions.")
     expect(len({test.__name__ for test in tests}) == 3, "The three functions must have different names.")
@@ -103,7 +103,7 @@ def seeds(answer: Any) -> None:
 
 
 def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
-    """Make an outcome up; without differences its control did not act."""
+    """Make up the outcome of a plan; without differences, it is one whose control failed its proofs."""
     cells = {
         "mine": capstone.Cell(algorithm="fedbuff", server_lr=1.0),
         "fedbuff": capstone.Cell(algorithm="fedbuff", server_lr=0.3),
@@ -129,7 +129,7 @@ def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
 
 @exercise("19.4", "A report before its result")
 def report(answer: Any) -> None:
-    """Ask for reports on four outcomes; each report must state its result, whatever it is."""
+    """Check the reports on four made-up outcomes; each report must state its outcome's result."""
     for outcome in (
         _outcome(HOLDS, [2.75, 3.25, 3.5]),
         _outcome(UNDECIDED, [-0.75, 1.25, 2.5]),

@@ -17,7 +17,7 @@ def _logits(*values: float) -> torch.Tensor:
 
 @exercise("06.1", "The gradient of a softened loss")
 def pull(answer: Any) -> None:
-    """Compare the answer with automatic differentiation, from T = 1 to a student that already agrees."""
+    """Compare the answer with automatic differentiation in four cases; in one the student already agrees."""
     cases = [
         (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
         (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes have temperature T, and z enters as z / T"),
@@ -32,7 +32,7 @@ def pull(answer: Any) -> None:
 
 @exercise("06.2", "From T = 10 to T = 30")
 def shrinks(answer: Any) -> None:
-    """Accept anything near 9; for a 3, give a hint about what was forgotten."""
+    """Accept factors from 8 to 10; an answer near 3 gets a hint about the second factor 1 / T."""
     factor = number(answer, "Please give one number, such as 2.0.")
     if abs(factor - 3) < 0.8:
         raise Wrong(
@@ -51,7 +51,7 @@ def shrinks(answer: Any) -> None:
 
 @exercise("06.3", "The loud one")
 def overrules(answer: Any) -> None:
-    """Check the answer for one client, for nine, and for the 49 others of FedEcho's experiments."""
+    """Check the answer for 1, 9 and 49 other clients; FedEcho's experiments have 49."""
     for others in (1, 9, 49):
         because = f"softmax keeps the order of logits, and each mean is over all {others + 1} clients"
         expect_close(answer, (others,), 2.0 * others, because=because)
@@ -59,7 +59,7 @@ def overrules(answer: Any) -> None:
 
 @exercise("06.4", "Before you run it")
 def stale(answer: Any) -> None:
-    """Accept at most 20 % added and at least 75 % taught; the lesson measures almost none and almost all."""
+    """Accept at most 20 % added and at least 75 % taught."""
     added, taught = numbers(answer, 2, "Please give two numbers in percent: (added, taught).")
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
     expect(max(added, taught) > 1, "Both are percentages: 50 means half of the images, 0.5 means nearly none.")

@@ -16,7 +16,7 @@ PHOTOGRAPHS = "real/cifar10_jpeg75"
 
 @exercise("08.1", "The lead over the best other")
 def lead(answer: Any) -> None:
-    """Check the answer for two of our rows with different rivals, one that is behind, and a different order of rows."""
+    """Check the leads for several rivals, for a method that is behind, and for rows in a different order."""
     table = pd.DataFrame({"a": [50.0, 60.0, 75.0, 74.0], "b": [70.0, 40.0, 69.0, 71.0]}, index=["F", "G", "E1", "E2"])
     cases = [
         (table, ["E1", "E2"], "each column may have a different best rival, and E1 and E2 are no rivals"),
@@ -40,7 +40,7 @@ def lead(answer: Any) -> None:
 
 @exercise("08.2", "Was it deaf?")
 def is_deaf(answer: Any) -> None:
-    """Check the answer for a control that works, plain FedEcho, two faulty stores, and a run without stragglers."""
+    """Check the answer for a control that works, plain FedEcho, two faulty stores and a run that ends too soon."""
     heard = [{1}, {1, 2}, {1, 2, 9}, {1, 2, 3, 9}]
     cases = [
         ("a control that works", [{1}, {1, 2}, {1, 2}, {1, 2, 3}], heard, {8, 9}, True, "only stragglers are missing"),
@@ -58,7 +58,7 @@ def is_deaf(answer: Any) -> None:
 
 @exercise("08.3", "And on photographs?")
 def above_fedbuff(answer: Any) -> None:
-    """Compare the answer with the recorded results, and show the column that is wrong."""
+    """Compare the answer with the recorded results, and name the column that it gets wrong."""
     named = {RATE_1: {RATE_1}, TUNED: {TUNED}, "both": {RATE_1, TUNED}, "neither": set()}
     said = word(answer, named, f"One of {', '.join(named)} is expected, not {answer!r}.")
     for column in (RATE_1, TUNED):

@@ -1,4 +1,4 @@
-"""Checkers of lesson 12: scored positions, token accuracy and exact match, the value of a lead."""
+"""Checkers of lesson 12: scored positions, token accuracy and exact match, and how many problems a lead needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _task() -> Task:
 
 @exercise("12.3", "Which positions count")
 def counted(answer: Callable) -> None:
-    """Check the positions of the scored predictions, which the tokens determine."""
+    """Check which positions' predictions are scored, for four batches of tokens."""
     for rows, because in (
         ([[3, 5, 4, 1, 7, 7, 2, 0]],
          "the marker predicts the first answer token, the last digit predicts the end, and the end predicts nothing"),
@@ -49,7 +49,7 @@ def two_scores(answer: Callable) -> None:
 
 @exercise("12.1", "How large a test set?")
 def problems_needed(answer: Callable) -> None:
-    """Check the number of problems for which a lead is two standard errors of a paired difference."""
+    """Check how many problems it takes to make a lead as large as two standard errors of a paired difference."""
     for lead, differ, because in (
         (0.01, 0.1, "one error is sqrt(0.1 / n), and two errors must equal 0.01, so n = 4 · 0.1 / 0.01²"),
         (0.0046, 0.05, "Table 5's lead, if one answer in twenty differs"),
@@ -61,7 +61,7 @@ def problems_needed(answer: Callable) -> None:
 
 @exercise("12.2", "Guess: mild delays instead of large ones")
 def changed_orders(answer: int) -> None:
-    """Check a guess about the schedules of Table 5."""
+    """Check a guess about how many of 20 schedules change their order of arrivals under mild delays."""
     guess = number(answer, f"Give a number from 0 to 20; your answer is {shown(answer)}.")
     if guess != 0:
         raise Wrong(

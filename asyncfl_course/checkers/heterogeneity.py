@@ -1,4 +1,4 @@
-"""Checkers of lesson 02: the largest class, total variation, shards, one local step or ten, labels or lateness."""
+"""Checkers of lesson 02: the largest class, total variation, shards, number of local steps, labels or staleness."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def shards(answer: Any) -> None:
 
 @exercise("02.4", "One step or ten")
 def one_step_or_ten(answer: Any) -> None:
-    """Check two words: the effect of ten local steps at α = 0.03 and at α = 100."""
+    """Check whether ten local steps are called worse at α = 0.03 and better at α = 100."""
     unlike, alike = words(answer, 2, ("better", "worse"), 'Two words are asked for, each "better" or "worse".')
     if unlike != "worse":
         raise Wrong(
@@ -89,7 +89,7 @@ def one_step_or_ten(answer: Any) -> None:
 
 @exercise("02.5", "Labels or lateness")
 def labels_or_lateness(answer: Any) -> None:
-    """Check one word: the larger part of FedBuff's gap at server rate 1."""
+    """Check that the answer names staleness as the larger part of FedBuff's gap at server rate 1."""
     said = word(answer, ("labels", "staleness"), 'Your answer must be "labels" or "staleness".')
     expect(
         said == "staleness",

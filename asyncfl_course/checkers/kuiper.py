@@ -1,4 +1,4 @@
-"""Checkers of lesson 05, KUIPER: bursts, their weights, the hidden server step, many clients."""
+"""Checkers of lesson 05, KUIPER: bursts, their weights, the two moves in a server step, and 1,000 clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _tensor(*values: Any) -> Tensor:
 
 
 def _bursts(durations: Sequence[float], K: int, count: int) -> list[tuple[float, list[int]]]:
-    """Return the bursts of the package's clock: when they close, and which clients are in them."""
+    """Return the bursts of the package's clock: the time at which each closes, and its clients."""
     clients = {"clients": len(durations), "concurrency": len(durations), "buffer_size": K, "algorithm": "kuiper"}
     law = {"delay": "per_client", "delay_settings": {"durations": durations}}
     updates = schedule(Config(task="digits", partition="iid", **clients, **law, rounds=count)).updates
@@ -81,7 +81,7 @@ def burst(answer: Any) -> None:
 
 @exercise("05.3", "What is left")
 def left(answer: Any) -> None:
-    """Compare the answer's remaining share with that of the package's server, which uses Equation 2 as printed."""
+    """Compare the answer with the share of a model that remains on the package's server under Equation 2 as printed."""
     for accuracy, versions in ((0.7, 1), (0.7, 20), (0.2, 3), (0.0, 5), (1.0, 2)):
         x = _tensor(1)
         for _ in range(versions):
@@ -92,7 +92,7 @@ def left(answer: Any) -> None:
 
 @exercise("05.4", "How many clients count")
 def effective(answer: Any) -> None:
-    """Compare the answer, an effective number of clients, with exact values."""
+    """Compare the answer's effective number of clients with exact values."""
     for n, acc, wanted, because in (
         ((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5), 4, "four equal shares count as four"),
         ((1, 1, 1, 1), (1, 1, 0.99, 0.98), 1.8, "the shares are 0, 0, 1/3 and 2/3"),
@@ -114,7 +114,7 @@ def order(answer: Any) -> None:
 
 
 def _accuse(given: list[str]) -> None:
-    """Explain the wrong assumption behind an order other than the recorded one."""
+    """Explain the wrong assumption behind an order that differs from the recorded one."""
     looks = (
         f"Your answer {shown(given)} is not the recorded order. On its own four classes, how accurate is each of the "
         "three models, and how many clients then keep a weight?"
@@ -141,7 +141,7 @@ def _accuse(given: list[str]) -> None:
 
 @exercise("05.6", "Two moves")
 def moves(answer: Any) -> None:
-    """Compare the answer's two moves with their definition, and their sum with the package's server."""
+    """Compare the answer's two moves with their definitions, and the sum of the moves with the package's server."""
     x, stale, none = _tensor(1, 0), _tensor((0, 0), (0.5, -1)), _tensor((1, 0), (1, 0))
     deltas, shares = _tensor((1, 2), (3, -2)), _tensor(0.25, 0.75)
     for starts, rate, because in (
@@ -160,7 +160,7 @@ def moves(answer: Any) -> None:
 
 @exercise("05.7", "A thousand clients")
 def thousand(answer: Any) -> None:
-    """Compare the answer's three numbers with the identity and Equation 3."""
+    """Compare the answer's mean staleness, mixing rate and reports per client with the exact numbers."""
     said = numbers(answer, 3, f"Your answer {shown(answer)}: three numbers are asked for.")
     for name, given, wanted, near, because in (
         ("mean staleness", said[0], 99, 0.5, "when a burst's version is made, its K clients do not train, all others "

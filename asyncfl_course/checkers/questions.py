@@ -1,4 +1,4 @@
-"""Checkers of lesson 16: fair races, ranks, and what three seeds support."""
+"""Checkers of lesson 16: the luckiest of several tries, mean ranks, and statements that intervals support."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def luckiest(answer: Any) -> None:
 
 @exercise("16.2", "Mean ranks")
 def mean_ranks(answer: Any) -> None:
-    """Compare the answer with the ranks in each row, where the largest number is first and equal ones share a rank."""
+    """Compare the answer with the mean rank of each column; the largest number of a row has rank 1."""
     tables = (
         [[70.0, 72.0, 75.0], [60.0, 66.0, 64.0]],
         [[80.0, 80.0, 60.0]],
@@ -77,7 +77,7 @@ STATEMENTS = {
 
 @exercise("16.4", "What the record supports")
 def supported(answer: Any) -> None:
-    """Compare the answer's letters with the recorded intervals."""
+    """Check which lettered statements the recorded intervals support."""
     asked = f"Your answer {answer!r} is not a set of letters; give one such as {{'A', 'B'}}."
     chosen = letters(answer, "".join(STATEMENTS), asked)
     for letter, (place, method, column, wanted) in STATEMENTS.items():

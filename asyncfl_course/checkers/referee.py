@@ -16,7 +16,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 @exercise("18.1", "A seal")
 def digest(answer: Any) -> None:
-    """Compare the answer with SHA-256 of JSON with sorted keys, for mappings that differ in order and in value."""
+    """Compare the answer with SHA-256 of JSON with sorted keys, for mappings that differ in order or in value."""
     cases = (
         {"seeds": 10, "margin": 0.5},
         {"margin": 0.5, "seeds": 10},
@@ -35,7 +35,7 @@ def digest(answer: Any) -> None:
 
 
 def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
-    """Make runs by seed, one letter per digest."""
+    """Make one run per seed, with one letter as the digest of its weights and one as that of its schedule."""
     return pd.DataFrame({"weights_sha256": list(weights), "schedule_sha256": list(schedule)}, list(seeds))
 
 
@@ -63,7 +63,7 @@ def acted(answer: Any) -> None:
 
 
 def _planned(answer: Any, name: str) -> str:
-    """Check that a plan gets full marks for its design, and show them."""
+    """Check that a plan's design gets full marks, and show the marks."""
     expect(isinstance(answer, Plan), f"Give a referee.Plan; your answer is a {type(answer).__name__}.")
     expect(answer.case == name, f"This plan is for the case {answer.case!r}, but the exercise asks for {name!r}.")
     try:

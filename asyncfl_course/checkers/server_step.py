@@ -30,7 +30,7 @@ SIMULATED = 0.03
 
 @exercise("04.2", "The noise at rest")
 def noise_at_rest(answer: Any) -> None:
-    """Compare the answer with the deviation of a quadratic's model at rest."""
+    """Compare the answer with the standard deviation of a quadratic's model once it has settled."""
     cases = {
         (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
         (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; what "
@@ -47,7 +47,7 @@ def noise_at_rest(answer: Any) -> None:
 
 @exercise("04.3", "Old news")
 def old_news(answer: Any) -> None:
-    """Compare the answer with the path of steps along gradients that are some versions old."""
+    """Compare the answer with the path of gradient steps whose gradients are several versions old."""
     cases = {
         (0.5, 0, 3): "with τ = 0 each version keeps a share 1 − a of the last one",
         (0.3, 2, 5): "until version τ the update comes from the model of version 0, which is 1",
@@ -93,7 +93,7 @@ def guess_of_controls(answer: Any) -> None:
 
 
 def _searches(lucky: float = 0.0) -> pd.DataFrame:
-    """Make a search of two methods: B is steady at a small rate, A at any; one lucky seed may be added."""
+    """Make a search table in which B needs a small client rate and A does not; ``lucky`` raises one seed of A's."""
     level = {
         ("A", 0.1, 1.0): 75, ("A", 0.3, 1.0): 70, ("A", 0.1, 0.3): 81, ("A", 0.3, 0.3): 80,
         ("B", 0.1, 1.0): 68, ("B", 0.3, 1.0): 40, ("B", 0.1, 0.3): 80, ("B", 0.3, 0.3): 82,
@@ -125,7 +125,7 @@ def equal_lead(answer: Any) -> None:
 
 @exercise("04.6", "Rounding or a bug")
 def rounding_or_bug(answer: Any) -> None:
-    """Compare the chosen findings with the effects of summation order; explain what contradicts a wrong choice."""
+    """Compare the chosen findings with what the order of summation can change, and explain a wrong choice."""
     chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
     harmless = {
         "A": "at this pair of rates, the scores of two runs differ by more than 4 points on average",

@@ -75,7 +75,7 @@ def nine_arrivals(answer: Any) -> None:
 
 @exercise("00.3", "FedBuff with staleness weights")
 def fedbuff_step(answer: Any) -> None:
-    """Check the answer, a function of the model, the deltas, their staleness and the server's learning rate."""
+    """Check the answer's function for one step of FedBuff, with fresh and with stale updates."""
     cases = (
         (
             [1.0, 0.0],
@@ -114,7 +114,7 @@ def _by_the_package(x: torch.Tensor, deltas: torch.Tensor, staleness: torch.Tens
 
 @exercise("00.4", "Bought and paid")
 def bought_and_paid(answer: Any) -> None:
-    """Check two names: the leader after equal time, and after equally many updates."""
+    """Check which server leads after equal time, and which after equally many updates."""
     names = ("fedavg", "fedbuff")
     time, updates = words(answer, 2, names, 'Two names are asked for, each "fedavg" or "fedbuff".')
     if time != "fedbuff":
@@ -134,7 +134,7 @@ def bought_and_paid(answer: Any) -> None:
 
 @exercise("00.5", "The mean staleness")
 def mean_staleness(answer: Any) -> None:
-    """Check the answer, a function of jobs in flight, buffer size and the convention's name."""
+    """Check the answer's function for the mean staleness at a given concurrency, buffer size and convention."""
     for in_flight, size, policy, why in (
         (25, 5, "before_agg", "25 jobs age with each version, and each version uses up 5 updates"),
         (25, 5, "after_agg", "the reporting client's slot is still empty when the version is made, so 24 jobs age"),

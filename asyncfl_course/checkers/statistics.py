@@ -17,7 +17,7 @@ TRIALS, SLACK = 20_000, 0.02
 
 @exercise("15.1", "How often a method differs from itself")
 def false_alarms(answer: Any) -> None:
-    """Compare the answer with the exact share, from a t distribution."""
+    """Compare the answer with the exact share of false alarms, from a t distribution."""
     for seeds in (3, 5, 10):
         exact = 2 * stats.t.sf(np.sqrt(seeds / 2), 2 * seeds - 2)
         expect_close(
@@ -57,7 +57,7 @@ def _seeds_needed(points: float, deviation: float) -> int:
 
 @exercise("15.3", "How many seeds a difference needs")
 def seeds_needed(answer: Any) -> None:
-    """Compare the answer with the noncentral t distribution."""
+    """Compare the answer with the number of seeds that the noncentral t distribution requires."""
     for points, deviation in ((2.0, 2.0), (5.0, 4.0), (1.0, 3.0), (9.0, 2.0)):
         expect_equal(
             answer,

@@ -1,4 +1,4 @@
-"""Checkers of lesson 11: the score of a constant answer, the mask, rows that few clients use, possible means."""
+"""Checkers of lesson 11: scores of a constant answer, the attention mask, rows that few clients use, possible means."""
 
 from __future__ import annotations
 

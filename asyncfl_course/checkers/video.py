@@ -60,7 +60,7 @@ def finds_left(answer: Sequence[Sequence[float]]) -> None:
 
 @exercise("13.3", "Guess: eight frames against two")
 def eight_frames(answer: float) -> None:
-    """Check a guess about the difference between eight frames and two, both at the same, smaller learning rate."""
+    """Check a guess about how much eight frames gain over two if both use the smaller learning rate."""
     guess = number(answer, f"Give a number of points; your answer is {answer!r}.")
     expect(
         guess <= 4,
@@ -93,7 +93,7 @@ def student_loss(answer: Callable) -> None:
 
 @exercise("13.5", "Guess: which start is best?")
 def best_start(answer: str) -> None:
-    """Check a guess about the four starts of the recorded runs."""
+    """Check a guess about which of the four recorded starts is best."""
     said = word(answer, STARTS, f"Your answer {answer!r} is none of the four starts: {', '.join(map(repr, STARTS))}.")
     if said != "labels only":
         low = f"Your answer {said!r} is not highest on any of the three recorded seeds."

@@ -1,4 +1,4 @@
-"""Checkers of lesson 01: a clock, four papers' mean staleness, report rates, two remedies, the cost of failures."""
+"""Checkers of lesson 01: a clock, mean staleness in four papers, report rates, two remedies, the cost of failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_course.explore import predicted_staleness, report_rates, run_clock
 
 @exercise("01.1", "A clock of your own")
 def my_clock(answer: Any) -> None:
-    """Compare the answer, a function of durations, buffer size, versions and policy, with the package's clock."""
+    """Compare the answer's clock with the package's: times, clients and staleness of all arrivals."""
     fleets = (([1.0, 2.0, 5.0], 2, 5), ([2**0.5, 3**0.5, 13.0**0.5, 170**0.5], 3, 40), ([1.5], 1, 4))
     for durations, size, versions in fleets:
         for policy in ("before_agg", "after_agg"):
@@ -56,7 +56,7 @@ def _same_arrivals(given: list[tuple], wanted: list[tuple], called: str) -> None
 
 @exercise("01.2", "Four papers")
 def four_papers(answer: Any) -> None:
-    """Check four numbers, the mean staleness of FedEcho, FedRevive, KUIPER and FedAvg."""
+    """Check the mean staleness of updates in FedEcho, FedRevive, KUIPER and FedAvg."""
     said = numbers(answer, 4, "Four numbers are asked for.")
     cases = (  # how near is near enough for a mean that was simulated
         ("FedEcho", ("before_agg", 25, 5), 0.1, "25 jobs age with each version, and 5 updates share that."),
@@ -72,7 +72,7 @@ def four_papers(answer: Any) -> None:
 
 @exercise("01.3", "Who reports how often")
 def reports(answer: Any) -> None:
-    """Compare the answer with :func:`.report_rates`, and say so if it gives shares of a slot instead."""
+    """Compare the answer with :func:`.report_rates`; recognise shares of a slot given instead of rates."""
     cases = (
         (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
         (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),
@@ -92,7 +92,7 @@ def reports(answer: Any) -> None:
 
 @exercise("01.4", "Two remedies")
 def two_remedies(answer: Any) -> None:
-    """Check two names: the remedy with fresher updates, and the one that hears stragglers more often."""
+    """Check which remedy makes updates fresher, and which hears stragglers more often."""
     asked = 'Two names are asked for, each "faster" or "fewer".'
     fresher, heard = words(answer, 2, ("faster", "fewer"), asked)
     wrong = []
@@ -113,7 +113,7 @@ def two_remedies(answer: Any) -> None:
 
 @exercise("01.5", "Forecast the failures")
 def failures(answer: Any) -> None:
-    """Check two numbers: updates per unit of time, and the share of rounds that wait."""
+    """Check how many updates arrive per unit of time if jobs may fail, and the share of rounds that wait."""
     updates, share = numbers(answer, 2, "Two numbers are asked for: (updates, share).")
     held = 0.9 * 1 + 0.1 * 20
     expect(

@@ -1,4 +1,4 @@
-"""Controls to the left of a figure, in a notebook; without a kernel, only the figure."""
+"""Controls to the left of a figure in a notebook; without a kernel, the notebook shows only the figure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Picture(NamedTuple):
 
 
 def described(figure: Figure) -> str:
-    """Return the titles of a figure and its axes, line by line: the text alternative of an animated picture."""
+    """Return the titles of a figure and its axes, line by line, as the text alternative of an animated picture."""
     return "\n".join(filter(None, _titles(figure)))
 
 
@@ -58,7 +58,7 @@ def _titles(figure: Figure) -> list[str]:
 
 
 def pictured(figure: Figure, places: Places | None = None) -> Picture:
-    """Return a figure as an image with a text alternative; ``savefig`` would render it twice.
+    """Return a figure as an image with a text alternative, rendered only once.
 
     Args:
         figure: what is drawn.
@@ -135,7 +135,7 @@ class Explorer(widgets.GridBox):
 
 
 def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure | Picture]) -> Explorer:
-    """Return controls beside the figure from ``draw``, which is drawn again whenever one of them changes.
+    """Return controls beside the figure from ``draw``, which is drawn again whenever a control changes.
 
     Settings that cannot be drawn show the package's error in place of the figure.
 
@@ -147,7 +147,7 @@ def under_controls(controls: Sequence[widgets.Widget], draw: Callable[[], Figure
 
 
 def played(description: str, places: Sequence[int], start: int, draw: Callable[[int], Figure]) -> Explorer:
-    """Return the figure from ``draw`` at each position, beside a slider and a play button.
+    """Return a slider and a play button that show the figure from ``draw`` at each position.
 
     A picture that was drawn is kept. The player waits longer where drawing takes longer, so that pictures never queue.
 

@@ -1,4 +1,4 @@
-"""One drawn diagram per method, and the map of the course: SVG files in ``pictures/`` that lessons show.
+"""A diagram for each method and the map of the course, as SVG files in ``pictures/`` that lessons show.
 
 Clients stand left, the slow one with a dashed outline and one long job; the server stands right; cylinders are what it
 keeps. Arrows say what is sent, numbers tell the order, and what a method adds has the method's colour. They are drawn
@@ -38,7 +38,7 @@ class Diagram(NamedTuple):
 
 
 def method_diagram(name: str) -> Diagram:
-    """Return the diagram of a method: its messages, what the server keeps, and what is new compared with FedBuff.
+    """Return the diagram of a method, which shows its messages, the server's memory, and what is new over FedBuff.
 
     Args:
         name: one of :data:`METHODS`.
@@ -58,7 +58,7 @@ def method_diagram(name: str) -> Diagram:
 
 
 def course_map() -> Diagram:
-    """Return the map of the course: all lessons with their minutes, in parts, and the three paths."""
+    """Return the map of the course, with all lessons and their minutes in parts, and the three paths."""
     return _read(COURSE_MAP)
 
 

@@ -1,4 +1,4 @@
-"""The distillation-loss explorer: loss and gradient on one input for a chosen teacher, student, label and weight.
+"""The distillation-loss explorer shows loss and gradient on one input for a chosen teacher, student, label and weight.
 
 FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in which
 label the second term takes (the server's own, or the teacher's first choice), in the temperature, and in what sets the
@@ -38,7 +38,7 @@ RULES = {
 
 
 class Terms(NamedTuple):
-    """A mixed loss on one input, term by term; C classes, float64, divergences and entropies in nats.
+    """A mixed loss on one input of C classes, term by term; tensors are float64, divergences and entropies in nats.
 
     Attributes:
         teacher, student: ``(C,)`` probabilities that the divergence compares, both at its temperature.
@@ -77,7 +77,7 @@ def distillation_terms(
     direction: Literal["forward", "reverse"] = "forward",
     times_t2: bool = False,
 ) -> Terms:
-    """Return the mixed loss of one input, term by term, as :mod:`asyncfl_lite.algorithms.losses` computes it.
+    """Return the terms of one input's mixed loss, computed as in :mod:`asyncfl_lite.algorithms.losses`.
 
     Args:
         teacher, student: C logits each.
@@ -132,7 +132,7 @@ def _check(
 def _loss(
     rule: str, free: Tensor, given: Tensor, label: int, temperature: float, direction: str, times_t2: bool
 ) -> Callable[[float], Tensor]:
-    """Return the loss as a function of its mixing weight."""
+    """Return a function that maps the mixing weight to the loss."""
     if rule == "fedecho":
         return lambda weight: uncertainty_aware_loss(free, given.softmax(-1), weight)
     right, options = torch.tensor([label]), {"direction": direction, "times_t2": times_t2}
@@ -201,7 +201,7 @@ def distillation_figure(
 
 
 def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str, axes: Axes) -> None:
-    """Draw bars of teacher and student, the student's twice unless T is 1; ``mark`` is at the label."""
+    """Draw bars of teacher's and student's probabilities, the latter also at T = 1; write ``mark`` at the label."""
     at = "" if temperature == 1 else f", T = {temperature:g}"
     bars = [(f"teacher{at}", terms.teacher, shade), (f"student{at}", terms.student, NEUTRAL)]
     if at:
@@ -226,7 +226,7 @@ def _draw_loss(terms: Terms, shade: str, axes: Axes) -> None:
 
 
 def _draw_gradient(terms: Terms, shade: str, axes: Axes) -> None:
-    """Draw the gradient and the two parts of which it is the sum."""
+    """Draw the loss's gradient, and the two parts that add up to it."""
     parts = [("α KL", terms.pull, shade), ("(1 - α) CE", terms.push, ACCENT), ("sum", terms.pull + terms.push, "black")]
     _bars(axes, [(f"{name}, norm {float(values.norm()):.3f}", values, bar) for name, values, bar in parts])
     axes.axhline(0, color="black", linewidth=0.8)

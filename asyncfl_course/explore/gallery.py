@@ -47,7 +47,7 @@ class Snapshot(NamedTuple):
     pool: int
 
     def share(self, judge: str) -> float:
-        """Return the share of the batch that ``judge``, ``teachers`` or ``student`` classifies as requested."""
+        """Return the share of the batch that ``judge`` (``teachers`` or ``student``) classifies as requested."""
         return float((getattr(self, judge) == self.labels).double().mean())
 
 
@@ -93,7 +93,7 @@ def _snapshot(run: Run, version: int) -> Snapshot:
 
 
 def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -> Figure:
-    """Draw the images of the latest snapshot up to a version, by requested class, and all snapshots' scores.
+    """Draw the latest snapshot's images up to a version, by requested class, and the scores of all snapshots.
 
     A frame is green where the global model names the class that was asked for, orange where it does not.
 
@@ -125,7 +125,7 @@ def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -
 
 
 def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes) -> None:
-    """Draw images in columns by class, framed, in grey or in colours between the limits of ``span``."""
+    """Draw framed images in one column per class, with colours scaled to the limits in ``span``."""
     low, high = span
     pixels = ((now.images - low) / max(high - low, 1e-12)).movedim(1, -1).numpy()
     classes = sorted(set(now.labels.tolist()))
@@ -144,7 +144,7 @@ def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes
 
 
 def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> None:
-    """Draw over versions the share classified as requested, beside the model's accuracy on real test data."""
+    """Draw which share of the images is classified as requested over versions, beside the model's test accuracy."""
     versions = [snapshot.version for snapshot in snapshots]
     own = colour("fedrevive")
     axes.plot(versions, [one.share("teachers") for one in snapshots], color=NEUTRAL, label="teachers name as asked")

@@ -1,4 +1,4 @@
-"""The partition explorer shows the samples of each client under a partition law."""
+"""The partition explorer shows each client's samples under a partition law."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 def partition_figure(
     task: Task, law: str = "dirichlet_class", *, clients: int = 20, seed: int = 0, **settings: Any
 ) -> Figure:
-    """Draw the number of samples of each class at each client, under a partition law.
+    """Draw the number of samples of each class that each client holds under a partition law.
 
     Samples are dealt out as a run with this seed does it, if its method keeps none of them on the server. The title
     says what the law's settings are, and the clients' mean total variation distance from the label shares of all
@@ -52,7 +52,7 @@ def partition_figure(
 
 
 def _label_map(counts: np.ndarray, title: str) -> Figure:
-    """Draw ``(N, C)`` counts as bars of sizes above a map, under a title of two lines."""
+    """Draw ``(N, C)`` counts as a map below bars of the clients' sizes."""
     use_style()
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(8.5, 4.8), height_ratios=(1, 3), sharex=True, layout="constrained"

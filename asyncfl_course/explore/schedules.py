@@ -1,4 +1,4 @@
-"""The schedule explorer: the effect of staleness on an update's weight, and the weights that a run really uses.
+"""The schedule explorer shows how staleness affects an update's weight, and which weights occur in a run.
 
 FedRevive's β and AFL-DW's 1 - β (FedRevive §3.1, Fig. 11), FedAsync's α s(τ) (Xie et al. 2019, §5), KUIPER's β_t
 (Eq. 3), FedADT's β, and its α̃, which follows the version (Eq. 8). The methods compute the weights.
@@ -43,7 +43,7 @@ DEFAULT_LINES: dict[str, dict[str, Any]] = {"fedrevive": {}, "afl_dw": {}, "feda
 
 
 def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
-    """Return the weight that a method gives to an update of staleness τ, as a function of τ.
+    """Return a function that maps staleness τ to the weight that a method gives to an update.
 
     For FedRevive and DD-FedRevive it is β, the weight of what is distilled; the update itself has 1 - β. For any
     other method it is measured: how far the model moves, at server rate 1, when one update of length 1 arrives.
@@ -74,7 +74,7 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
 
 
 def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
-    """Draw weights over staleness, above the staleness that updates really had.
+    """Draw updates' weights against staleness, above a histogram of the staleness that occurred.
 
     A line is thick where the middle 90% of the updates are. Beside it: the weights that those updates get (5% to
     95%), with their mean; and FedADT's α̃ up to the run's last version, if FedADT is among the methods.
@@ -107,7 +107,7 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
 
 
 def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left: Axes, right: Axes) -> None:
-    """Draw each line over τ, and the weights that it gives to updates of staleness ``tau``."""
+    """Draw each method's weight against τ, and the weights that updates of staleness ``tau`` get."""
     low, high = np.quantile(tau, [0.05, 0.95], method="nearest")
     places = np.arange(int(tau.max()) + 1)
     families, labels = [], []
@@ -160,7 +160,7 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
 
 @lru_cache(maxsize=8)
 def _updates(law: str, concurrency: int) -> pd.DataFrame:
-    """Return 1,000 updates, one version each, from 10 times as many clients as train at the same time."""
+    """Return 1,000 updates, each of which makes a version; a tenth of the clients train at a time."""
     clock = run_clock(
         law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, redispatch="after_agg", versions=1000
     )

@@ -1,4 +1,4 @@
-"""The server's learning rate: one slider from an unsteady server to a slow one, on recorded curves.
+"""The server learning rate's explorer: a slider from an unsteady server to a slow one, on recorded curves.
 
 Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, client rate,
 server rate, seed and test; the caller says where it comes from (the lesson's is
@@ -27,7 +27,7 @@ LAST_SCORES, LAST_TESTS = 5, 20
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
-    """Return how much a curve zigzags: the mean absolute difference between neighbours among the last tests.
+    """Return how much a curve zigzags, as the mean absolute difference between neighbours among the last tests.
 
     Args:
         accuracy: of each test in turn, in any unit.
@@ -76,7 +76,7 @@ def server_step_figure(
     levels: Mapping[str, float] | None = None,
     method: str = "fedbuff",
 ) -> Figure:
-    """Draw a method's recorded curves at one server learning rate, and the final scores at every rate.
+    """Draw a method's recorded curves at one server learning rate, and its final scores at every rate.
 
     Args:
         curves: one row per test, with :data:`COLUMNS`.
@@ -115,7 +115,7 @@ def server_step_figure(
 
 
 def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFrame:
-    """Return a table's rows with a given value, which must exist."""
+    """Return the rows of a table that have the given value, of which there must be some."""
     found = table[table[column] == value]
     if found.empty:
         allowed = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in table[column].unique())
@@ -145,7 +145,7 @@ def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: s
 
 
 def _draw_levels(levels: Mapping[str, float], axes: Axes) -> None:
-    """Draw other methods' levels, named below the axes so that no curve crosses the words; the first is dashed."""
+    """Draw other methods' accuracies as horizontal lines, the first one dashed, with a legend below the axes."""
     for index, (name, level) in enumerate(levels.items()):
         axes.axhline(100 * level, color=colour(name), linestyle="-" if index else "--", linewidth=1.5,
                      label=f"{title(name)} {100 * level:.1f}%")  # fmt: skip

@@ -47,7 +47,7 @@ def run_clock(
     seed: int = 0,
     **settings: Any,
 ) -> Schedule:
-    """Return when each client trains, if all clients have equally many samples; this needs neither data nor training.
+    """Simulate when each client trains, with equally many samples per client and without data or training.
 
     Args:
         law: name of the delay law.
@@ -75,7 +75,7 @@ def run_clock(
 
 
 def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> float:
-    """Return the mean staleness of a long run: the jobs that age at each version, divided by the updates per version.
+    """Return the mean staleness of a long run: jobs that age with each version, divided by updates per version.
 
     With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
     ``before_agg``, A - 1 under ``after_agg``, A - M under ``burst``; under ``rounds`` only those that a version in
@@ -101,7 +101,7 @@ def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> 
 
 
 def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
-    """Return how often each client reports if every arrival starts one job, for a uniformly drawn idle client.
+    """Return how often each client reports if every arrival starts one job at a uniformly drawn idle client.
 
     Each idle client is called at one rate ν. Client i then trains for d_i, is idle for 1 / ν, and so reports
     ν / (1 + ν d_i) times per unit and holds the share ν d_i / (1 + ν d_i) of a slot. The shares add up to A, which
@@ -131,7 +131,7 @@ def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
 
 
 def jobs_that_age(planned: Schedule) -> np.ndarray:
-    """Return the number of jobs that each version made one version older, ``(T,)`` int64.
+    """Return how many jobs aged by one version with each version, ``(T,)`` int64.
 
     A job that started from version s and arrived with staleness τ lived through versions s + 1 to s + τ; one that is
     in flight at the end has lived through all since. Jobs that were called off are left out.
@@ -156,7 +156,7 @@ def staleness_figure(
     seed: int = 0,
     **settings: Any,
 ) -> Figure:
-    """Draw the staleness of arriving updates, and how its running mean approaches the prediction.
+    """Draw a histogram of updates' staleness, and how the running mean approaches the prediction.
 
     Args:
         law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as :func:`run_clock` takes them.
@@ -186,7 +186,7 @@ def staleness_figure(
 
 
 def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
-    """Draw the running mean of staleness on arrival, and of the ages that jobs have gained."""
+    """Draw two running means of staleness: of updates that arrived, and including jobs in flight."""
     updates = planned.updates
     total, made = updates["staleness"].cumsum(), updates["version"].diff() != 0
     made.iloc[0] = updates["version"].iloc[0] > 0

@@ -1,4 +1,4 @@
-"""The time machine steps through a run and shows each client's job and its version, arrivals, and accuracy."""
+"""The time machine steps through a run and shows every client's job and model version, arrivals, and accuracy."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def moment(result: Result, time: float) -> Moment:
 
 
 def moment_figure(result: Result, time: float) -> Figure:
-    """Draw a run at one virtual time: each client's job and its version, arrivals, and accuracy.
+    """Draw a run at one virtual time: every client's job and model version, arrivals, and accuracy.
 
     A job has the colour of the staleness that its update has on arrival, as in
     :func:`~asyncfl_lite.plots.plot_gantt`, whatever the time that is shown; grey if it does not arrive within the run.
@@ -123,7 +123,7 @@ def moment_figure(result: Result, time: float) -> Figure:
 
 
 def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -> None:
-    """Draw one bar per job sent by ``time``; those in flight are hatched and end now."""
+    """Draw one bar per job sent by ``time``, hatched if the job is in flight."""
     sent, never = (table[table["dispatched_at"] <= time] for table in (result.updates, result.in_flight))
     over = sent["arrived_at"] <= time
     for rows, hatch in ((sent[over], ""), (sent[~over], "////")):
@@ -138,7 +138,7 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
 
 
 def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
-    """Draw a dot where a job ends at this instant, and a star with its staleness at the stalest of them."""
+    """Mark jobs that end at this instant, with their staleness; the stalest gets a star and the others a dot."""
     if not len(reported):
         return
     stalest = reported["staleness"].max()
@@ -151,7 +151,7 @@ def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
 
 
 def _moment_title(now: Moment, time: float) -> str:
-    """Describe a moment: the server's version, and the clients that report at this instant and at the next."""
+    """Describe a moment: the server's version, the clients that reported last, and those that report next."""
     said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"

@@ -1,4 +1,4 @@
-"""Known mistakes: common wrong functions, and the hint for each.
+"""Known mistakes: wrong functions that readers often write, and a hint for each.
 
 A wrong function is recognised by its result. Where it gives on an input what a function of the table gives, and that
 differs from what is right, the reader hears that function's message. Otherwise the checker's own hint stands.
@@ -20,7 +20,7 @@ SIMULATED = {"15.1", "16.1"}
 
 
 def named(id: str, found: Found) -> str | None:
-    """Return the hint of the known mistake that gives this wrong result on this input; None if no mistake does.
+    """Return the hint for the known mistake that gives this wrong result, or None if no known mistake does.
 
     Args:
         id: of the exercise.

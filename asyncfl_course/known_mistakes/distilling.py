@@ -23,7 +23,7 @@ def _echo(
     W: Tensor, buffer: list, store: dict, inputs: Tensor, lr: float,
     *, base: str = "start", student: str = "moved", heard: str = "all", mean: str = "logits",
 ) -> Tensor:  # fmt: skip
-    """Return one version of FedEcho with one deliberate mistake."""
+    """Return the model after one version of FedEcho with one deliberate mistake."""
     moved = W + sum(delta for _, _, delta in buffer) / len(buffer)
     said = dict(store)
     for client, start, delta in buffer:

@@ -1,4 +1,4 @@
-"""Referee a paper: a printed claim, a plan that is sealed before any result is seen, its verdict, its grade.
+"""Referee a paper: seal a plan for testing a printed claim, then run the plan, and get a verdict and a grade.
 
 from asyncfl_course import referee
 

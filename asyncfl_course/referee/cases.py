@@ -1,4 +1,4 @@
-"""Four claims for a referee, each with the cells that may be used and the digest of a sealed envelope."""
+"""Four claims to referee, each with the cells that a plan may use and the digest of a sealed envelope."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ class Case:
         return in_lines("\n".join(lines))
 
     def recorded(self, column: str) -> int:
-        """Return the number of recorded seeds of the claim's two cells."""
+        """Return how many seeds are recorded for both of the claim's cells."""
         return len(self.gap(self.first, self.second, NUMBERS[0], column))
 
     def runs(self, cell: str, column: str) -> pd.DataFrame:
-        """Return a cell's recorded runs by seed, see :func:`.records.runs_of`.
+        """Return a cell's recorded runs by seed, as :func:`.records.runs_of` does.
 
         Args:
             cell: its short name.
@@ -79,7 +79,7 @@ class Case:
         return 100 * (self.runs(first, column)[metric] - self.runs(second, column)[metric]).dropna()
 
     def settings(self, cell: str, column: str) -> dict[str, Any]:
-        """Return a cell's configuration, with settings of groups named such as ``settings.distill_set``."""
+        """Return a cell's configuration as one flat mapping, with names such as ``settings.distill_set``."""
         full = self._full(cell, column)
         whole = deaf.settings_of(cell) if self.name == "deaf" else laptop_cell(full).config.as_dict()
         flat = {name: value for name, value in whole.items() if not isinstance(value, dict)}
@@ -92,7 +92,7 @@ class Case:
         return {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
 
     def pilot(self, first: str, second: str, metric: str, column: str) -> float:
-        """Return the deviation of the differences over the pilot's seeds, in points. Their mean stays hidden."""
+        """Return the standard deviation of the differences over the pilot's seeds, in points, without their mean."""
         return float(self.gap(first, second, metric, column).loc[: PILOT - 1].std())
 
     def _full(self, cell: str, column: str) -> str:
@@ -103,7 +103,7 @@ class Case:
 
 
 def case(name: str) -> Case:
-    """Return one of the cases.
+    """Return the case with this name.
 
     Args:
         name: ``lead``, ``deaf``, ``weight`` or ``targets``.
@@ -117,7 +117,7 @@ def case(name: str) -> Case:
 
 
 def pilots(name: str) -> pd.DataFrame:
-    """Return the pilot's deviations for a case's own question, in points: a row per metric, a column per tuning."""
+    """Return standard deviations from the pilot for a case's own question, in points, by metric and column."""
     of = case(name)
     return pd.DataFrame(
         {column: [of.pilot(of.first, of.second, metric, column) for metric in NUMBERS] for column in COLUMNS}, NUMBERS

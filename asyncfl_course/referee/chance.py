@@ -1,4 +1,4 @@
-"""Power of a plan: the probability that it says "holds", given the true difference (noncentral t distribution)."""
+"""Power of a plan, which is the probability that its verdict is "holds" for a given true difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second case's runs: FedEcho on 8×8 digits, a control as offered, and one that works.
+"""Runs for the second case: FedEcho on 8×8 digits, the control that was offered, and a control that works.
 
 The control should make the server deaf to stragglers: their updates count, but their predictions are never stored.
 The letter's control stood in an early edition of lesson 08.
@@ -43,7 +43,7 @@ def config(seed: int, versions: int = VERSIONS) -> Config:
 
 
 def stragglers(session: Run) -> set[int]:
-    """Return the clients of the slowest kind."""
+    """Return the clients in the slowest category."""
     return set(np.flatnonzero(session.simulation.delays.category_index == 2).tolist())
 
 
@@ -57,7 +57,7 @@ def offered(session: Run) -> None:
 
 
 def acting(session: Run) -> None:
-    """Hide stragglers' models from the method that predicts with them, wherever it stores the predictions."""
+    """Hide stragglers' models from the method, so that none of their predictions is stored anywhere."""
     server, hear, slow = session.algorithm, session.algorithm.on_receive, stragglers(session)
 
     def on_receive(update: Update) -> bool:
@@ -85,5 +85,5 @@ def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[s
 
 
 def settings_of(cell: str) -> dict[str, Any]:
-    """Return a cell's own description: its configuration, and the clients whose predictions its server uses."""
+    """Return a cell's configuration, and which clients' predictions its server uses."""
     return config(0).as_dict() | {"hears": "everybody" if cell == "fedecho" else "all but stragglers"}

@@ -1,4 +1,4 @@
-"""Sealed envelopes: the truth behind each claim, committed to before a plan is run and opened after it."""
+"""Sealed envelopes with the truth behind each claim, fixed before a plan is run and opened afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "sealed"
 
 @dataclass(frozen=True)
 class Envelope:
-    """The content of an envelope.
+    """The content of an opened envelope.
 
     Attributes:
         digest: SHA-256 of the file, as the case's sheet has it.
@@ -37,7 +37,7 @@ class Envelope:
 
 
 def open_envelope(verdict: Verdict, folder: Path = FOLDER) -> Envelope:
-    """Open the envelope of a plan's case, once the plan was run.
+    """Open the envelope for a plan's case; the plan must have been run.
 
     Args:
         verdict: of that plan.

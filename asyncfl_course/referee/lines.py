@@ -9,7 +9,7 @@ WIDEST = 100
 
 
 def in_lines(text: str) -> str:
-    """Wrap a text to 100 characters per line; the text after a label or an indent stays aligned below it."""
+    """Wrap a text to 100 characters per line, and indent continuation lines below the text after a label."""
     shown = []
     for line in text.splitlines():
         label = re.match(r" *(?:[+-] \S+ +|\w+: +)?", line)[0]

@@ -29,7 +29,7 @@ class Question(Settings):
 
 
 class Runs(Settings):
-    """The runs that decide, and the number that is compared."""
+    """The runs that decide, and the number that is compared in them."""
 
     metric: Literal["last5_accuracy", "final_accuracy", "best_accuracy"]
     """The mean of a run's last five tests, its last test, or the best of all its tests."""
@@ -42,7 +42,7 @@ class Runs(Settings):
 
 
 class Control(Settings):
-    """A cell that differs from the first in one setting, and what its runs must show before they count."""
+    """A cell that differs from the first in one setting, and what its runs must show before they count as evidence."""
 
     cell: str
     changes: Names
@@ -88,7 +88,7 @@ class Sealed:
 
 
 def canonical(content: Settings | dict[str, Any]) -> str:
-    """Return a plan, or its mapping, as JSON with sorted keys: the same plan gives the same text."""
+    """Return a plan or its mapping as JSON with sorted keys, so that the same plan always gives the same text."""
     return json.dumps(content.model_dump(mode="json") if isinstance(content, Settings) else content, sort_keys=True)
 
 

@@ -15,7 +15,7 @@ SMALLEST = 1e-6
 
 
 class Proof(NamedTuple):
-    """A property that a control's runs can be asked to show.
+    """A property that a plan may require of its control's runs.
 
     Attributes:
         says: what it asks.
@@ -52,7 +52,7 @@ PROOFS: dict[str, Proof] = {
 
 
 def failed(names: Iterable[str], treated: pd.DataFrame, control: pd.DataFrame) -> dict[str, int]:
-    """Return the failed proofs, each with the number of seeds on which it fails.
+    """Return the proofs that the runs fail, each with its number of failing seeds.
 
     Args:
         names: of :data:`PROOFS`.

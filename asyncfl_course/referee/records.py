@@ -1,4 +1,4 @@
-"""Recorded runs that a referee may use, including ``results/18_referee.csv``, and the code that records them.
+"""Recorded runs that a referee may use, and the code that records them.
 
 The file holds what no tier has: seeds beyond the ten of two laptop cells at server rate 1, and the second case's
 runs. A row is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests of weights and
@@ -37,7 +37,7 @@ AT_ONCE = 16
 
 
 def record() -> None:
-    """Make the missing runs and add them to the file; all of them take about ten minutes on one core."""
+    """Make the missing runs and save them; all of them take about ten minutes on one core."""
     rows = pd.read_csv(RECORDED).to_dict("records") if RECORDED.exists() else []
     there = {(row["cell"], row["seed"]) for row in rows}
     for found in _trained(there):
@@ -47,7 +47,7 @@ def record() -> None:
 
 
 def _trained(there: set[tuple[str, int]]) -> Iterator[list[tuple[str, Result]]]:
-    """Yield the missing runs, some at a time, each with its cell."""
+    """Yield the missing runs in batches, each run with its cell."""
     for seed in range(10):
         missing = [cell for cell in deaf.VARIANTS if (f"deaf/{cell}", seed) not in there]
         if missing:
@@ -72,13 +72,13 @@ def laptop_cells() -> dict[str, Cell]:
 
 
 def laptop_cell(name: str) -> Cell:
-    """Return a cell of FedEcho at laptop scale; ``…@printed`` is the one at server rate 1."""
+    """Return a laptop-scale cell of FedEcho; names that end in ``@printed`` mean server rate 1."""
     return laptop_cells()[name]
 
 
 @lru_cache(maxsize=64)
 def runs_of(cell: str) -> pd.DataFrame:
-    """Return a cell's recorded runs, one row per seed: :data:`NUMBERS` (as fractions) and :data:`DIGESTS`.
+    """Return a cell's recorded runs by seed: :data:`NUMBERS` (accuracies as fractions) and :data:`DIGESTS`.
 
     Args:
         cell: a laptop cell of FedEcho, ``…@printed`` being the one at server rate 1, or ``deaf/…``.

@@ -1,4 +1,4 @@
-"""Grade a plan's design before it is run, so that the result cannot affect the grade."""
+"""Grade a plan's design before the plan is run, so that the result cannot affect the grade."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Grade:
 
     @property
     def points(self) -> int:
-        """Number of lines won."""
+        """Number of points that the plan earned."""
         return sum(line.won for line in self.lines)
 
     @property
     def lost(self) -> tuple[Line, ...]:
-        """The lines that were lost."""
+        """Lines that earned no point."""
         return tuple(line for line in self.lines if not line.won)
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Grade:
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade a plan: its question, number, power, margin, level, budget, control, and the control's proofs.
+    """Grade a plan's design, with one point for each line in :data:`LINES`.
 
     Raises:
         ConfigError: the plan names a cell or a proof that there is not.
@@ -74,7 +74,7 @@ def _question(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _number(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether a cell's number is the luckiest of its tests, on the pilot's seeds."""
+    """Return whether the plan avoids each run's luckiest test as its metric, and why."""
     cells, mean = (plan.asks.first, plan.asks.second), NUMBERS[0]
     tables = [of.runs(cell, plan.runs.column).loc[: PILOT - 1] for cell in cells]
     luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)
@@ -102,7 +102,7 @@ def _level(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _budget(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether both sides have the same rates, or were searched equally, over several values of every rate."""
+    """Return whether both sides have the same rates, or equal searches with several values of every rate, and why."""
     column, sides = plan.runs.column, (plan.asks.first, plan.asks.second)
     settings = [of.settings(cell, column) for cell in sides]
     if not {"algorithm", *RATES} & of.differing(*sides, column):
@@ -132,7 +132,7 @@ def _control(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether the proofs refuse a control that does nothing or too much, and accept one that works."""
+    """Return whether the proofs refuse controls that do nothing or too much and accept one that works, and why."""
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):
@@ -171,6 +171,6 @@ def _chance(plan: Plan, of: Case, truth: float) -> float:
 
 
 def _tried(method: str, column: str) -> dict[str, set]:
-    """Map each rate to the values that a method's search tried, and ``in all`` to the set of combinations tried."""
+    """Map each rate to the values that a search tried for a method, and ``in all`` to the combinations tried."""
     points = {row["point"] for row in tried(STUDY, method, TUNED if column == TUNED else PRINTED)}
     return {rate: {json.loads(point).get(rate) for point in points} for rate in RATES} | {"in all": points}

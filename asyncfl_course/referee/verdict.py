@@ -1,4 +1,4 @@
-"""Run a sealed plan on recorded runs: the control's proofs first, then the difference."""
+"""Run a sealed plan on recorded runs: check the control's proofs, then judge the difference."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def run(plan: Plan, sealed: Sealed) -> Verdict:
-    """Run a plan, if it is unchanged since it was sealed.
+    """Run a sealed plan on the recorded runs; the plan must be unchanged.
 
     Args:
         plan: as it stands now.
@@ -76,7 +76,7 @@ def run(plan: Plan, sealed: Sealed) -> Verdict:
 
 
 def judged(plan: Plan, low: float, high: float, gap: np.ndarray) -> str:
-    """Return the verdict on a plan's question: the package's, except for a sure difference of less than a point.
+    """Return the verdict on a plan's question; a sure lead above the plan's margin holds even if it is below a point.
 
     A plan chooses its own margin. Where all of its interval lies above that, the claim holds, however small it is.
     """

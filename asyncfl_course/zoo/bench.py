@@ -1,4 +1,4 @@
-"""The bench: a server started on six parameters, with six clients, and given made-up updates."""
+"""The test bench, on which a server starts with six parameters and six clients and gets made-up updates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Server = TypeVar("Server", bound=Algorithm)
 
 
 def started(server: Server) -> Server:
-    """Start a given server on the bench, for the first time or anew, and return it.
+    """Start a server on the bench and return it; a server that already ran starts over.
 
     Its model is linear, of two inputs and three classes, in float64. Methods that distil find eight inputs there, with
     and without labels. Everything is the same at every call.
@@ -50,7 +50,7 @@ def send(
     staleness: int = 0,
     **more: Any,
 ) -> bool:
-    """Send one update to a server on the bench; return whether it made a version.
+    """Send one update to a server on the bench, and return whether it made a version.
 
     Args:
         server: from :func:`started`.
@@ -87,7 +87,7 @@ def send(
 
 
 def fill(server: Algorithm, delta: float | Sequence[float] | torch.Tensor, **more: Any) -> None:
-    """Send equal updates from client 0 on until the buffer is full, which makes one version.
+    """Send equal updates, from client 0 on, until the buffer is full and makes one version.
 
     Args:
         server: from :func:`started`; its buffer is empty, and takes at most six.

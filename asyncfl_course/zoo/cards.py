@@ -1,4 +1,4 @@
-"""The cards beside the exhibits, and the score at the exit."""
+"""The cards that describe the exhibits, and the reader's score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVARIANT_MINUTES = {"17.2": 6, "17.3": 6, "17.5": 8, "17.7": 5, "17.9": 6, REST
 
 
 class Cards:
-    """The intended behaviour of some exhibits, and their suspects; a notebook shows it as text.
+    """Cards of some exhibits, with their intended behaviour and the suspects; a notebook shows them as text.
 
     Args:
         letters: such as ``ABC``.
@@ -39,12 +39,12 @@ class Cards:
 
 
 def par(id: str) -> int:
-    """Return the minutes that an exercise of the zoo should take."""
+    """Return how many minutes an exercise of the zoo should take."""
     return sum(EXHIBITS[letter].minutes for letter in NAMING[id]) if id in NAMING else INVARIANT_MINUTES[id]
 
 
 def score() -> pd.DataFrame:
-    """Return the reader's score: exhibits found, number of tries and minutes, against par.
+    """Return the reader's score by exercise: exhibits found, tries and minutes, beside the minutes that are par.
 
     Minutes run from the exercise that was solved before, or from the first answer of all, to the right answer.
     """
@@ -71,7 +71,7 @@ def _row(id: str, tried: list[Attempt]) -> dict[str, object]:
 
 
 def _found(id: str, letters: str, tried: list[Attempt]) -> int:
-    """Return how many exhibits the best answer to an exercise has right."""
+    """Return how many exhibits are right in the best answer to an exercise."""
     answers = [one for one in tried if one.id == id]
     if id in NAMING:
         named = [one.answer for one in answers if isinstance(one.answer, dict)]

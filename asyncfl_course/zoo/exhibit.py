@@ -68,11 +68,11 @@ class Exhibit:
         return started(self.cls(**(settings or self.settings[0])))
 
     def ill(self, **settings: Any) -> Algorithm:
-        """Return the server with the bug, started on the bench; ``settings`` as for :meth:`healthy`."""
+        """Return the server with the bug, started on the bench."""
         return started(self.ill_cls(**(settings or self.settings[0])))
 
     def ask(self, drive: Callable[[Algorithm], Mapping[str, Any]], **settings: Any) -> pd.DataFrame:
-        """Return the results of an experiment on the healthy server and on the one with the bug, one row each.
+        """Run an experiment on the healthy server and on the one with the bug; return one row of results for each.
 
         Args:
             drive: is given a server that has just been started, and returns what it has seen, by name.
@@ -86,7 +86,7 @@ class Exhibit:
 
     @contextmanager
     def registered(self) -> Iterator[str]:
-        """Register the method with the bug for ``Config.algorithm`` inside the block, and yield its name."""
+        """Register the method with the bug as a ``Config.algorithm`` inside the block, and yield its name."""
         name = f"{self.method} (exhibit {self.letter})"
         ALGORITHMS.register(name)(self.ill_cls)
         try:

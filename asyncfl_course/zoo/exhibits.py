@@ -327,7 +327,7 @@ EXHIBITS = {one.letter: one for shelf in SHELVES.values() for one in shelf}
 
 
 def exhibit(letter: str) -> Exhibit:
-    """Return the exhibit of a given name.
+    """Return the exhibit with this letter.
 
     Args:
         letter: A to L.

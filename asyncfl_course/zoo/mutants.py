@@ -1,4 +1,4 @@
-"""Mutants: a class with one line of its source changed, as in mutation testing, and the change as a diff."""
+"""Mutants, as in mutation testing: copies of a class with one line of source changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mutation:
     new: str
 
     def applied(self, cls: type[T]) -> type[T]:
-        """Return a copy of ``cls`` made anew from its source and its bases' source, down to the changed one.
+        """Return a copy of ``cls`` rebuilt from source, with this mutation.
 
         The copy is no subclass: its methods' ``super()`` leads where the original's does. Its code is in no file.
 
@@ -68,6 +68,6 @@ class Mutation:
 
 
 def source_of(cls: type) -> str:
-    """Return a class's source without decorators, which would register its copy under the original's name."""
+    """Return a class's source without its decorators, which would register a copy under the original's name."""
     lines = textwrap.dedent(inspect.getsource(cls)).splitlines()
     return "\n".join(lines[next(index for index, line in enumerate(lines) if line.startswith("class ")) :]) + "\n"

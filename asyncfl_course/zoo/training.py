@@ -1,4 +1,4 @@
-"""Runs of an exhibit on digits, seed by seed: the healthy server's and those with the bug."""
+"""Runs on digits, one per seed, of an exhibit's healthy server or of the one with the bug."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGITS: dict[str, Any] = {"task": "digits", "rounds": 100, "eval_every": 5}
 
 
 def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
-    """Train one of an exhibit's two servers.
+    """Train the healthy server of an exhibit, or the one with the bug, with several seeds.
 
     Args:
         letter: A to L.
@@ -41,7 +41,7 @@ def trained(letter: str, seeds: Sequence[int], *, ill: bool) -> pd.DataFrame:
 
 
 def resumed(config: Config) -> pd.DataFrame:
-    """Return the curve of a run that is stopped half-way and continued by a second run from its saved state."""
+    """Return the curve of a run that is stopped half-way, saved, and continued by a second run."""
     saved: list[dict[str, Any]] = []
 
     def stop(run: Run) -> None:
@@ -56,7 +56,7 @@ def resumed(config: Config) -> pd.DataFrame:
 
 
 def caught(letter: str, **settings: Any) -> list[str]:
-    """Return the rules of :func:`~asyncfl_lite.testing.check_algorithm` that an exhibit's server with the bug breaks.
+    """Return which rules of :func:`~asyncfl_lite.testing.check_algorithm` the server with the bug breaks.
 
     Args:
         letter: A to L.

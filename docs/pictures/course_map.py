@@ -44,7 +44,7 @@ def _lesson(board: Board, lesson: Lesson, place: Place) -> None:
 
 
 def course_map() -> str:
-    """Return the map of the course: all lessons with their minutes, in parts, and the three paths."""
+    """Return the map of the course, with all lessons and their minutes in parts, and the three paths."""
     board = Board(ACCENT, TOP + len(COURSE) * ROW + 66)
     board.text("The course", 22, 34, size=17, bold=True)
     board.text("arrows: the order to read in; minutes: with the exercises", 160, 34, size=12, colour=GREY)
