@@ -28,7 +28,9 @@ class AdaptiveStep(FedBuff):
         """Options of the moving averages."""
 
         beta1: float = Field(0.9, ge=0, lt=1)
+        """β₁, the fraction of m that an aggregation keeps; with 0, m is the newest mean update."""
         beta2: float = Field(0.99, ge=0, lt=1)
+        """β₂, the fraction of v that an aggregation keeps."""
         eps: float = Field(1e-8, ge=0)
         """Number added to the root of v; each method has its own default."""
 

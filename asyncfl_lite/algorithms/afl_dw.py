@@ -56,6 +56,7 @@ class AFLDW(Algorithm):
         beta_span: float = Field(150.0, gt=0)
         """Staleness at which the stepwise schedule is 1; the authors' code takes 1.5 M_c / M."""
         beta_constant: float = Field(0.5, ge=0, le=1)
+        """β of the constant schedule, for any staleness; DD-FedRevive has 0.5 (FedRevive Table 5)."""
 
     settings: Settings
 

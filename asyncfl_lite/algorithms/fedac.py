@@ -55,7 +55,9 @@ class FedAC(AdaptiveStep):
         """Options of FedAC."""
 
         beta1: float = Field(0.6, ge=0, lt=1)
+        """β₁, the fraction of m that an aggregation keeps; it also weighs m against the newest mean in m̂."""
         beta2: float = Field(0.9, ge=0, lt=1)
+        """β₂, the fraction of v that an aggregation keeps."""
         fedac_fresh: Literal["one", "floor", "cos_x"] = "one"
         """r of a fresh update, for which x_t - x_{t_i} is zero: 1, 0.1, or the cosine with x_t itself."""
         correction: Literal["per_step", "once", "off"] = "per_step"

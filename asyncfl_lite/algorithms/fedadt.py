@@ -51,13 +51,18 @@ class FedADT(MixingMethod):
         kd_fraction: float = Field(0.005, gt=0, lt=1)
         """Share of the training samples that the server keeps as its labelled set; no client has them."""
         alpha_min: float = Field(0.2, ge=0, le=1)
+        """α̃_min, the weight α̃ of the KL term at version 0 (Eq. 8, §V-A)."""
         alpha_max: float = Field(0.6, ge=0, le=1)
+        """α̃_max, the weight α̃ of the KL term from version ``alpha_versions`` on (Eq. 8, §V-A)."""
         alpha_versions: int = Field(1000, ge=1)
         """T_g, the version at which α̃ reaches ``alpha_max``."""
         kd_temperature: float = Field(3.0, gt=0)
+        """Temperature T of both softmax functions in the KL term (Eq. 7, §V-A)."""
         kd_rounds: int = Field(1, ge=0)
         """Passes over the labelled set."""
         kd_batch_size: int = Field(32, ge=1)
+        """Number of labelled samples in a minibatch of distillation; the only batch size that the paper prints is 32
+        (§V-A)."""
         kd_lr: float | None = Field(None, ge=0)
         """Learning rate of distillation by SGD; none means the clients' rate at this version. 0 gives FedAsync with
         mixing 1."""

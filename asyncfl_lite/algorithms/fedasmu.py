@@ -48,10 +48,15 @@ class FedASMU(MixingMethod):
         """Options of FedASMU; some are constants here, although the paper learns them."""
 
         mu: float = Field(1.0, ge=0)
+        """μ, the factor of ξ in α and of φ in β; 0 mixes nothing in."""
         lambda_: float = Field(1.0, ge=0)
+        """λ, the size of the part of ξ that falls with version and staleness."""
         iota: float = Field(0.5, ge=0)
+        """ι, the part of ξ that never falls, so that late and stale updates keep some weight."""
         sigma: float = Field(0.5, ge=0)
+        """σ, the exponent by which ξ falls with staleness; 0 ignores staleness."""
         gamma: float = Field(1.0, ge=0)
+        """γ, the factor of φ; 0 switches off what clients merge half-way."""
         upsilon: float = Field(1.0, ge=0)
         """υ; above 1, clients do not merge models that are hardly newer."""
         merge_at: float | None = Field(0.5, ge=0, lt=1)

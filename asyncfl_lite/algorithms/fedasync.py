@@ -48,8 +48,11 @@ class FedAsync(MixingMethod):
         staleness_function: Literal["poly", "constant", "hinge"] = "poly"
         """The paper's s: poly (1 + τ)^-a, constant 1, or hinge."""
         poly_a: float = Field(0.5, ge=0)
+        """a of ``poly``, the exponent by which the weight falls with staleness; 0 is constant."""
         hinge_a: float = Field(10.0, gt=0)
+        """a of ``hinge``, whose weight is 1 / (a (τ - b) + 1) above staleness b; larger falls faster."""
         hinge_b: float = Field(4.0, ge=0)
+        """b of ``hinge``, the staleness up to which the weight is 1."""
         rho: float = Field(0.0, ge=0)
         """Weight ρ of the client's proximal term ρ/2 ‖w - x_{t_i}‖²."""
 

@@ -64,17 +64,25 @@ class FedEcho(FedBuff):
         distill_lr: float = Field(3e-6, ge=0)
         """η_d, the learning rate of distillation; 0 gives FedBuff."""
         distill_unit: Literal["epochs", "steps"] = "epochs"
+        """Unit of ``distill_q``: passes over the unlabelled set, or minibatches, as in the loop of Alg. 1."""
         distill_q: int = Field(5, ge=0)
         """Q, the length of distillation after each aggregation: passes over the set (epochs) or minibatches (steps)."""
         distill_batch_size: int = Field(50, ge=1)
+        """Number of unlabelled samples in a minibatch of distillation; the paper prints none."""
         distill_opt: Literal["adam", "sgd"] = "adam"
         """Optimiser: the experiments' Adam (0.9, 0.999, 1e-8) or Algorithm 1's plain step."""
         adam_state: Literal["reset", "persist"] = "reset"
+        """Whether Adam's averages start anew at each aggregation or persist; the paper does not say."""
         distill_bn: Literal["frozen", "train"] = "frozen"
+        """Whether the student's BatchNorm uses its stored running statistics or its batches' own while it distils."""
         teacher_avg: Literal["logits", "probs"] = "logits"
+        """What is averaged over clients: logits (Alg. 1, line 13), or probabilities (the paper's Appendix B)."""
         alpha_scope: Literal["batch", "sample"] = "batch"
+        """Whether α goes by the teacher's mean entropy over a batch, as Eq. 4 prints it, or by each sample's own."""
         alpha_min: float = Field(0.2, ge=0, le=1)
+        """α_min, the weight of the KL term where the teacher is certain (Eqs. 3 and 4, §5.1)."""
         alpha_max: float = Field(0.8, ge=0, le=1)
+        """α_max, the weight of the KL term where all classes are equally likely (Eqs. 3 and 4, §5.1)."""
         clip: float | None = Field(5.0, gt=0)
         """ν, the largest global L2 norm of a distillation gradient; none for no clipping."""
 

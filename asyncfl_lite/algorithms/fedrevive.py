@@ -75,12 +75,17 @@ class FedRevive(MultiTeacher):
         t_probe: float = Field(0.8, gt=0)
         """Temperature of a probe's softmax."""
         probes: int = Field(64, ge=1)
+        """Number of random inputs with which an uploaded model is probed; the paper gives none."""
         t_gen: int = Field(10, ge=1)
         """Number of updates between two syntheses; the authors' code synthesises at every update."""
         k_synth: int = Field(2, ge=1)
+        """K_synth, the number of gradient steps of one synthesis (§2.2, Table 6)."""
         synth_batch_size: int = Field(64, ge=2)
+        """Number of inputs that one synthesis adds to the pool (Table 6)."""
         generator_lr: float = Field(3e-3, ge=0)
+        """Adam's learning rate on the generator, or on soft prompts, within a synthesis (Table 6, CIFAR-10)."""
         latent_lr: float = Field(1e-3, ge=0)
+        """Adam's learning rate on the latents within a synthesis (Table 6, CIFAR-10)."""
         nz: int = Field(256, ge=1)
         """Length of a latent vector."""
         ngf: int = Field(128, ge=1)
@@ -92,9 +97,14 @@ class FedRevive(MultiTeacher):
         snippets: str | None = None
         """For text: the task's unlabelled set from which synthesis starts; random tokens if none is named."""
         snippet_count: int = Field(1000, ge=1)
+        """For text: number of snippets drawn from that set at the start of a run."""
         alpha_target: float = Field(1.0, ge=0)
+        """α_target, the weight in Eq. 4 of the term by which teachers recognise the classes asked for."""
         alpha_feat: float = Field(0.003, ge=0)
+        """α_feat, the weight in Eq. 4 of the distance from real features (Table 6, CIFAR-10). 0 spares clients the
+        report of their feature statistics."""
         alpha_adv: float = Field(0.1, ge=0)
+        """α_adv, the weight in Eq. 4 of the adversarial term, by which teachers and global model differ."""
         feat_norm: Literal["l2", "l2sq"] = "l2"
         """Norm of the feature term: the authors' code's norms, or the paper's square."""
         label_draw: Literal["uniform", "proxy"] = "uniform"
@@ -104,6 +114,7 @@ class FedRevive(MultiTeacher):
         meta_rate: float = Field(0.2, ge=0, le=1)
         """λ of the Reptile step; the paper gives no value."""
         pool_size: int = Field(16_000, ge=1)
+        """Largest number of made-up inputs that are kept, the newest ones; the authors' code has 16,000."""
         freeze_rounds: int = Field(50, ge=0)
         """Number of first versions that are made without synthesis; the authors' code for FEMNIST has 400."""
         synthesis_only_rounds: int = Field(100, ge=0)

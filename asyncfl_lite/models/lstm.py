@@ -42,8 +42,11 @@ class LSTM(ModelSpec):
     vocabulary: int = Field(1000, ge=1)
     """Number of tokens, if no task gives it."""
     embedding: int = Field(8, ge=1)
+    """Length of a token's embedding."""
     width: int = Field(64, ge=1)
+    """Number of hidden units in each layer; LEAF's model for Shakespeare has 256."""
     layers: int = Field(2, ge=1)
+    """Number of LSTM layers, one on another."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for sequences of ``input_shape = (L,)`` tokens; no dropout."""

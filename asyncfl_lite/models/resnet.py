@@ -56,6 +56,7 @@ class ResNet(ModelSpec):
     takes = "images"
 
     width: int = Field(8, ge=2)
+    """Number of channels in the first stage; each later stage has twice as many. The papers' ResNet-18 has 64."""
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Norm = "group"

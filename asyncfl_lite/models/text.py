@@ -69,8 +69,11 @@ class TextTransformer(ModelSpec):
     vocabulary: int = Field(1000, ge=2)
     """Number of tokens, if no task gives it; ids are below it."""
     width: int = Field(32, ge=1)
+    """Length of embeddings and hidden vectors; a multiple of ``heads``."""
     layers: int = Field(2, ge=1)
+    """Number of encoder layers."""
     heads: int = Field(4, ge=1)
+    """Number of attention heads in each layer."""
 
     @model_validator(mode="after")
     def _divides(self) -> TextTransformer:

@@ -111,8 +111,11 @@ class TransformerSpec(ModelSpec):
     vocabulary: int = Field(1000, ge=3)
     """Number of tokens, if no task gives it."""
     width: int = Field(64, ge=1)
+    """Length of embeddings and hidden vectors, without a checkpoint; a multiple of ``heads``."""
     layers: int = Field(2, ge=1)
+    """Number of layers, without a checkpoint."""
     heads: int = Field(4, ge=1)
+    """Number of attention heads in each layer, without a checkpoint."""
     trained_layers: int | None = Field(None, ge=1)
     """Train and send only this many of the last layers, and a classifier's head; None for all weights."""
 

@@ -30,6 +30,7 @@ class ResNet3d(ModelSpec):
     takes = "clips"
 
     width: int = Field(8, ge=2, multiple_of=2)
+    """Number of channels in the first stage; each later stage has twice as many. KUIPER's networks have 64."""
     blocks: Blocks = (1, 1, 1)
     """Residual blocks per stage, two layers each, or ``resnet18``, ``resnet26``, ``resnet34``."""
     norm: Literal["group", "batch"] = "group"

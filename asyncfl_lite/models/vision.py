@@ -39,6 +39,7 @@ class MLP(ModelSpec):
     """
 
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = (64,)
+    """Number of units in each hidden layer; empty for a linear model."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build Linear and ReLU layers, 64-64-10 on ``digits``."""
@@ -72,7 +73,9 @@ class CNN(ModelSpec):
     takes = "images"
 
     channels: tuple[Annotated[int, Field(ge=1)], ...] = Field((8, 16), min_length=1)
+    """Number of output channels of each convolution."""
     norm: Norm = "none"
+    """Normalisation after each convolution; ``group``: GroupNorm with 2 groups."""
 
     def build(self, input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
         """Build the module for images of at least 2^len(channels) pixels a side."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 from sphinx.pycode import ModuleAnalyzer
 
 from asyncfl_lite import Config
@@ -19,8 +18,10 @@ from asyncfl_lite.base.registry import Registry
 from asyncfl_lite.models import MODELS
 from asyncfl_lite.plots import title
 from asyncfl_lite.runs.groups import class_of_group
+from asyncfl_lite.runs.initial import INITIALISERS
 from asyncfl_lite.simulator.delays import DELAYS
 from asyncfl_lite.simulator.selection import SELECTIONS
+from asyncfl_lite.simulator.trouble.settings import Trouble
 from asyncfl_lite.tasks import TASKS
 from asyncfl_lite.tasks.partitions import PARTITIONS
 
@@ -31,6 +32,7 @@ GROUPS: dict[str, tuple[str, Registry, str]] = {
     "Delay laws": ("delay", DELAYS, "delay_settings"),
     "Partitions": ("partition", PARTITIONS, "partition_settings"),
     "Selections of clients": ("selection", SELECTIONS, "selection_settings"),
+    "Initial models": ("initial", INITIALISERS, "initial_settings"),
 }
 """Heading -> what a configuration calls the choice, the registry, and what it calls the settings of what is chosen."""
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -43,7 +45,8 @@ def settings_page() -> str:
         "This page lists every setting of a run. It is made from the code. `Config(task=…, algorithm=…)` takes the "
         "settings of the first table. A method, a task, a model, a delay law or a partition also has its own settings, "
         "and its section names the group that they belong to. *As chosen* means that the default depends on the task "
-        "and the method. `Config(…).explain()` says which value a configuration takes, and where it comes from.",
+        "and the method. A setting that *must be given* has no default. `Config(…).explain()` says which value a "
+        "configuration takes, and where it comes from.",
         "## Of every run",
         _table(Config),
     ]
@@ -52,12 +55,13 @@ def settings_page() -> str:
         for name, about in registry.describe().items():
             shown = f" ({title(name)})" if registry is ALGORITHMS else ""
             parts += [f"### {name}{shown}", _plain(about), _table(class_of_group(group, name))]
+    parts += ["## Trouble", f"`trouble={{…}}`. {_plain((Trouble.__doc__ or '').split(chr(10))[0])}", _table(Trouble)]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(cls: type[BaseModel]) -> str:
     rows = [
-        f"| `{field.alias or name}` | {_kind(field)} | {_default(field)} | {_cell(_meaning(cls, name, field))} |"
+        f"| `{field.alias or name}` | {_kind(field)} | {_default(cls, field)} | {_cell(meaning(cls, name, field))} |"
         for name, field in cls.model_fields.items()
         if not _is_group(field)
     ]
@@ -79,7 +83,8 @@ def _kind(field: FieldInfo) -> str:
         for name, sign in BOUNDS.items()
         if hasattr(part, name)
     ]
-    return _cell(", ".join([_named(field.annotation), *bounds]))
+    kind = str | None if field.annotation is type(None) else field.annotation  # a word that chooses defaults
+    return _cell(", ".join([_named(kind), *bounds]))
 
 
 def _named(kind: Any) -> str:
@@ -95,18 +100,20 @@ def _named(kind: Any) -> str:
     if typing.get_origin(kind) is tuple:
         first, *_ = typing.get_args(kind)
         return f"several: {_named(first)}"
-    words = {int: "whole number", float: "number", str: "text", bool: "true or false", Path: "path"}
-    return words.get(kind, getattr(kind, "__name__", "mapping"))
+    words = {int: "whole number", float: "number", str: "text", bool: "true or false", Path: "path", dict: "mapping"}
+    return words[typing.get_origin(kind) or kind]
 
 
-def _default(field: FieldInfo) -> str:
-    if field.is_required() or field.default is PydanticUndefined:
-        return "as chosen"
-    value = field.default
-    return "none" if value is None else f"`{value}`" if value != "" else "empty"
+def _default(cls: type[BaseModel], field: FieldInfo) -> str:
+    if field.is_required():
+        return "as chosen" if cls is Config else "must be given"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, float):
+        return f"`{value:.4g}`"
+    return "none" if value is None else f"`{value}`" if value not in ("", (), {}) else "empty"
 
 
-def _meaning(cls: type[BaseModel], name: str, field: FieldInfo) -> str:
+def meaning(cls: type[BaseModel], name: str, field: FieldInfo) -> str:
     """Return what a setting means: its description, or the docstring below it in the class that declares it."""
     if field.description:
         return field.description

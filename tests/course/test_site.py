@@ -21,10 +21,12 @@ if str(SOURCES) not in sys.path:
 import lessons  # noqa: E402  (docs/site)
 import stage as staging  # noqa: E402
 from rooms import room_pages  # noqa: E402
-from settings import settings_page  # noqa: E402
+from settings import GROUPS, meaning, settings_page  # noqa: E402
 
 from asyncfl_lite import Config  # noqa: E402
 from asyncfl_lite.algorithms import ALGORITHMS  # noqa: E402
+from asyncfl_lite.runs.groups import class_of_group  # noqa: E402
+from asyncfl_lite.simulator.trouble.settings import Trouble  # noqa: E402
 
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 BUILD = """
@@ -98,6 +100,27 @@ def test_every_setting_of_every_method_is_in_the_table():
     )
     assert "largest global L2 norm of a distillation gradient" in page  # a docstring below a setting
     assert "| `channels` | several: whole number |" in page and "Annotated" not in page
+
+
+def test_every_setting_has_a_meaning():
+    chosen = [class_of_group(group, name) for _, registry, group in GROUPS.values() for name in registry]
+    settings = [
+        (cls, name, field)
+        for cls in [Config, Trouble, *chosen]
+        if cls.__module__.startswith("asyncfl_lite.")  # other tests register classes of their own
+        for name, field in cls.model_fields.items()
+        if name != "test_samples"
+    ]
+    assert len(settings) > 500
+    silent = {f"{cls.__name__}.{name}" for cls, name, field in settings if len(meaning(cls, name, field).split()) < 2}
+    assert not silent
+
+
+def test_a_setting_without_a_default_says_so():
+    page = settings_page()
+    part = page.partition("\n### uniform\n")[2].partition("\n### ")[0]
+    assert "| `low` | number, ≥ 0 | must be given | Shortest duration" in part
+    assert "| `task` | text | as chosen |" in page and "| `setup` | text or none | none |" in page
 
 
 def test_each_room_has_a_page_with_all_its_modules():

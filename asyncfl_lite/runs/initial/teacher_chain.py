@@ -57,10 +57,13 @@ class TeacherChain(Initialiser):
     epochs: int = Field(200, ge=1)
     """Passes over the server's samples for each model (Table 3)."""
     batch_size: int = Field(128, ge=1)
+    """Number of samples in a minibatch (Appendix H)."""
     lr: float = Field(0.1, ge=0)
+    """Learning rate of SGD (Appendix H)."""
     momentum: float = Field(0.9, ge=0, lt=1)
+    """Momentum of SGD (Appendix H)."""
     weight_decay: float = Field(1e-3, ge=0)
-    """Weight decay of SGD; like the three values before it, from Appendix H."""
+    """Weight decay of SGD (Appendix H)."""
     clip: float | None = Field(1.0, gt=0)
     """Largest global L2 norm of a gradient; ours: without, the paper's rate makes models without
     normalisation diverge. None for no clipping."""

@@ -113,6 +113,7 @@ class FedEchoLaw(CategoryLaw):
     """Noise in the category's dependence on the sample count (0: none); the paper prints no value."""
 
     category_rule: Literal["rank", "fadas_dirichlet"] = "rank"
+    """Rule from sample counts to categories: by rank with noise, or by a Dirichlet draw as in FADAS's code."""
 
     def categorise(self, num_samples: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""

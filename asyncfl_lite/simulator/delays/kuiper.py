@@ -26,7 +26,9 @@ class KuiperDeviceLaw(DelayLaw):
     test_seconds: ClassVar[dict[str, float]]
 
     devices: Annotated[tuple[Device, ...], Field(min_length=1)] = ("Nano", "TX2", "NX", "AGX")
+    """Boards that the clients have in turn; client i has ``devices[i % len(devices)]``."""
     epochs: int = Field(3, ge=1)
+    """Number of training epochs in a job; the paper has 3 (§4)."""
     jitter: float = Field(0.0, ge=0, le=1)
     """Relative width of the uniform distribution around the measured duration."""
 
@@ -91,6 +93,7 @@ class KuiperStraggler(DelayLaw):
     multipliers: ClassVar[tuple[int, ...]] = (1, 3, 5)
 
     seconds: Positive = 3 * 84.5 + 68.3
+    """Duration of the fastest third's jobs, in seconds; by default an AGX board's on HMDB51, ``kuiper_hmdb51``."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign each client its multiplier, without random numbers."""

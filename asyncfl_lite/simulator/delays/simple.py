@@ -47,6 +47,7 @@ class ConstantLaw(DelayLaw):
     unit = "time units"
 
     duration: Positive = 1.0
+    """Duration of a job, in time units."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign every client the same duration, without random numbers."""
@@ -68,7 +69,9 @@ class UniformLaw(DelayLaw):
     unit = "time units"
 
     low: NotNegative
+    """Shortest duration of a job, in time units."""
     high: Positive
+    """Longest duration of a job, in time units; at least ``low``."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -96,6 +99,7 @@ class ExponentialLaw(DelayLaw):
     unit = "time units"
 
     mean: Positive = 1.0
+    """Mean duration of a job, in time units."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> ExponentialDelays:
         """Assign every client the same mean, without random numbers."""
@@ -118,6 +122,7 @@ class PerClientLaw(DelayLaw):
     unit = "time units"
 
     durations: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Duration of each client's jobs, in time units; client i has ``durations[i % len(durations)]``."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign client i ``durations[i % len(durations)]``, without random numbers."""

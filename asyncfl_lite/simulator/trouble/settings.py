@@ -28,7 +28,7 @@ class Trouble(Settings):
     crash: float = Field(0.0, ge=0, le=1)
     """Probability that a client crashes during a job and returns late."""
     late: float = Field(3.0, gt=1)
-    """Factor on the duration of such a job."""
+    """Factor on the duration of a job whose client crashes."""
     partial: float = Field(0.0, ge=0, le=1)
     """Probability that a job does only part of its local work: a uniformly drawn share of its minibatch steps, at least
     one. Its duration is that share of the usual."""

@@ -84,6 +84,7 @@ class ModMath(TaskSource):
     samples: int = Field(2000, ge=10, le=8000)
     """Number of training problems; all problems are different."""
     test_samples: int = Field(400, ge=10, le=1000)
+    """Number of test problems, none of which is a training problem."""
     scored: int = Field(200, ge=1)
     """Number of test problems, the first ones, for which models write an answer."""
 

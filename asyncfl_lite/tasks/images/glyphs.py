@@ -114,6 +114,7 @@ class Glyphs(TaskSource):
     samples: int = Field(8000, ge=2)
     """Number of training images, equally many per class."""
     test_samples: int = Field(1000, ge=2)
+    """Number of test images, equally many per class; as many again are for validation."""
     worlds: int = Field(64, ge=1, le=1024)
     """Number of worlds; the run with seed s is in world s modulo this number."""
 

@@ -61,6 +61,7 @@ class OverlaidMNIST(TaskSource):
     """Number of times that each digit occurs, each time under another digit and with other noise: 4,000 times as many
     training samples, 1,000 times as many test samples. Copies of a digit may go to different clients."""
     side: Literal[10, 14, 28] = 10
+    """Pixels per side; MNIST's own images have 28."""
     split: Split = "fixed"
     """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 

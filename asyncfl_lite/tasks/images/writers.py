@@ -59,6 +59,7 @@ class Writers(TaskSource):
     samples: int = Field(40, ge=1)
     """Training images per writer; after all 4,000 images, they are used again in another handwriting."""
     side: Literal[10, 14, 28] = 14
+    """Pixels per side; MNIST's own images have 28."""
     overlay: float = Field(0.0, ge=0, lt=1)
     """Weight of another writer's digit laid over each, relative to 1 for the digit itself."""
     noise: float = Field(0.0, ge=0)

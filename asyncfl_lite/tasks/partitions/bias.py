@@ -20,7 +20,9 @@ class BiasPartition(Partition):
     """
 
     bias: float = Field(0.5, ge=0, le=1)
+    """Non-IID bias, from 0 (IID) to 1 (each group has its own labels alone); KUIPER's figures vary it."""
     groups: int | None = Field(None, ge=1)
+    """Number of groups of clients and labels, at most the number of clients; none for as many as clients."""
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:

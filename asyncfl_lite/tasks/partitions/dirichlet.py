@@ -77,7 +77,9 @@ class DirichletClass(Partition):
     """
 
     alpha: Alpha = 0.1
+    """Concentration; with a smaller one, classes and sizes are less equal."""
     min_size: int = Field(10, ge=0)
+    """Smallest number of samples of a client; 0 allows clients without any."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices, at least ``min_size`` of them."""
@@ -114,7 +116,9 @@ class DirichletClient(Partition):
     """
 
     alpha: Alpha = 0.1
+    """Concentration; with a smaller one, a client's samples are of fewer classes."""
     prior: Literal["uniform", "empirical"] = "uniform"
+    """Concentration of a class: alpha (``uniform``), or alpha times the class's frequency (``empirical``)."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices, with sizes that differ by at most one."""
@@ -158,6 +162,7 @@ class DirichletFlgo(Partition):
     """
 
     alpha: Alpha = 0.1
+    """Concentration; with a smaller one, a client's samples are of fewer classes."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices."""
@@ -202,7 +207,9 @@ class DirichletWrap(Partition):
     shares_samples = True
 
     alpha: Alpha = 0.5
+    """Concentration; with a smaller one, a client's samples are of fewer classes. FedRevive has 0.5 (§3)."""
     samples_per_client: int = Field(350, ge=1)
+    """Number of samples that a client holds, if its classes have so many; FedRevive has 350 (§3)."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return each client's indices, ``samples_per_client`` unless its classes have fewer."""

@@ -107,6 +107,7 @@ class MovingDigits(TaskSource):
     clips: int = Field(2000, ge=40)
     """Number of training clips, equally many per class."""
     test_clips: int = Field(800, ge=40)
+    """Number of test clips, equally many per class, of digits that no training clip shows."""
 
     def load(self) -> Task:
         """Load the task.

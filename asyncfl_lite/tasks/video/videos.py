@@ -118,6 +118,7 @@ class SplitVideoFolder(VideoFolder):
     """A data set with three official splits."""
 
     split: Literal[1, 2, 3] = 1
+    """Which of the authors' three splits into training and test clips."""
 
     @property
     def part(self) -> str:
