@@ -26,7 +26,7 @@ MOST_WORKERS = 1024
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to the library's parser.
+    """Add the reproduction's commands to the library's parser.
 
     Args:
         commands: what ``argparse`` returns for subcommands.
@@ -181,7 +181,7 @@ def _grid(options: argparse.Namespace) -> int:
 
 
 def _allow(cost: Estimate, options: argparse.Namespace) -> None:
-    """Print what cells will cost; refuse a long grid unless the user asked for it."""
+    """Print what a grid will cost, and refuse a long one unless the user asked for it."""
     from asyncfl_reproduction.grid.cost import HOURS_UNASKED
 
     print(cost, flush=True)
@@ -309,7 +309,7 @@ def _line(text: str) -> None:
 
 
 def _workers(text: str) -> int:
-    """Return the number of worker processes to start."""
+    """Parse the number of worker processes to start."""
     number = int(text) if text.lstrip("-").isdecimal() else None
     if number is not None and 1 <= number <= MOST_WORKERS:
         return number
@@ -320,7 +320,7 @@ def _workers(text: str) -> int:
 
 
 def _tiers(**_: object) -> set[str]:
-    """Return the names of tiers for completion in a shell."""
+    """Return the names of tiers, for shell completion."""
     from asyncfl_reproduction.places import tiers
 
     return tiers()

@@ -17,5 +17,5 @@ folder."""
 
 
 def kept_in() -> Path:
-    """Return the default folder of recorded tables, which is the clone's own if you work in the clone."""
+    """Return the default folder of recorded tables: the clone's own in a clone, else ``results``."""
     return RESULTS if Path.cwd() == HERE.parent else Path("results")

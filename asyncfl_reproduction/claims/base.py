@@ -54,13 +54,13 @@ class Claim:
 
 
 def not_run(why: str) -> Callable[[Measured], Finding]:
-    """Return the check of a claim for which nothing can be run here."""
+    """Return a check whose verdict is always "not run", for claims that nothing here can test."""
     return lambda measured: Finding(NOT_RUN, why)
 
 
 @dataclass(frozen=True)
 class _Watched(Measured):
-    """Recorded results that note which cells' accuracies, losses or times to a target were read."""
+    """Recorded results that also note the cells whose accuracies, losses or times to a target are read."""
 
     asked: set[str] = field(default_factory=set)
 
@@ -97,7 +97,7 @@ class Checked(NamedTuple):
 
 
 def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checked:
-    """Check a claim in one column; it decides nothing if it rests on an untrained cell or on borrowed rates.
+    """Check a claim in one column; a claim that rests on an untrained cell or on borrowed rates cannot hold.
 
     It rests on the cells whose accuracies or times it asks for, one such cell being enough: ``borrowed`` if its rates
     were searched elsewhere, else ``did not train`` if it answers one class for all (:meth:`Measured.is_constant`).
@@ -127,7 +127,7 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
-    """Check claims in the column "tuned", and in "printed" too if they are trained and rest on a cell with a twin.
+    """Check claims in the column "tuned", and trained claims also in "printed" if one of their cells has a twin there.
 
     A twin is the same cell with the paper's own server settings.
 
@@ -148,7 +148,7 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
 
 
 def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
-    """Return the claim's check on ``searched`` if that has all its cells, else ``found``."""
+    """Return the claim's check on ``searched`` if all of its cells are there, and ``found`` otherwise."""
     if searched is None or found.claim.kind != TRAINED:
         return found
     here, there = (one.column(found.column).summaries for one in (measured, searched))
@@ -161,15 +161,16 @@ def _better(found: Checked, measured: Measured, searched: Measured | None) -> Ch
 
 
 def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
-    """Return one row per claim; see :func:`table_of_claims`."""
+    """Check claims, and return one row per claim as :func:`table_of_claims` does."""
     return table_of_claims(check_all(measured, claims))
 
 
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per claim: id, artefact, kind, claim, paper (what its numbers say), ours, detail.
+    """Return one row per claim, with what the paper's own numbers say of it and the verdict on ours.
 
-    Where some claim was checked in the column "printed", also ``fixed server rate`` and its detail; claims that
-    rest on no cell with a twin have the same verdict in both.
+    The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked in the column "printed",
+    there are also ``fixed server rate`` and its detail; claims that rest on no cell with a twin have the same verdict
+    in both.
     """
     rows: dict[str, dict[str, str]] = {}
     for claim, column, (verdict, detail, *_), *_ in checked:
@@ -186,7 +187,7 @@ def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
 
 
 def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per comparison behind trained claims: claim, column, and the fields of :class:`Contrast`."""
+    """Return one row per comparison behind trained claims, with the fields of :class:`Contrast`."""
     rows = [
         {"claim": claim.id, "column": column, **found._asdict()}
         for claim, column, finding, *_ in checked
@@ -197,10 +198,11 @@ def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
 
 
 def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per tested trained claim and column: claim, column, verdict, p, q, survives.
+    """Return one row per tested trained claim and column, and whether its finding survives Benjamini-Hochberg.
 
-    ``p`` is scaled such that 5 % is the bar at every look; ``q`` is adjusted by Benjamini and Hochberg over the trained
-    claims of its column, and ``survives`` says whether it is at most 5 %.
+    The columns are claim, column, verdict, p, q and survives. ``p`` is scaled such that 5 % is the bar at every look;
+    ``q`` is adjusted by Benjamini and Hochberg over the trained claims of its column, and ``survives`` says whether it
+    is at most 5 %.
     """
     rows = [
         (claim.id, column, finding.verdict, finding.weight)

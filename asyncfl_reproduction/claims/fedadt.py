@@ -36,7 +36,7 @@ SHARE, WINDOW = 0.85, 5
 
 
 def targets(m: Measured, column: str) -> float | pd.Series:
-    """Return the target of a column of Table I: the printed one, or a lower one for seeds whose FedBuff misses it."""
+    """Return a column's target from Table I, lowered for seeds whose FedBuff run does not reach it."""
     return _reachable(TARGETS[column.split("/")[2].rsplit("-", 1)[0]], m, f"{column}/fedbuff")
 
 
@@ -53,7 +53,7 @@ def _joined(findings: Iterable[Finding]) -> Finding:
 
 
 def _sooner(m: Measured, pairs: Iterable[tuple[str, str]]) -> Finding:
-    """Check that in every column of FedADT's table, the first method of each pair reaches the target first."""
+    """Check in every column of FedADT's table that the first method of each pair reaches the target first."""
     pairs = list(pairs)
     return _joined(
         m.sooner(f"{column}/{faster}", f"{column}/{slower}", targets(m, column))
@@ -63,14 +63,14 @@ def _sooner(m: Measured, pairs: Iterable[tuple[str, str]]) -> Finding:
 
 
 def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str] | None = None) -> Finding:
-    """Check that the first method of each pair ends above the second, in every column."""
+    """Check in every column of FedADT's table that the first method of each pair ends above the second."""
     pairs = list(pairs)
     chosen = [column for _, column in COLUMNS] if columns is None else columns
     return _joined(m.above(f"{column}/{better}", f"{column}/{worse}") for column in chosen for better, worse in pairs)
 
 
 def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
-    """Check that all seeds reach the target; undecided if only some do, or if there are too few."""
+    """Check that all seeds reach the target; the verdict is undecided if only some do, or if there are too few."""
     times = m.times_to(cell, target)
     if times is None or times.empty:
         return Finding(NOT_RUN, f"{cell}: not run, or without a target")
@@ -90,7 +90,7 @@ def _never_fail(m: Measured) -> Finding:
 
 
 def _sooner_with_alpha(m: Measured) -> Finding:
-    """Compare times over α, with the target of the more uneven column for both."""
+    """Check that a method reaches the same target sooner if clients' labels are more even, that is, if α is larger."""
 
     def columns() -> Iterator[tuple[str, str]]:
         for data in TARGETS:
@@ -105,7 +105,7 @@ def _sooner_with_alpha(m: Measured) -> Finding:
 
 
 def _fail_is_ending_below(m: Measured) -> Finding:
-    """Compare run by run: a run that reached its target and still ended below it is a counterexample."""
+    """Look for counterexamples, which are runs that reached their target and still ended below it."""
     runs, missing, exceptions = 0, 0, []
     for _, column in COLUMNS:
         target = targets(m, column)
@@ -127,7 +127,7 @@ def _fail_is_ending_below(m: Measured) -> Finding:
 
 
 def _margins(m: Measured) -> dict[str, pd.Series]:
-    """Return column -> FedADT's accuracy minus that of the better asynchronous baseline, by seed."""
+    """Map each column to FedADT's accuracy minus that of the better asynchronous baseline, by seed."""
     margins = {}
     for _, column in COLUMNS:
         ours, baselines = m.by_seed(f"{column}/fedadt"), [m.by_seed(f"{column}/{method}") for method in ASYNCHRONOUS]
@@ -144,7 +144,7 @@ def _most_on_cifar10(m: Measured) -> Finding:
 
 
 def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
-    """Return a cell's accuracies at the version at which another cell ended, by seed."""
+    """Return a cell's accuracy, by seed, at the version at which another cell's runs ended."""
     versions = m.by_seed(other, "versions")
     if versions is None:
         return None
@@ -155,7 +155,7 @@ def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
-    """Compare final accuracies, reading the adaptive run where the fixed ones end."""
+    """Check that a weight of 0.6 ends above one of 0.2, and the adaptive weight above 0.6 at the same version."""
 
     def findings() -> Iterator[Finding]:
         for data in TARGETS:
@@ -195,7 +195,7 @@ def _falls_least(m: Measured) -> Finding:
 
 
 def _family_lowest(m: Measured) -> Finding:
-    """Compare two methods per family by accuracy and by relative time to target (0 if never reached)."""
+    """Compare the families of methods by accuracy and by relative time to target (0 if a run never reaches it)."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     target = _reachable(FIG1_TARGET, m, cells["fedbuff"])
     accuracy = {method: m.by_seed(cell) for method, cell in cells.items()}
@@ -217,7 +217,7 @@ def _family_lowest(m: Measured) -> Finding:
 
 
 def _distilling_is_cheaper(m: Measured) -> Finding:
-    """Compare operations, with our cells' local epochs; the text says at how few epochs the result flips."""
+    """Check that Oort has the longest versions and KUIPER the shortest, and that larger bursts make them longer."""
     ours, once = measure.distilling_over_training(measure.EPOCHS), measure.distilling_over_training(1)
     text = (
         f"{ours:.2f} of a client's training with {measure.EPOCHS} local epochs, as FLGo has and our cells have; "

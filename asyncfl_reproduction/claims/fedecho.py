@@ -75,18 +75,18 @@ def _at_least(pairs: Pairs) -> Callable[[Measured], Finding]:
 
 
 def _in_columns(columns: Iterable[str], better: Iterable[str], worse: Iterable[str]) -> Pairs:
-    """Return all pairs of one cell of ``better`` and one of ``worse`` within each column."""
+    """Return, for each column, all pairs of a cell in ``better`` and a cell in ``worse``."""
     chosen = product(columns, product(better, worse))
     return [(f"{column}/{left}", f"{column}/{right}") for column, (left, right) in chosen]
 
 
 def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs:
-    """Return each method's pair of cells in a better and a worse column."""
+    """Pair each method's cell in a better column with its cell in a worse one."""
     return [(f"{better}/{method}", f"{worse}/{method}") for (better, worse), method in product(columns, methods)]
 
 
 def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
-    """Build a check that the best set is above the best baseline, in columns where all of them were run."""
+    """Build a check that the best distillation set is above the best baseline, in columns whose cells were all run."""
 
     def column_holds(m: Measured, column: str) -> Finding:
         sets, baselines = ([f"{column}/{method}" for method in methods] for methods in (SETS, BASELINES))
@@ -99,7 +99,7 @@ def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measure
 
 
 def _varies_less_than_ca2fl(m: Measured) -> Finding:
-    """Compare, seed by seed, the differences between the columns with a method's highest and lowest mean."""
+    """Check that FedEcho's accuracy varies less from its best column to its worst than CA²FL's does."""
 
     def less_than_ca2fl(method: str) -> Finding:
         ranges = []
@@ -126,7 +126,7 @@ def _fadas_says_the_majority(m: Measured) -> Finding:
 
 
 def _above_start(m: Measured, cell: str) -> Finding:
-    """Compare the ends of a cell's runs with their own version 0."""
+    """Check that a cell's runs end above their accuracy at version 0."""
     start = m.of_curves(cell, lambda curve: curve["accuracy"].iloc[0])
     ends = m.by_seed(cell, "final_accuracy")
     finding = compare(ends, start, against(cell, f"{cell} at version 0"), marks=(m.mark(cell), ""))
@@ -134,12 +134,12 @@ def _above_start(m: Measured, cell: str) -> Finding:
 
 
 def samples(m: Measured) -> tuple[str, ...]:
-    """Return Table 6's cells in the tier that was run."""
+    """Return Table 6's cells for the numbers of samples that this tier runs."""
     return max(SAMPLES, key=lambda cells: sum(cell in m.summaries for cell in cells))
 
 
 def _spread_falls(m: Measured) -> Finding:
-    """Compare two spreads over the same seeds by the Pitman-Morgan test, at the look's level."""
+    """Check by the Pitman-Morgan test that accuracy varies less over seeds with most samples than with fewest."""
     fewest, most = (m.by_seed(cell) for cell in (samples(m)[0], samples(m)[-1]))
     if fewest is None or most is None:
         return Finding(NOT_RUN, "not run")
@@ -162,7 +162,7 @@ def _dynamic_beyond_one_deviation(m: Measured) -> Finding:
 
 
 def _mixing_weights_in_order(m: Measured) -> Finding:
-    """Check that CE only is strictly lowest, and each other weight at least as good as those before it."""
+    """Check that "CE only" ends lowest, and that each other weight is at least as good as those before it."""
     hard, *others = WEIGHTS
     strictly = [m.above(other, hard) for other in others]
     return all_of([*strictly, *(m.at_least(right, left) for left, right in combinations(others, 2))])
@@ -175,7 +175,7 @@ def _order_at_large_delay() -> Pairs:
 
 
 def _runtimes_as_printed(m: Measured) -> Finding:
-    """Compare the durations from the delay laws with Table 1's ranges."""
+    """Check that the delay laws' durations lie in the ranges that Table 1 prints."""
     details = []
     for law, drawn in measure.runtimes().items():
         for category, (low, high) in drawn.ranges.items():
@@ -189,7 +189,7 @@ def _runtimes_as_printed(m: Measured) -> Finding:
 
 
 def _staler_at_large_delay(m: Measured) -> Finding:
-    """Compare the long clients' mean staleness between the laws; every seed must agree."""
+    """Check that long clients' mean staleness is larger at large delay than at mild delay, with every seed."""
     large, mild = (measure.staleness_of_long_clients(law) for law in measure.LAWS)
     shown = (f"{values.mean():.0f} ± {deviation(values):.0f}" for values in (large, mild))
     text = "mean staleness of long clients " + " against ".join(shown)
@@ -197,7 +197,7 @@ def _staler_at_large_delay(m: Measured) -> Finding:
 
 
 def _few_models_held(m: Measured) -> Finding:
-    """Count the distinct versions in flight under both laws."""
+    """Count the distinct model versions that clients in flight hold, under both delay laws."""
     held = {law: measure.versions_held(law) for law in measure.LAWS}
     text = ", ".join(f"{law} {min(counts)} to {max(counts)}" for law, counts in held.items())
     most = max(max(counts) for counts in held.values())
@@ -205,14 +205,14 @@ def _few_models_held(m: Measured) -> Finding:
 
 
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
-    """Compare the number of stored logits with the number of model parameters, at the paper's scale."""
+    """Check that stored logits are at most of one model's order of size, at the paper's scale."""
     shares = {task: measure.STORED[task].logits_over_model for task in tasks}
     text = "stored logits over one model: " + ", ".join(f"{task} {share:.2g}" for task, share in shares.items())
     return Finding(HOLDS if max(shares.values()) <= ONE_ORDER else FAILS, text)
 
 
 def _one_pair_of_rates(m: Measured) -> Finding:
-    """Look up the printed learning rates."""
+    """Check that the paper prints one value for each learning rate."""
     table = hyperparameters("FedEcho")
     rates = table[table["name"].isin(["local_lr", "global_lr"])]
     kinds = rates.groupby(["dataset", "method", "name"])["value"].nunique()

@@ -35,7 +35,7 @@ def cell(data: str, method: str, group: str = "table1") -> str:
 
 
 def targets(m: Measured, buff: str) -> pd.Series | None:
-    """Return 85% of the best running average of FedBuff's cell ``buff``, fractions by seed."""
+    """Return 85% of the best running average of accuracy in FedBuff's cell ``buff``, as fractions by seed."""
     best = m.of_curves(buff, lambda curve: best_average(curve, WINDOW))
     return None if best is None else SHARE * best
 
@@ -47,7 +47,7 @@ def target(m: Measured, buff: str) -> float | None:
 
 
 def sooner(m: Measured, faster: str, slower: str, buff: str, factor: float = 1.0) -> Finding:
-    """Check that one cell takes at least ``factor`` times as long to FedBuff's target as another."""
+    """Check that one cell needs at least ``factor`` times as long as another to reach FedBuff's target."""
     goals = targets(m, buff)
     windows = tuple(1 if name.endswith("/fedavg") else WINDOW for name in (faster, slower))
     return m.sooner(faster, slower, pd.Series(dtype=float) if goals is None else goals, windows, factor)
@@ -62,7 +62,7 @@ def _revive_sooner_than_buff(m: Measured) -> Finding:
 
 
 def _fedavg_slowest(m: Measured) -> Finding:
-    """Check that FedAvg takes at least four times FedBuff's time, and longer than each of the others."""
+    """Check that FedAvg takes at least four times as long as FedBuff, and longer than every other method."""
     factors = {"fedbuff": 4.0, "afl_dw": 1.0, "dd_fedrevive": 1.0, "fedrevive": 1.0}
     return all_of(
         sooner(m, cell(d, x), cell(d, "fedavg"), cell(d, "fedbuff"), by) for d in DATA for x, by in factors.items()
@@ -77,7 +77,7 @@ def _dd_fastest(m: Measured) -> Finding:
 
 
 def roughness(curve: pd.DataFrame) -> float:
-    """Return the mean distance of an evaluation from the mean of its two neighbours, as a fraction.
+    """Return how far an evaluation lies on average from the mean of its two neighbours, as a fraction.
 
     Over a run's second half, in which accuracy rises little; NaN for fewer than three evaluations.
     """
@@ -127,7 +127,7 @@ def _milder_heterogeneity(m: Measured) -> Finding:
 
 
 def _small_additional_staleness(m: Measured) -> Finding:
-    """Check that dispatching before aggregation adds at most 5% staleness, at an accuracy within a point."""
+    """Check that dispatching before aggregation adds at most 5% staleness and changes accuracy by less than a point."""
     first, after = cell("cifar10", "dispatch-first", "control"), cell("cifar10", "fedrevive")
     ages = [m.by_seed(name, "mean_staleness") for name in (first, after)]
     label = f"{against(first, after)}, staleness"
@@ -174,7 +174,7 @@ def _schedules_in_bounds(m: Measured) -> Finding:
 
 
 def _table3() -> pd.DataFrame:
-    """Return Table 3, one row per component: ``iteration`` and ``total``, in its GFLOP."""
+    """Return Table 3's GFLOP, one row per component, for an iteration and in total."""
     table = published("FedRevive", "Table 3")
     kind = np.where(table["metric"].str.contains("over all"), "total", "iteration")
     wide = table.assign(kind=kind).pivot_table(index="component", columns="kind", values="value")
@@ -201,7 +201,7 @@ def _server_works_more(m: Measured) -> Finding:
 
 
 def _counts_mac(m: Measured) -> Finding:
-    """Check that the printed operations of a training step, three forwards, are multiply-accumulates, half of FLOP."""
+    """Check that the printed operations of a training step are multiply-accumulates of three forward passes."""
     forward, printed = measure.resnet18_gflop(), _table3()["iteration"]["client local training"]
     text = f"ResNet-18: forward {forward:.2f} GFLOP, step {1.5 * forward:.2f} GMAC, printed {printed:g}"
     return Finding(HOLDS if abs(1.5 * forward - printed) < 0.05 * printed else FAILS, text)
@@ -226,7 +226,7 @@ def _proxy_beats_uniform(m: Measured) -> Finding:
 
 
 def _part_above(better: str, worse: str) -> Finding:
-    """Compare the mean one-step changes of accuracy by two parts of an update."""
+    """Check that one part of an update raises accuracy more per step than another part."""
     left, right = (measure.short_run_parts()[part].to_numpy() for part in (better, worse))
     return compare(left, right, f"{against(better, worse)}, points × 100", unit="points a step", scale=1e4)
 

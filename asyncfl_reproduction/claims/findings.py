@@ -1,4 +1,4 @@
-"""Findings: a verdict with the numbers behind it, from one comparison by seed or from several joined ones.
+"""Findings, which are verdicts with the numbers behind them, from one comparison by seed or from several.
 
 Accuracies are fractions; texts print percent.
 """
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Finding, ...]:
-        """The finding's elementary parts, or itself if it has none."""
+        """The elementary findings that are joined here, or the finding itself if it joins none."""
         return self.parts or (self,)
 
     @property
@@ -64,7 +64,7 @@ class Finding(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """The finding's p value, scaled such that 5 % is the threshold at every look; NaN if nothing was tested.
+        """The finding's p value, scaled to a threshold of 5 % at every look; NaN if nothing was tested.
 
         A claim that some of its parts refute has the smallest p of these, by Holm; any other has the largest of all
         parts. A part that is level, or of which is claimed that nothing differs, has the p of equivalence.
@@ -78,7 +78,7 @@ class Finding(NamedTuple):
 
 
 def by_seed(values: Seeds) -> pd.Series:
-    """Return numbers by seed; an array's numbers belong to seeds 0, 1, …"""
+    """Return numbers as a series by seed; the numbers of an array belong to seeds 0, 1, …"""
     return values if isinstance(values, pd.Series) else pd.Series(np.asarray(values, float))
 
 
@@ -117,7 +117,7 @@ def compare(
 
 
 def as_equality(finding: Finding) -> Finding:
-    """Turn the finding of a difference into that of the claim that there is none."""
+    """Turn a finding on a difference into a finding on the claim that there is no difference."""
     if finding.contrast is None:
         return finding
     found = statistics.as_equality(finding.contrast, EQUAL_POINTS)
@@ -125,7 +125,7 @@ def as_equality(finding: Finding) -> Finding:
 
 
 def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
-    """Join findings that must all hold.
+    """Join several findings into one for a claim that needs all of them to hold.
 
     Args:
         findings: themselves joined from others or not; refutations are corrected over all parts, see
@@ -146,7 +146,7 @@ def all_of(findings: Iterable[Finding], nothing: str = "") -> Finding:
 
 
 def _in_words(leaves: Sequence[Finding], ran: Sequence[Finding], verdict: str) -> str:
-    """Describe how many parts have each verdict, and list all parts or the first few that decide."""
+    """Describe how many parts have each verdict, and list all parts or only those that decide."""
     if len(leaves) == 1:
         return ran[0].detail
     counts = ", ".join(f"{count} {name}" for name in VERDICTS if (count := sum(x.verdict == name for x in ran)))
@@ -166,7 +166,7 @@ def pooled_deviation(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def short(cell: str) -> str:
-    """Return a cell's name without its paper, as findings print it."""
+    """Return a cell's name without its paper, as it is shown in findings."""
     return cell.split("/", 1)[-1].removeprefix("table2/")
 
 

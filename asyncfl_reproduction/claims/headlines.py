@@ -41,7 +41,7 @@ class Headline:
 
 
 def _best(m: Measured, cells: Sequence[str]) -> str | None:
-    """Return the cell with the highest mean; None unless all were run."""
+    """Return the cell with the highest mean accuracy, or None if some were not run."""
     means = {cell: values.mean() for cell in cells if (values := m.by_seed(cell)) is not None}
     return max(means, key=means.get) if len(means) == len(cells) else None
 
@@ -52,7 +52,7 @@ def _above_best(m: Measured, ours: str, others: list[str]) -> Finding:
 
 
 def _sooner_than_best(m: Measured, column: str) -> Finding:
-    """Compare FedADT's time to target with that of the fastest other method, by mean log time."""
+    """Compare FedADT's time to target with that of the other method whose mean log time is shortest."""
     target, mean = fedadt.targets(m, column), {}
     for method in fedadt.BASELINES:
         times = m.times_to(f"{column}/{method}", target)
@@ -129,7 +129,7 @@ SHOWN = ("unit", "mean", "low", "high", "level", "seeds", "p", "wilcoxon")
 
 
 def _over_all(p: pd.Series) -> np.ndarray:
-    """Adjust p values by Holm as if all twelve had been run."""
+    """Correct p values by Holm for twelve headlines, including those that were not run."""
     rest = len(HEADLINES) - len(p)
     adjusted = holm([*p.fillna(1.0), *[1.0] * rest])[: len(p)]
     return np.where(p.isna(), np.nan, adjusted)

@@ -54,12 +54,12 @@ def cell(*parts: str) -> str:
 
 
 def own_or(m: Measured, own: str, shared: str) -> str:
-    """Return a figure's own cell if the tier has it, else the cell that it shares with another figure."""
+    """Return a figure's own cell if the tier has it; otherwise return the cell that it shares with another figure."""
     return own if m.plans(own) else shared
 
 
 def with_frames(m: Measured, data: str, frames: str) -> str:
-    """Return the cell of central training with this many frames per clip, which may be Fig. 16's."""
+    """Return the cell of central training with this number of frames per clip."""
     own = cell("fig11", data, f"frames{frames}")
     return own_or(m, own, cell("fig16", data, "central")) if frames == CENTRAL[data] else own
 
@@ -69,7 +69,7 @@ Named = tuple[str, pd.Series | None]
 
 
 def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0) -> Finding:
-    """Check whether one named number is larger by more than ``margin``; see :func:`compare`."""
+    """Check whether the numbers on the left are larger than those on the right by more than ``margin``."""
     label = f"{against(left[0], right[0])}, number"
     found = compare(left[1], right[1], label, margin, unit=unit, scale=100.0 if unit == "points" else 1.0)
     if unit == "time" and found.contrast is not None and not (np.ptp(left[1]) or np.ptp(right[1])):
@@ -78,20 +78,20 @@ def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0)
 
 
 def steps(m: Measured, cells: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
-    """Return pairs of neighbouring cells that were run, and a finding for each cell that was not."""
+    """Return the pairs of neighbouring cells that were run, and a "not run" finding for each other cell."""
     ran = [name for name in cells if m.by_seed(name) is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name in cells if name not in ran]
     return list(zip(ran, ran[1:], strict=False)), missing
 
 
 def rising(m: Measured, cells: Sequence[str]) -> Finding:
-    """Check that each cell lies above the one before it, among those that were run."""
+    """Check that each cell that was run is above the previous one that was run."""
     pairs, missing = steps(m, cells)
     return all_of([*(m.above(after, before) for before, after in pairs), *missing])
 
 
 def growing(named: Iterable[Named], unit: str = "points") -> Finding:
-    """Check that each named number is larger than the one before it, among those that are known."""
+    """Check that each number that is known is larger than the previous one."""
     named = list(named)
     known = [one for one in named if one[1] is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name, values in named if values is None]
@@ -99,7 +99,7 @@ def growing(named: Iterable[Named], unit: str = "points") -> Finding:
 
 
 def below(m: Measured, name: str, limit: float) -> Finding:
-    """Check that a cell's accuracy lies below ``limit``, a fraction."""
+    """Check that a cell's accuracy is below ``limit``, a fraction."""
     values = m.by_seed(name)
     if values is None:
         return Finding(NOT_RUN, "not run")
@@ -110,7 +110,7 @@ def below(m: Measured, name: str, limit: float) -> Finding:
 
 
 def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
-    """Check that each cell reaches a common target sooner than the next, where all were run."""
+    """Check that each cell reaches a common target sooner than the next cell; "not run" if one is missing."""
     ends = [m.by_seed(name) for name in cells]
     if any(values is None for values in ends):
         return Finding(NOT_RUN, "not run")
@@ -119,7 +119,7 @@ def sooner_in_order(m: Measured, cells: Sequence[str]) -> Finding:
 
 
 def unimodal(m: Measured, cells: Sequence[str]) -> Finding:
-    """Check that the best of at least 3 cells is above both ends, and accuracy never falls by a point towards it."""
+    """Check that accuracy rises to a best cell and then falls, over 3 cells or more, with a tolerance of a point."""
     pairs, missing = steps(m, cells)
     if len(pairs) < 2:
         return Finding(NOT_RUN, "fewer than 3 points were run")
@@ -132,7 +132,7 @@ def unimodal(m: Measured, cells: Sequence[str]) -> Finding:
 
 
 def unmoved(m: Measured, name: str) -> Finding:
-    """Check that a cell's final accuracy equals that before training, in every run."""
+    """Check that final accuracy equals the accuracy before training, in every run of a cell."""
     first, last = (m.of_curves(name, lambda curve, at=at: curve["accuracy"].iloc[at]) for at in (0, -1))
     if first is None or last is None:
         return Finding(NOT_RUN, "not run")
@@ -147,33 +147,33 @@ def time_of_round(m: Measured, name: str) -> pd.Series | None:
 
 
 def bursts_of(method: str) -> list[str]:
-    """Return Fig. 6's cells of a method by burst size; only FedBuff has a burst of 7."""
+    """Return a method's cells in Fig. 6 in the order of burst size; only FedBuff has a burst of 7."""
     sizes = ("2", "4", "6", "7", "8", "10") if method == "fedbuff" else BURSTS
     return [of_burst(size, method) for size in sizes]
 
 
 def of_burst(size: str, method: str) -> str:
-    """Return Fig. 6's cell for a burst size; a burst of 4 is Fig. 3(b)'s."""
+    """Return a method's cell in Fig. 6 for a burst size; the burst of 4 uses Fig. 3(b)'s cell."""
     return cell("fig3b", "bias0.8", method) if size == "4" else cell("fig6", f"k{size}", method)
 
 
 def alone(clients: str, bias: str) -> tuple[str, str]:
-    """Return KUIPER's cell and the cell of clients trained alone."""
+    """Return KUIPER's cell, and the cell of clients that train alone."""
     return cell(FEDERATION[clients], f"bias{bias}", "kuiper"), cell("fig2", f"clients{clients}-bias{bias}", "alone")
 
 
 def above_alone(m: Measured) -> Finding:
-    """Check that KUIPER is above clients trained alone, in both set-ups at every bias."""
+    """Check that KUIPER is above clients that train alone, in both set-ups and at every bias."""
     return all_of(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)
 
 
 def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
-    """Return KUIPER's gaps to clients trained alone, each named by its bias."""
+    """Return KUIPER's gap to clients that train alone, at each bias, with a name."""
     return [(f"gap of {clients} clients at bias {bias}", m.gap(*alone(clients, bias))) for bias in BIASES]
 
 
 def largest_gap_with_few(m: Measured) -> Finding:
-    """Check that KUIPER's largest gap to clients trained alone is larger with 4 clients than with 12."""
+    """Check that KUIPER's largest gap to clients that train alone is larger with 4 clients than with 12."""
     largest = []
     for clients in FEDERATION:
         known = [one for one in gaps_to_alone(m, clients) if one[1] is not None]
@@ -182,7 +182,7 @@ def largest_gap_with_few(m: Measured) -> Finding:
 
 
 def gains_as_printed(m: Measured) -> Finding:
-    """Check that KUIPER is above Oort and FedBuff at bias 1 by more than the captions say."""
+    """Check that KUIPER's lead over Oort and FedBuff at bias 1 is larger than the captions print."""
     findings = []
     for panel in PANELS:
         for _, row in published("KUIPER", f"Fig. 3({panel[-1]}) caption").iterrows():
@@ -192,7 +192,7 @@ def gains_as_printed(m: Measured) -> Finding:
 
 
 def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str] = BASELINES) -> Finding:
-    """Check that KUIPER is above each baseline in each of the given folders of cells."""
+    """Check that KUIPER is above each baseline in each of these groups of cells."""
     return all_of(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
 
 
@@ -207,7 +207,7 @@ def gap_at_bias_1(m: Measured) -> Finding:
 
 
 def best_on_other_tasks(m: Measured) -> Finding:
-    """Check that KUIPER has the highest accuracies, or the lowest perplexities."""
+    """Check that KUIPER has the highest accuracy, or the lowest perplexity, on each other task."""
     texts, others = (
         [f"fig5/{task}-clients{count}" for task, counts in tasks.items() for count in counts]
         for tasks in (TEXTS, IMAGES | TOPICS)
@@ -217,7 +217,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
 
 
 def round_times_in_order(m: Measured) -> Finding:
-    """Check times per version: Oort above FedBuff, FedBuff at least KUIPER, and growing with the burst size."""
+    """Check that Oort has the longest versions and KUIPER the shortest, and that larger bursts make them longer."""
 
     def time(name: str) -> Named:
         return f"time of {name.removeprefix('kuiper/')}", time_of_round(m, name)
@@ -232,14 +232,14 @@ def round_times_in_order(m: Measured) -> Finding:
 
 
 def all_above_dropped(m: Measured) -> Finding:
-    """Check that dropping the slowest costs accuracy at every bias, and more at a larger bias."""
+    """Check that dropping the slowest client costs accuracy at every bias, and costs more as bias grows."""
     pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
     gaps = growing((f"loss by dropping at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items())
     return all_of([*(m.above(*pair) for pair in pairs.values()), gaps])
 
 
 def between_synchronous_and_others(m: Measured) -> Finding:
-    """Check that KUIPER with stragglers is below rounds without any and above other methods."""
+    """Check that KUIPER with stragglers is below synchronous rounds without stragglers, and above other methods."""
     at = [f"fig7/bias{bias}" for bias in BIASES]
     ideal = [m.at_least(cell(one, "sync-no-delay"), cell(one, "kuiper")) for one in at]
     others = [m.at_least(cell(one, "kuiper"), cell(one, other)) for one in at for other in BASELINES]
@@ -247,19 +247,19 @@ def between_synchronous_and_others(m: Measured) -> Finding:
 
 
 def loses_least_by_bias(m: Measured) -> Finding:
-    """Check that with stragglers each other method loses more than KUIPER from bias 0 to 1."""
+    """Check that, with stragglers, every other method loses more accuracy than KUIPER from bias 0 to bias 1."""
     lost = {x: (f"{x}'s loss from bias 0 to 1", m.gap(*(cell("fig7", f"bias{b}", x) for b in "01"))) for x in METHODS}
     return all_of(larger(lost[other], lost["kuiper"]) for other in BASELINES)
 
 
 def order_of_times_flips(m: Measured) -> Finding:
-    """Check that KUIPER is fastest, followed by FedBuff at bias 0 and Oort at 0.8."""
+    """Check that KUIPER reaches the target first, and that FedBuff is second at bias 0 and Oort at bias 0.8."""
     orders = (("0", ("kuiper", "fedbuff", "oort")), ("0.8", ("kuiper", "oort", "fedbuff")))
     return all_of(sooner_in_order(m, [cell("fig8", f"bias{b}", method) for method in order]) for b, order in orders)
 
 
 def parts_help(m: Measured) -> Finding:
-    """Check that each part helps at bias 0.8, and the error reward makes no difference at bias 0.
+    """Check that each part of KUIPER helps at bias 0.8, and that the error reward changes nothing at bias 0.
 
     The full method's reward is by the received model's accuracy; ``kuiper/accuracy`` has the other readings.
     """
@@ -270,7 +270,7 @@ def parts_help(m: Measured) -> Finding:
 
 
 def staleness_exponent_costs(m: Measured) -> Finding:
-    """Check that a staleness exponent of 1 costs more points than the paper prints, compared with 0.7."""
+    """Check that a staleness exponent of 1 costs more accuracy against 0.7 than the paper prints."""
     findings = []
     for _, row in published("KUIPER", "Fig. 9(b) text").iterrows():
         milder, harder = (cell("fig9b", f"bias{row['noniid_bias']}", f"alpha{alpha}") for alpha in ("0.7", "1"))
@@ -279,7 +279,7 @@ def staleness_exponent_costs(m: Measured) -> Finding:
 
 
 def mixing_unimodal(m: Measured) -> Finding:
-    """Check that accuracy rises and falls with the mixing weight, and a weight of 0 changes nothing."""
+    """Check that accuracy rises and then falls with the mixing weight, and that a weight of 0 leaves it unchanged."""
     curves, still = [], []
     for bias in BIASES[:3]:
         betas = [cell("fig9c", f"bias{bias}", f"beta{beta}") for beta in ("0", "0.3", "0.5", "0.9")]
@@ -292,7 +292,7 @@ def mixing_unimodal(m: Measured) -> Finding:
 
 
 def loss_grows_with_clients(m: Measured) -> Finding:
-    """Check that the loss from bias 0 to 1 is larger with more clients, on each task."""
+    """Check that more clients lose more accuracy from bias 0 to bias 1, on each task."""
 
     def lost(task: str, clients: str) -> Named:
         pair = (cell("fig10", f"{task}-clients{clients}", f"bias{bias}") for bias in ("0", "1"))
@@ -302,30 +302,30 @@ def loss_grows_with_clients(m: Measured) -> Finding:
 
 
 def rises_with_frames(m: Measured) -> Finding:
-    """Check that central training gains from more frames, on each data set."""
+    """Check that central training gets more accurate with more frames, on each data set."""
     return all_of(rising(m, [with_frames(m, data, count) for count in FRAMES[data]]) for data in FRAMES)
 
 
 def central_less_than_two_above(m: Measured) -> Finding:
-    """Check that central training is above KUIPER on 12 devices at bias 0, by less than 2 points."""
+    """Check that central training is above KUIPER with 12 devices at bias 0, but by less than 2 points."""
     central, ours = cell("fig16", "hmdb51", "central"), cell("fig3b", "bias0", "kuiper")
     return all_of([m.above(central, ours), m.above(ours, central, margin=-0.02)])
 
 
 def slow_board_hurts(m: Measured) -> Finding:
-    """Check that a slow board lowers accuracy and delays the target."""
+    """Check that a slow board lowers accuracy and makes methods reach the target later."""
     pairs = [[cell("fig12", boards, method) for boards in ("homogeneous", "slow")] for method in METHODS[:3]]
     return all_of([*(m.above(*pair) for pair in pairs), *(sooner_in_order(m, pair) for pair in pairs)])
 
 
 def slow_board_flips(m: Measured) -> Finding:
-    """Check that Oort is faster than FedBuff with equal boards, and slower with a slow one."""
+    """Check that Oort reaches the target before FedBuff with equal boards, and after FedBuff with a slow board."""
     orders = (("homogeneous", ("oort", "fedbuff")), ("slow", ("fedbuff", "oort")))
     return all_of(sooner_in_order(m, [cell("fig12", boards, method) for method in order]) for boards, order in orders)
 
 
 def dropping_costs_at_high_bias(m: Measured) -> Finding:
-    """Check that dropping the slowest client costs little at bias 0 and 0.5, and more at 0.8."""
+    """Check that dropping the slowest client costs little accuracy at bias 0 and 0.5, and more at bias 0.8."""
     pairs = {bias: [cell("fig13", f"bias{bias}", delay) for delay in ("5x", "dropped")] for bias in BIASES[:3]}
     cost = {bias: (f"cost at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items()}
     little = (m.above(dropped, whole, margin=-SMALL_LOSS) for whole, dropped in (pairs["0"], pairs["0.5"]))
@@ -333,12 +333,12 @@ def dropping_costs_at_high_bias(m: Measured) -> Finding:
 
 
 def distilled(m: Measured, method: str) -> str:
-    """Return the cell of a method's run from the distilled start, which may be Fig. 3(b)'s."""
+    """Return a method's cell that begins at the distilled start."""
     return own_or(m, cell("fig14b", "distilled", method), cell("fig3b", "bias0", method))
 
 
 def start_helps(m: Measured) -> Finding:
-    """Check that the distilled start lifts every method, FedAsync most."""
+    """Check that the distilled start helps every method, and FedAsync most."""
     pairs = {x: (distilled(m, x), cell("fig14b", "scratch", x)) for x in METHODS}
     gains = {x: (f"gain of {x}", m.gap(*pair)) for x, pair in pairs.items()}
     most = (larger(gains["fedasync"], gains[other]) for other in METHODS if other != "fedasync")
@@ -352,7 +352,7 @@ def soonest_with_smaller_burst(m: Measured) -> Finding:
 
 
 def rises_with_slices(m: Measured) -> Finding:
-    """Check that accuracy rises with the number of clients, each with a fiftieth of the data."""
+    """Check that accuracy rises with the number of clients if each holds a fiftieth of the data."""
     fewer = [cell("fig4c", f"clients{clients}", "kuiper") for clients in (12, 20, 30, 40)]
     return rising(m, [*fewer, cell("fig4", "bias0-clients50", "kuiper")])
 

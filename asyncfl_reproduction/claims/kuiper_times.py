@@ -1,4 +1,4 @@
-"""KUIPER's claims about printed times, which need no cell: boards, assistants and schedules."""
+"""KUIPER's claims about printed times of boards, assistants and schedules, which need no recorded cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_reproduction.verdicts import FAILS, HOLDS
 
 
 def as_finding(holds: bool, text: str) -> Finding:
-    """Return the finding of a claim that numbers decide without a test: it holds or fails."""
+    """Return a finding that holds or fails, for a claim that numbers decide without a test."""
     return Finding(HOLDS if holds else FAILS, text)
 
 
@@ -37,7 +37,7 @@ def test_seconds() -> dict[str, dict[str, float]]:
 
 
 def boards_in_order(m: Measured) -> Finding:
-    """Check that printed seconds fall from Nano to AGX, and that the delay laws use exactly these seconds."""
+    """Check that printed seconds fall from Nano to AGX, and that the delay laws use these seconds."""
     printed = epoch_seconds()
     falling = all((np.diff(list(seconds.values())) < 0).all() for seconds in printed.values())
     same = all(measure.epoch_seconds(data) == seconds for data, seconds in printed.items())
@@ -46,14 +46,14 @@ def boards_in_order(m: Measured) -> Finding:
 
 
 def ratio_between(board: str, low: float, high: float) -> Finding:
-    """Check that a board is ``low`` to ``high`` times as slow as an AGX on both data sets."""
+    """Check that a board takes ``low`` to ``high`` times as long as an AGX, on both data sets."""
     ratios = [seconds[board] / seconds["AGX"] for seconds in epoch_seconds().values()]
     text = f"{board} / AGX: " + " and ".join(f"{ratio:.2f}" for ratio in ratios) + f"; wanted {low:g} to {high:g}"
     return as_finding(all(low <= ratio <= high for ratio in ratios), text)
 
 
 def more_than_the_last_layer(m: Measured) -> Finding:
-    """Check that a clip takes longer in an epoch than two forward passes, on every board and both data sets.
+    """Check that training on a clip takes longer than two forward passes, on every board and both data sets.
 
     Training every layer takes three passes, training the last layer alone takes one
     (:data:`~asyncfl_reproduction.measure.kuiper.PASSES`), so two is the middle. How many clips the test set has is
@@ -77,7 +77,7 @@ def _one_decimal(values: Iterable[float]) -> str:
 
 
 def assistants_cost_time(m: Measured) -> Finding:
-    """Check that the printed percentages follow from the printed training times."""
+    """Check that the printed percentages agree with the printed training times."""
     table = published("KUIPER", "Table 3").set_index(["metric", "teaching_assistants"])["value"]
     hours = table["training time"].astype(float)
     ours = [100 * (hours[count] / hours["0"] - 1) for count in "123"]
@@ -94,7 +94,7 @@ def distilling_costs_43_percent(m: Measured) -> Finding:
 
 
 def asynchronous_saves_two_fifths(m: Measured) -> Finding:
-    """Check that bursts of 2 take 0.55 to 0.65 of the time of rounds with as many client updates."""
+    """Check that bursts of 2 take 0.55 to 0.65 times as long as synchronous rounds with equally many client updates."""
     ratios = {
         data: measure.seconds_of_80_epochs(data, "kuiper") / measure.seconds_of_80_epochs(data, "fedavg")
         for data in measure.LAWS

@@ -29,7 +29,7 @@ TUNED, PRINTED = COLUMNS = ("tuned", "printed")
 
 @dataclass(frozen=True)
 class Measured:
-    """Recorded results, by cell.
+    """Recorded results of a tier, by cell.
 
     Attributes:
         summaries: cell -> its runs' summaries, one row per seed, with their ``seed`` (without: 0, 1, …); cells that
@@ -45,7 +45,7 @@ class Measured:
     borrowed: Collection[str] = ()
 
     def column(self, name: str) -> Measured:
-        """Return the results on which one column of verdicts is checked.
+        """Return the results for one column of verdicts.
 
         Args:
             name: "tuned", the cells as they are named, or "printed", where a cell's twin of :data:`TWIN`, run with the
@@ -72,11 +72,11 @@ class Measured:
         return {cell.removesuffix(TWIN) for cell in self.planned or self.summaries if cell.endswith(TWIN)}
 
     def plans(self, cell: str) -> bool:
-        """Return whether the tier has this cell, recorded or not."""
+        """Return whether the tier contains this cell, recorded or not."""
         return cell in (self.planned or self.summaries)
 
     def constant_runs(self, cell: str) -> int:
-        """Return how many of a cell's runs predict one class for everything; see :func:`is_constant_answer`."""
+        """Return how many of a cell's runs predict one class for every input."""
         runs = self.summaries.get(cell)
         if runs is None or "largest_prediction_share" not in runs:
             return 0
@@ -84,7 +84,7 @@ class Measured:
         return sum(map(is_constant_answer, runs[[name for name in columns if name in runs]].to_dict("records")))
 
     def is_constant(self, cell: str) -> bool:
-        """Return whether more than half of a cell's runs predict one class for everything.
+        """Return whether more than half of a cell's runs predict one class for every input.
 
         Their accuracy is that class's share of the test set, so a difference from it speaks for no method and against
         none, however large it is. A comparison with such a cell on either side is therefore neither decided nor
@@ -94,9 +94,9 @@ class Measured:
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return the mark for a number of these cells, " (constant answer)" with the number of seeds, or an empty text.
+        """Return the mark to print after a number that rests on these cells, such as " (borrowed)", or an empty text.
 
-        Or " (borrowed)", if a cell's rates are.
+        A mark of constant answers says with how many seeds, unless it is all of them.
         """
         runs = sum(len(self.summaries[cell]) for cell in cells if cell in self.summaries)
         constant = sum(map(self.constant_runs, cells))
@@ -106,12 +106,12 @@ class Measured:
         ) + borrowed
 
     def without(self, cells: Collection[str]) -> Measured:
-        """Return a copy in which these cells count as not run."""
+        """Return a copy without the results of these cells."""
         rest = [{name: of[name] for name in of if name not in cells} for of in (self.summaries, self.curves)]
         return replace(self, summaries=rest[0], curves=rest[1])
 
     def unmarked(self) -> Measured:
-        """Return a copy without the marks of constant answers."""
+        """Return a copy in which no run counts as a constant answer."""
         frames = {cell: runs.drop(columns="largest_prediction_share", errors="ignore") for cell, runs in
                   self.summaries.items()}  # fmt: skip
         return replace(self, summaries=frames)
@@ -128,16 +128,16 @@ class Measured:
         return None if found is None else found.to_numpy()
 
     def gap(self, better: str, worse: str, number: str = ACCURACY) -> pd.Series | None:
-        """Return one cell's number minus another's by seed; None if the cells have no seed in common."""
+        """Return one cell's number minus another's by seed, or None if the cells have no seed in common."""
         left, right = self.by_seed(better, number), self.by_seed(worse, number)
         if left is None or right is None or not len(left.index.intersection(right.index)):
             return None
         return (left - right).dropna()
 
     def gap_in_time(self, better: str, worse: str) -> pd.Series | None:
-        """Return one cell's accuracy minus another's by seed, when the first of the two runs ends; None without seeds.
+        """Return one cell's accuracy minus another's by seed, at the time when the first of the two runs ends.
 
-        The other's is that of its last test until then.
+        The other run's accuracy is that of its last test until then. Without a common seed, the result is None.
         """
         left, right = (
             None if cell not in self.curves else pd.Series(list(self.curves[cell]), self._seeds(cell), dtype=object)
@@ -152,7 +152,7 @@ class Measured:
         return pd.Series(found)
 
     def of_curves(self, cell: str, number: Callable[[pd.DataFrame], float]) -> pd.Series | None:
-        """Return a number computed from each of a cell's curves, by seed; None if the cell was not run."""
+        """Return a number computed from each of a cell's curves, by seed, or None if the cell was not run."""
         if not self.curves.get(cell):
             return None
         return pd.Series([number(curve) for curve in self.curves[cell]], self._seeds(cell))
@@ -164,7 +164,7 @@ class Measured:
         return runs["seed"].tolist()
 
     def times_to(self, cell: str, target: float | pd.Series, window: int = 1) -> pd.Series | None:
-        """Return, for each seed, the virtual time at which a cell reaches ``target`` accuracy; None if it was not run.
+        """Return, by seed, the virtual time at which a cell reaches ``target`` accuracy, or None if it was not run.
 
         Args:
             cell: whose.
@@ -186,7 +186,7 @@ class Measured:
         windows: tuple[int, int] = (1, 1),
         factor: float = 1.0,
     ) -> Finding:
-        """Check whether one cell reaches ``target`` sooner than another, by the ratio of their times seed by seed.
+        """Check whether one cell reaches ``target`` sooner than another, by the ratio of their times with each seed.
 
         Args:
             faster: the cell that shall be sooner.
@@ -220,7 +220,7 @@ class Measured:
     def time_ratios(
         self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
-        """Return the :func:`.log_ratios` of two cells that were run, and whether all their runs reached the target.
+        """Return the :func:`.log_ratios` of two cells, and whether all of their runs reached the target.
 
         A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
 
@@ -237,7 +237,7 @@ class Measured:
         return *log_ratios(a, b, (end_a, end_b)), bool(np.isfinite([a, b]).all())
 
     def above(self, better: str, worse: str, margin: float = 0.0, number: str = ACCURACY) -> Finding:
-        """Check whether one cell is above another by more than ``margin`` (for accuracies, a fraction), by seed."""
+        """Check whether one cell is above another by more than ``margin``, by seed."""
         label = against(better, worse) + ("" if number == ACCURACY else f", {number.replace('_', ' ')}")
         sides = self.by_seed(better, number), self.by_seed(worse, number)
         unit, scale = ("points", 100.0) if "accuracy" in number else ("", 1.0)
@@ -252,12 +252,12 @@ class Measured:
         return self.above(better, worse, -EQUAL_POINTS, number)
 
     def level(self, left: str, right: str, number: str = ACCURACY) -> Finding:
-        """Check whether two cells are within a point of each other; ``reversed`` if they surely differ by more."""
+        """Check whether two cells are within a point of each other; a surely larger difference is ``reversed``."""
         return as_equality(self.above(left, right, number=number))
 
 
 def _first_test(curve: pd.DataFrame) -> float:
-    """Return when a run was first tested after its start: before that, no time is known."""
+    """Return the time of a run's first test after its start."""
     later = curve["time"][curve["time"] > 0]
     return float(later.iloc[0]) if len(later) else 1.0
 
@@ -267,7 +267,7 @@ def _last_test(curve: pd.DataFrame) -> float:
 
 
 def accuracy_at(curve: pd.DataFrame, time: float) -> float:
-    """Return the last tested accuracy of a curve at a virtual time, a fraction; NaN before the first test."""
+    """Return a curve's last tested accuracy up to a virtual time, as a fraction; NaN before the first test."""
     until = curve["accuracy"][curve["time"] <= time]
     return float(until.iloc[-1]) if len(until) else math.nan
 
@@ -288,5 +288,5 @@ def time_to(curve: pd.DataFrame, target: float, window: int = 1) -> float:
 
 
 def best_average(curve: pd.DataFrame, window: int) -> float:
-    """Return a curve's best running average over this many evaluations, a fraction."""
+    """Return the highest running average of a curve's accuracy over this many evaluations, as a fraction."""
     return float(curve["accuracy"].rolling(window, min_periods=1).mean().max())

@@ -1,4 +1,4 @@
-"""Storage of a method's server: the maximum over a cell's runs, at 4 bytes per number."""
+"""How much a method's server stores at most over a cell's runs, at 4 bytes per number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asyncfl_reproduction.claims.measured import Measured
 
 
 class Storage(NamedTuple):
-    """Numbers that a server stores, without generators, pools and labelled sets.
+    """Amounts that a server stores, not counting generators, pools and labelled sets.
 
     Attributes:
         models: held at one time, the global one included.
@@ -26,7 +26,7 @@ class Storage(NamedTuple):
 
 
 def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes: int) -> Storage:
-    """Return the most that a server stores, given its class's declaration and a cell's versions in flight.
+    """Return the most that a server stores, from its class's declaration and the versions in flight in a cell's runs.
 
     Args:
         m: with the cell's runs.

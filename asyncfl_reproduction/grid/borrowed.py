@@ -1,4 +1,4 @@
-"""Borrowed rates: cells whose learning rates were searched elsewhere, and so decide no claim.
+"""Borrowed rates, which are learning rates that a cell takes from a search made elsewhere; such cells decide no claim.
 
 A cell that takes a study's choice (``tuned: fedecho-overlaid_mnist``) is borrowed where the study ran another
 configuration than the cell's: other data, clients, delays, versions, anything but what was searched. Whether it is so
@@ -23,7 +23,7 @@ HOW = NOT_IN_HASH | {"seed", "eval_every", "cohort"}
 
 
 def borrowed_from(cell: Cell) -> tuple[str, ...]:
-    """Return the settings in which the search for a cell's rates differs from the cell; empty if none is borrowed.
+    """Return the settings in which the search for a cell's rates differs from the cell, if its rates are borrowed.
 
     Returns:
         Such as ``("alpha", "delay")``; the other cell's name where its rates are taken on purpose; ``("study",)`` where
@@ -50,7 +50,7 @@ def borrowed(cells: Iterable[Cell]) -> frozenset[str]:
 
 @cache
 def _searches(path: Path) -> dict[tuple[str, str, str], tuple[Search, dict[str, Any]]]:
-    """Map study, method and column to a search and the settings of its first combination."""
+    """Map each (study, method, column) to its search and to the settings of the first combination in it."""
     return {
         (one.study, one.method, one.column): (one, _flat(one.config(points_of(one.grid)[0], one.seeds[0]).as_dict()))
         for one in read_searches(path)
@@ -58,7 +58,7 @@ def _searches(path: Path) -> dict[tuple[str, str, str], tuple[Search, dict[str, 
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return settings in groups under names such as ``settings.distill_lr``, as in grids."""
+    """Return nested settings as a flat mapping with names such as ``settings.distill_lr``."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         found |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}

@@ -1,4 +1,4 @@
-"""The cells of a grid: cells/*.yaml read, merged and checked before anything runs.
+"""Read the cells of a grid from cells/*.yaml, and merge and check them before anything runs.
 
 A tier's file (``cells/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
 configuration with several seeds. Cells that differ in few things are written as one family
@@ -69,7 +69,7 @@ Columns = Annotated[list[Literal["tuned", "printed", "all_printed"]], Field(min_
 
 
 class TierFile(Settings):
-    """The content of ``cells/<tier>.yaml``, or of a part of a tier with its own file."""
+    """The content of ``cells/<tier>.yaml``, or of another file that holds a part of the tier."""
 
     tier: Annotated[str, AfterValidator(_folders_name)]
     papers: list[str] = Field(min_length=1)
@@ -149,14 +149,14 @@ class Cell:
         return {**self.__dict__, "config": self.config.as_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Rebuild the configuration, after importing the user's modules that define its classes."""
+        """Rebuild the configuration when unpickled, after importing the user's modules that define its classes."""
         for place in state["imports"]:
             import_own(place)
         self.__dict__.update(state, config=Config(**state["config"]))
 
     @property
     def column(self) -> Literal["tuned", "printed", "all_printed"]:
-        """Column that the cell belongs to; see :data:`ENDINGS`."""
+        """The column to which the cell belongs; see :data:`ENDINGS`."""
         return next((column for column, ending in ENDINGS.items() if ending and self.name.endswith(ending)), "tuned")
 
     @property
@@ -170,15 +170,15 @@ class Cell:
         return tuple(self.config.with_seed(seed) for seed in self.seeds)
 
     def folder(self, runs: Path) -> Path:
-        """Return the folder of the cell's results."""
+        """Return the folder that holds the cell's results."""
         return runs / self.tier / self.name
 
     def is_complete(self, runs: Path) -> bool:
-        """Return whether every seed has a finished result of exactly this configuration and today's meaning."""
+        """Return whether every seed has a finished result of this exact configuration that is not outdated."""
         return self.state(runs) == "complete"
 
     def state(self, runs: Path) -> Standing:
-        """Return the state of the recorded results: ``stale`` or ``changed`` if a seed's is, else ``missing``."""
+        """Return the state of the recorded results: ``complete``, ``stale``, ``changed`` or ``missing``."""
         folders = [self.folder(runs) / f"seed-{seed}" for seed in self.seeds]
         seeds = {standing(folder, config) for folder, config in zip(folders, self.configs, strict=True)}
         if seeds == {"complete"} and self._is_summarised(runs):
@@ -192,7 +192,7 @@ class Cell:
             return False
 
     def load(self, runs: Path) -> list[Result]:
-        """Return the finished results of exactly this configuration, in the order of seeds.
+        """Return the finished results of this exact configuration, in the order of seeds.
 
         A seed that was not run, or whose result is cut off or stale, is left out.
         """
@@ -225,7 +225,7 @@ def expand_grid(path: str | Path, *, paper: str = "all", only: str = "*", import
 
 
 def _imported(places: Iterable[str], whose: Path) -> list[str]:
-    """Import the modules that a file, or a user in a folder, names; return where other processes find them."""
+    """Import the modules that a file or a user names, and return the paths under which other processes find them."""
     found = [located(place, whose if whose.is_dir() else whose.parent) for place in places]
     for place in found:
         try:
@@ -236,7 +236,7 @@ def _imported(places: Iterable[str], whose: Path) -> list[str]:
 
 
 def _cells_of_papers(path: Path, tier: TierFile, paper: str, own: Sequence[str]) -> list[Cell]:
-    """Return the cells of one paper's file, or of all papers that a tier names."""
+    """Return the cells of one paper, or those of all papers that a tier names."""
     files = [(path.parent / name, read_yaml(path.parent / name, PaperFile)) for name in dict.fromkeys(tier.papers)]
     papers = {file.paper for _, file in files}
     if paper not in ("all", *papers):
@@ -258,7 +258,7 @@ def _matching(path: Path, cells: list[Cell], pattern: str) -> list[Cell]:
 
 
 def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Iterator[Cell]:
-    """Merge a paper's settings for one tier."""
+    """Yield a paper's cells in one tier, with their merged settings."""
     tier = of.tier
     if tier not in file.tiers:
         raise ConfigError(unknown_name(f"{path}: tier", tier, file.tiers))
@@ -281,7 +281,7 @@ def _cells(path: Path, file: PaperFile, of: TierFile, own: Sequence[str]) -> Ite
 
 
 def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, column: str) -> Cell | None:
-    """Return a cell with its tier's additions; None if it has nothing of its own in a column."""
+    """Return a cell with its tier's settings, or None if a column has no version of it."""
     seeds = cell.seeds.get(tier) or common.seeds_of(name + TWIN if column == "printed" else name)
     layers = [common.settings, cell.settings, (cell.tiers or {}).get(tier, {})]
     if not merged(*layers).keys().isdisjoint((SEARCH, RATES_OF)):
@@ -308,7 +308,7 @@ def _cell(path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, 
 def _searched_cell(
     path: Path, name: str, cell: PaperCell, tier: str, common: PaperTier, layers: list[dict[str, Any]], column: str
 ) -> Cell | None:
-    """Return a cell, in one column, that has its own search or takes the rates of another cell's.
+    """Return a cell that has its own search or takes another cell's rates, in one column.
 
     None for one that has nothing of its own in a column.
     """
@@ -341,7 +341,7 @@ def _searched_cell(
 
 
 def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
-    """Return study, method and column of the search whose choice a cell takes; None if it takes none.
+    """Return study, method and column of the search from which a cell takes its rates, or None if there is none.
 
     A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
     """
@@ -350,7 +350,7 @@ def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | 
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
-    """Refuse misspelt tiers, whose settings would silently be ignored.
+    """Refuse misspelt tiers in a cell, because their settings would be ignored without notice.
 
     A cell may have tiers that the file does not have, but none that is nearly one which it has.
     """

@@ -1,4 +1,4 @@
-"""Names of the two recorded columns, which say whose rates are used: a paper's, or ours.
+"""Names of the two recorded columns, in which methods run at a paper's learning rates or at searched ones.
 
 In the column *tuned* every method's rates were searched. A cell's twin, ``X@printed``, has its server's settings fixed
 and its clients' rate searched. What the server is fixed to depends on the paper. FedRevive's Table 4 has a server
@@ -22,7 +22,7 @@ _OF_PAPERS = {"fedecho": RATE_1, "kuiper": RATE_1, "fedadt": RATE_1, "real": RAT
 
 
 def untuned(paper: str) -> str:
-    """Return the name of a paper's column beside *tuned*; the paper may be in lower case or not.
+    """Return the name of the column in which a paper's methods run without tuning the server.
 
     Args:
         paper: a paper's name or the first part of its cells' names; others get :data:`FIXED`.

@@ -1,4 +1,4 @@
-"""Cost of a grid before it starts: cells, runs, client updates, hours on this device.
+"""Estimate a grid before it starts: how many cells, runs and client updates it has, and how many hours it takes here.
 
 The time of a run is taken to grow linearly with its client updates. How fast is recorded, where there are finished runs
 of the same task, model, method and device: in the folder of runs, or in the tables of ``results/``. Otherwise shortened
@@ -51,7 +51,7 @@ Kind = tuple[str, str, str, str]
 
 
 class Speed(NamedTuple):
-    """How long a run of a kind takes: ``fixed + updates * an_update`` seconds, ``recorded`` or timed now."""
+    """The time that runs of one kind take, which is ``fixed + updates * an_update`` seconds."""
 
     fixed: float
     an_update: float
@@ -76,18 +76,18 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """Estimated hours with all workers; NaN if those of any cell are unknown."""
+        """Estimated hours with all workers; NaN if the time of any cell is unknown."""
         if self.unknown:
             return math.nan
         return float(self.rows["seconds"].sum()) / 3600 / self.workers
 
     @property
     def asks(self) -> bool:
-        """Whether the grid takes long enough, or is uncertain enough, to ask first."""
+        """Whether to ask the user first, because the grid takes long or its time is unknown."""
         return not self.hours <= HOURS_UNASKED
 
     def __str__(self) -> str:
-        """Return a few lines: cells by state, then one line per paper, then the total."""
+        """Return a summary with the number of cells in each state, one line per paper, and the total."""
         counts = pd.Series(list(self.states.values())).value_counts()
         waiting = len(self.states) - counts.get("complete", 0)
         again = ", ".join(f"{counts[state]} {state}" for state in ("stale", "changed") if state in counts)
@@ -123,7 +123,7 @@ def duration(seconds: float) -> str:
 
 
 def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None = None, workers: int = 1) -> Estimate:
-    """Estimate the cost of those ``cells`` that are not complete.
+    """Estimate the cost of the cells that are not complete.
 
     Args:
         cells: of a grid.
@@ -182,7 +182,7 @@ def _first_record(cell: Path) -> dict:
 
 
 def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
-    """Return the speed of each kind of run with cells of this grid in the recorded tables ``kept``; only for CPUs."""
+    """Return the speed of each kind of run in this grid from the recorded tables in ``kept``; this covers CPUs only."""
     rows = []
     kinds = {(cell.tier, cell.name): kind_of(cell.config) for cell in cells if actual(cell.config.device) == "cpu"}
     for tier in {tier for tier, _ in kinds}:
@@ -193,7 +193,7 @@ def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
 
 
 def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
-    """Return the speeds of ``kind, seconds, client updates``: all seconds of a kind over all its updates."""
+    """Return each kind's speed, which is all its seconds divided by all its client updates."""
     sums: dict[Kind, tuple[float, float]] = {}
     for kind, seconds, updates in rows:
         before = sums.get(kind, (0.0, 0.0))
@@ -202,7 +202,7 @@ def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
 
 
 def timed_speed(config: Config) -> Speed:
-    """Time shortened versions of ``config``, each twice as long as the one before, and return the speed.
+    """Time ever longer versions of ``config`` on this device, and return the speed.
 
     Raises:
         ConfigError: when two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.
@@ -229,14 +229,14 @@ def timed_speed(config: Config) -> Speed:
 
 
 def _shortened(config: Config, versions: int) -> int:
-    """Run a configuration for at most this many versions; return the number of client updates."""
+    """Run a configuration for at most this many versions, and return the number of client updates."""
     changed = {"rounds": versions, "checkpoint_every": None, "checkpoint_seconds": None}
     return run(config.model_copy(update=changed)).summary["client_updates"]
 
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError inside the block after this time, if the system and the thread can."""
+    """Raise TimeoutError in the block after this many seconds, if the system and the thread allow it."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -254,7 +254,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def client_updates(config: Config) -> float:
-    """Return the number of jobs that clients train in a run, including those in flight at its end.
+    """Return the number of jobs that clients train in a run, including those in flight when it ends.
 
     They are versions times buffer. Where a virtual time ends the run, or jobs are called off, the run's own clock
     counts them for the first :data:`WINDOW`, with clients of one size.

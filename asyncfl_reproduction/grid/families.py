@@ -1,4 +1,4 @@
-"""Families of cells, written once in a paper's file for many combinations.
+"""Families of cells, which a paper's file writes once for many combinations of settings.
 
 Cells that differ in few things are written once, as a family over axes::
 
@@ -38,7 +38,7 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_leng
 
 
 class AxisValue(Settings):
-    """Settings that one value on an axis of a family adds to its cells."""
+    """The settings that a family's cells get from one value on one of its axes."""
 
     settings: dict[str, Any] = {}
     published: dict[str, str] = {}
@@ -67,7 +67,7 @@ class PaperCell(Settings):
 
 
 def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, PaperCell]]:
-    """Yield a family's cells with their names; one cell if it has no axes."""
+    """Yield the cells of a family with their names; a family without axes is one cell."""
     if unknown := [axis for left_out in family.without for axis in left_out or ["nothing"] if axis not in family.over]:
         raise ConfigError(f"{path}: cell {name}: {unknown_name('without', unknown[0], family.over)}")
     for values in itertools.product(*(axis.items() for axis in family.over.values())):
@@ -80,7 +80,7 @@ def members(path: Path, name: str, family: PaperCell) -> Iterator[tuple[str, Pap
 def _member(
     path: Path, name: str, family: PaperCell, chosen: dict[str, str], added: list[AxisValue]
 ) -> tuple[str, PaperCell]:
-    """Return one combination of a family: its name, and the cell with its axis values' settings."""
+    """Return the name and the cell for one combination of axis values."""
     joined = {column: text for addition in added for column, text in addition.published.items()}
     try:
         member = _filled(name, chosen)
@@ -100,7 +100,7 @@ def _member(
 
 
 def _filled(text: str, chosen: dict[str, str]) -> str:
-    """Return ``text`` with the chosen value's name in place of ``{axis}``; KeyError if there is no such axis."""
+    """Return ``text`` with each ``{axis}`` replaced by the name of its chosen value."""
     if odd := re.search(r"[{}].*", PLACE.sub("", text)):
         raise KeyError(odd[0])
     return PLACE.sub(lambda place: chosen[place[1]], text)
@@ -111,7 +111,7 @@ def _matches(chosen: dict[str, str], left_out: dict[str, str | list[str]]) -> bo
 
 
 def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | None:
-    """Return settings by tier for the tiers that every part has; None for all tiers."""
+    """Return the settings by tier, for tiers that all parts have; None if no part names its tiers."""
     given = [part.tiers for part in parts if part.tiers is not None]
     if not given:
         return None
@@ -120,7 +120,7 @@ def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | No
 
 
 def merged(*layers: dict[str, Any]) -> dict[str, Any]:
-    """Merge layers of settings, of which later ones win; groups such as ``task_settings`` are merged, not replaced."""
+    """Merge layers of settings; later layers win, and groups such as ``task_settings`` are merged key by key."""
     merged: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():

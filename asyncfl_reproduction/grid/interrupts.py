@@ -1,4 +1,4 @@
-"""Interruption of grids: Ctrl-C ends a grid at any moment, and a killed grid takes its workers with it.
+"""Interrupts of grids: Ctrl-C ends a grid at any moment, and the workers of a killed grid end with it.
 
 Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
 there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also
@@ -29,7 +29,7 @@ GRACE = 8.0
 
 @contextmanager
 def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
-    """End this process and all that it started within seconds after an interrupt inside the block."""
+    """If an interrupt comes inside the block, end this process and all that it started within seconds."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
         yield
         return
@@ -75,7 +75,7 @@ def end_with(parent: int) -> None:
 
 
 def ask_kernels() -> list[psutil.Process]:
-    """Ask the kernels of this process and its workers to end; runs in them save themselves first."""
+    """Ask all kernels below this process to end; a run in a kernel saves itself first."""
     asked = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error, ProcessLookupError):
@@ -86,12 +86,12 @@ def ask_kernels() -> list[psutil.Process]:
 
 
 def wait_for(processes: Iterable[psutil.Process]) -> None:
-    """Give processes that were asked to end :data:`GRACE` seconds to do so."""
+    """Wait up to :data:`GRACE` seconds for processes that were asked to end."""
     psutil.wait_procs(list(processes), timeout=GRACE)
 
 
 def _end() -> None:
-    """End this process and all that it started, at once."""
+    """End this process and all processes that it started, without waiting."""
     _end_descendants()
     print(f"\n{MESSAGE}", file=sys.stderr, flush=True)
     os._exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Jupyter kernels for grids, reports and tests: quiet ones, and ones that start warm.
+"""Jupyter kernels for grids, reports and tests, which print no warnings and can start from a warm process.
 
 A grid runs one notebook per cell, and most of a small cell's time would go into importing torch and the plotting
 libraries. Inside :func:`warm_kernels` a process has therefore imported them and does nothing else; each kernel is a
@@ -40,7 +40,7 @@ WARM = "asyncfl-lite-warm"
 
 
 def quiet_kernels() -> None:
-    """Keep this process's kernels from printing warnings, and from reading the user's profile.
+    """Keep kernels of this process from printing warnings and from reading the user's profile.
 
     Does nothing where ``IPYTHONDIR`` is set already.
     """
@@ -75,7 +75,7 @@ def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
 
 
 class WarmProvisioner(LocalProvisioner):
-    """Starts a kernel as a fork of this process's :class:`Preloaded`; such a kernel is not a child of this process."""
+    """Starts a kernel as a fork of :class:`Preloaded`, so that the kernel is not a child of this process."""
 
     modules: ClassVar[tuple[str, ...]] = ()
 
@@ -92,7 +92,7 @@ class WarmProvisioner(LocalProvisioner):
         return self.pid is not None
 
     async def poll(self) -> int | None:
-        """Return None while the kernel runs, 0 afterwards; its exit code is not known."""
+        """Return None while the kernel runs, and 0 afterwards because its exit code is unknown."""
         if self.pid is None:
             return 0
         try:
@@ -123,7 +123,7 @@ class WarmProvisioner(LocalProvisioner):
 
 
 class Preloaded:
-    """The process from which kernels are forked; it ends with the process that made it.
+    """A process with modules imported from which kernels are forked; it ends with the process that made it.
 
     Args:
         modules: what it imports.
@@ -173,7 +173,7 @@ def preloaded(owner: int, modules: tuple[str, ...]) -> Preloaded:
 
 
 def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
-    """Import ``modules``, then fork a kernel for every line of ``requests`` and reply with its process ID."""
+    """Import ``modules``; then fork a kernel for each line of ``requests`` and reply with its process ID."""
     import ipykernel.kernelapp
 
     for module in modules:
@@ -194,7 +194,7 @@ def serve(modules: Sequence[str], requests: IO[str], answers: IO[str]) -> None:
 
 
 def _end_if_idle(number: int, frame: FrameType | None) -> None:
-    """End this process if it has no kernels; otherwise they end before it, and it ends with its owner."""
+    """End this process if it has no kernels; one that has kernels ends with its owner instead."""
     if not psutil.Process().children():
         os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Parameters of ``notebooks/experiment.ipynb`` from papermill, checked: an unused name is an error."""
+"""Check the parameters that papermill injects into ``notebooks/experiment.ipynb``; an unknown name is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from asyncfl_reproduction.grid.families import Seeds
 
 
 class Parameters(Settings):
-    """The notebook's parameters."""
+    """Parameters of the experiment notebook."""
 
     cell: str
     about: str
@@ -28,7 +28,7 @@ class Parameters(Settings):
 
 
 def check_parameters(names: Mapping[str, Any], before: Iterable[str]) -> Config:
-    """Check a notebook's parameters, import the modules they name, and return the configuration with the first seed.
+    """Check a notebook's parameters, import the modules they name, and return the configuration.
 
     Args:
         names: all that the notebook has: its ``globals()``.

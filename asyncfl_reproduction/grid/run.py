@@ -1,4 +1,4 @@
-"""Runs of grids: papermill runs the cells, and a finished cell is never run again.
+"""Run a grid: papermill runs each cell as a notebook, and a finished cell is never run again.
 
 A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 
@@ -46,7 +46,7 @@ PRELOADED = (
 
 @dataclass
 class Report:
-    """The outcome of a grid.
+    """The outcome of a grid, by cell.
 
     Attributes:
         done: cells that were run now.
@@ -70,7 +70,7 @@ def run_grid(
     notebook: str | Path | None = None,
     finished: Callable[[Cell], None] | None = None,
 ) -> Report:
-    """Run the cells that are not complete, each as one notebook, ``workers`` at a time.
+    """Run the cells that are not complete, one notebook each, ``workers`` at a time.
 
     A cell that fails is kept for reading and listed; the others go on. One whose worker is lost is run again. Several
     grids in one folder share its cells, whichever machines they are on: what another one runs is left to it.
@@ -122,7 +122,7 @@ def _running(left: int, workers: int, failed: int) -> str:
 
 
 def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
-    """Run one cell's notebook; return its name, and the error's last line if it failed."""
+    """Run one cell's notebook, and return the cell's name and None or the last line of an error."""
     folder = cell.folder(runs)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
 
 
 def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
-    """Execute the template notebook for a cell; retry once if a kernel did not start."""
+    """Execute the template notebook for a cell, and retry once if the kernel did not start."""
     with needs("grid", "a grid"):
         import papermill
 
@@ -178,7 +178,7 @@ def cell_parameters(cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str | Path | None) -> list[Result]:
-    """Run one configuration with several seeds; complete ones are read from ``folder``.
+    """Run one configuration with several seeds; results that are complete in ``folder`` are read instead.
 
     What the experiment notebook calls. Small models' seeds run in lockstep, large ones' one after another. Each saves
     itself on the way, and its result as soon as it ends; another configuration's that is there is replaced.
@@ -200,7 +200,7 @@ def run_seeds(configuration: dict[str, Any], seeds: Iterable[int], folder: str |
 
 
 def summarise_cell(cell: Cell, runs: Path) -> None:
-    """Write the cell's own ``result.json``: mean and standard deviation of every number over seeds."""
+    """Write a cell's ``result.json``, with the mean and standard deviation of every number over seeds."""
     table = pd.DataFrame([result.summary for result in cell.load(runs)]).select_dtypes("number")
     record = {
         "format": FORMAT,

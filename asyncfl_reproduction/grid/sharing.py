@@ -1,4 +1,4 @@
-"""Sharing of cells by several grids in one folder: a process claims the cell that it runs.
+"""Let several grids share one folder of cells: each process claims the cell that it runs.
 
 A claim is a file in the cell's folder, ``.claim-<number>``, that says who holds it: grid, host, process, and since
 when. It is created exclusively, so one process has it, whichever machine it is on; while the cell runs, the file's time
@@ -31,7 +31,7 @@ SAME_START = 5.0
 
 
 class Elsewhere(str):
-    """The reason, in one line, why a grid leaves a cell to a different grid."""
+    """A one-line reason why this grid leaves a cell to another grid."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ FINISHED = Elsewhere("finished by another grid")
 
 
 def claim(folder: Path, grid: str) -> Path | Elsewhere:
-    """Create a cell's folder if need be, and claim the cell; return the claim, or its present holder.
+    """Claim a cell in its folder; return the claim's file, or the reason why another grid holds the cell.
 
     Args:
         folder: the cell's.
@@ -69,7 +69,7 @@ def claim(folder: Path, grid: str) -> Path | Elsewhere:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Renew a claim while the block runs; then give it back."""
+    """Renew a claim while the block runs, and release the claim afterwards."""
     done = threading.Event()
 
     def renew() -> None:
@@ -86,7 +86,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def _give_back(path: Path) -> None:
-    """Delete a claim, and before it the void claims that it replaced."""
+    """Delete a claim, after the void claims that it replaced."""
     with suppress(OSError):
         for number in sorted(_numbers(path.parent)):
             if number <= _number(path):
@@ -94,12 +94,12 @@ def _give_back(path: Path) -> None:
 
 
 def is_left_behind(folder: Path, grid: str) -> bool:
-    """Return whether a folder's cell was claimed and abandoned, that is, neither run by a process nor given back."""
+    """Return whether the last claim in a folder is this grid's own, so that the process that made it was lost."""
     return _holder(folder, max(_numbers(folder), default=0)).get("grid") == grid
 
 
 def is_claimed(folder: Path) -> bool:
-    """Return whether there is a claim in a folder, void or not."""
+    """Return whether a folder contains a claim, be it void or valid."""
     return bool(_numbers(folder))
 
 
@@ -112,7 +112,7 @@ def _number(path: Path) -> int:
 
 
 def _holder(folder: Path, number: int) -> dict[str, Any]:
-    """Read a claim; return nothing if it is just being written, or was cut off."""
+    """Read a claim's content; return an empty mapping if the file is incomplete."""
     try:
         content = json.loads((folder / f"{CLAIM}{number}").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -135,7 +135,7 @@ def _is_void(folder: Path, number: int, holder: dict[str, Any], grid: str) -> bo
 
 
 def _runs(holder: dict[str, Any]) -> bool:
-    """Return whether a process of this host still runs, and is not a later one with the same process ID."""
+    """Return whether a claim's process still runs on this host; a later process with the same ID does not count."""
     import psutil
 
     try:
@@ -149,7 +149,7 @@ def _runs(holder: dict[str, Any]) -> bool:
 
 
 def _this_process() -> dict[str, Any]:
-    """Return the holder that this process writes into claims."""
+    """Return the description of this process that goes into its claims."""
     with needs("grid", "a grid"):
         import psutil
 

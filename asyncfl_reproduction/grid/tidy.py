@@ -1,4 +1,4 @@
-"""Recorded results as tables small enough to keep in the repository: ``results/<tier>/<paper>/``.
+"""Recorded results in tables that are small enough for the repository, in ``results/<tier>/<paper>/``.
 
 ``runs.parquet`` has one row per run: cell, seed, the configuration's hash, what the code's numbers mean, versions of
 the libraries, the processor's instructions, its seconds, and the run's summary. ``curves.parquet`` has one row per
@@ -30,7 +30,7 @@ DIGITS = 6
 
 
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
-    """Write the results of ``cells`` recorded in ``runs`` into a folder's tables; return the number of runs.
+    """Write the results of ``cells`` from ``runs`` into the tables of a folder, and return the number of runs.
 
     What the tables hold already of other cells and seeds stays.
     """
@@ -43,12 +43,12 @@ def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> i
 
 
 def paper_of(cell: str) -> str:
-    """Return the folder of a cell's tables: the first part of its name."""
+    """Return the name of the folder with a cell's tables, which is the first part of the cell's name."""
     return cell.split("/", 1)[0]
 
 
 def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
-    """Write runs, each with its cell's name, into the two tables of a folder."""
+    """Add runs, each with its cell's name, to the two tables of a folder."""
     rows = pd.DataFrame([_row(name, result) for name, result in found])
     curves = [_rounded(result.curve).assign(cell=name, seed=result.config.seed) for name, result in found]
     if found:
@@ -56,7 +56,7 @@ def _add(folder: Path, found: Sequence[tuple[str, Result]]) -> None:
 
 
 def add_runs(folder: Path, runs: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Write rows of runs and curves into a folder's tables, replacing those of the same runs.
+    """Add rows of runs and curves to a folder's tables; they replace older rows of the same runs.
 
     Curves are written first, as runs are read first: who reads in between finds the curves of all runs.
     """
@@ -92,7 +92,7 @@ def _row(name: str, result: Result) -> dict[str, Any]:
 
 
 def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Result]]:
-    """Read each cell's runs from a folder's tables, leaving out those with a different configuration or meaning.
+    """Read each cell's runs from a folder's tables, except those of another configuration or of outdated code.
 
     Their tables of updates, jobs in flight and clients are empty.
 
@@ -116,7 +116,7 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
 
 
 def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path, list[Cell]]]:
-    """Yield the folders that have recorded results, each with its cells."""
+    """Yield each folder that has recorded results, with the cells of its paper."""
     papers: dict[str, list[Cell]] = {}
     for cell in cells:
         papers.setdefault(paper_of(cell.name), []).append(cell)
@@ -126,7 +126,7 @@ def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path,
 
 
 def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standing]:
-    """Return the cells in a folder's tables that :func:`read_tidy` leaves out, and why.
+    """Return the cells in a folder's tables whose runs :func:`read_tidy` leaves out, and why.
 
     Returns:
         cell -> ``changed`` (of another configuration) or ``stale`` (of code whose meaning has changed since).

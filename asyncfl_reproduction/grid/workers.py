@@ -1,4 +1,4 @@
-"""Workers that run a grid's cells: processes on this machine, or on a Dask cluster.
+"""Run a grid's cells in workers, which are processes on this machine or on a Dask cluster.
 
 A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
 this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
@@ -51,7 +51,7 @@ Work = Callable[[Cell, Path], Outcome]
 def outcomes(
     work: Work, cells: Sequence[Cell], runs: Path, *, workers: int = 1, scheduler: str | None = None
 ) -> Iterator[Outcome]:
-    """Run the cells and yield each one's outcome as it ends; cells that other grids run come last.
+    """Run cells and yield the outcome of each as it ends; cells that other grids run come last.
 
     Args:
         work: can be pickled by reference, such as a module's function.
@@ -75,7 +75,7 @@ def outcomes(
 
 
 def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequence[Cell]) -> Iterator[Outcome]:
-    """Run cells in rounds; retry those that other grids had claimed, whose claims may have become void."""
+    """Run cells in rounds, and retry cells that other grids had claimed, because a claim may become void."""
     left = {cell.name: cell for cell in cells}
     while left:
         others: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequen
 
 
 def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
-    """Claim and run a cell, and record the start; not if it is complete, claimed, or was started too often."""
+    """Claim and run a cell, unless it is complete, claimed by another grid, or was started too often."""
     if cell.is_complete(runs):
         return cell.name, FINISHED
     try:
@@ -105,7 +105,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
 
 
 def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
-    """Run a cell that this process has claimed, unless it was started too often."""
+    """Run a cell that this process has claimed, and count its starts; refuse if there were too many."""
     begun = _times_begun(cell, runs)
     _tidy(cell.folder(runs))
     if begun > RETRIES:
@@ -121,7 +121,7 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 
 
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
-    """Delete the remains of a grid that was killed; those of a running grid stay."""
+    """Delete what a killed grid left in a cell's folder; files of a running grid stay."""
     with suppress(OSError):  # whoever writes there next says what is wrong with it
         if is_claimed(folder) or any(_unfinished(folder)):
             claimed = claim(folder, grid)
@@ -131,7 +131,7 @@ def _tidy_up_after_others(folder: Path, grid: str) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Delete from a cell's folder the files that only a running cell needs, or a killed one left behind."""
+    """Delete the files in a cell's folder that only a running cell needs."""
     with suppress(OSError):
         for path in _unfinished(folder):
             path.unlink(missing_ok=True)
@@ -150,14 +150,14 @@ def _times_begun(cell: Cell, runs: Path) -> int:
 
 
 def _times_lost(cell: Cell, runs: Path, grid: str) -> int:
-    """Return how often a cell was started if its process of this grid was lost, else 0."""
+    """Return how often a cell was started, if this grid lost the process that ran it, and 0 otherwise."""
     return _times_begun(cell, runs) if is_left_behind(cell.folder(runs), grid) else 0
 
 
 def _on_this_machine(
     job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, workers: int, grid: str
 ) -> Iterator[Outcome]:
-    """Run cells in processes; a killed one takes the others with it, so those restart in new ones."""
+    """Run cells in processes of this machine, and restart cells whose process was lost."""
     with needs("grid", "several workers"):
         from joblib import Parallel, delayed
 
@@ -181,7 +181,7 @@ def _on_this_machine(
 
 
 def _on_dask(job: Callable[[Cell], Outcome], cells: Sequence[Cell], runs: Path, scheduler: str) -> Iterator[Outcome]:
-    """Run cells on a cluster, whose workers may come and go."""
+    """Run cells on a Dask cluster; its workers may come and go."""
     with needs("dask", "backend 'dask'"):
         from distributed import as_completed
 
@@ -235,7 +235,7 @@ def connected(scheduler: str) -> Iterator[Client]:
 
 
 def _check_answers(scheduler: str) -> None:
-    """Refuse an address at which nothing replies; Dask's client would take a minute and print a traceback."""
+    """Refuse an address at which nothing answers, before Dask's client waits for a minute."""
     try:
         parts = urlsplit(scheduler)
         if parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.port is None:
@@ -249,7 +249,7 @@ def _check_answers(scheduler: str) -> None:
 
 
 def _check_certificates(scheduler: str) -> None:
-    """Refuse TLS without certificates; Dask's client would not say what is missing."""
+    """Refuse a TLS address without certificates, with a message that says what is missing."""
     with needs("dask", "backend 'dask'"):
         from distributed import Security
 

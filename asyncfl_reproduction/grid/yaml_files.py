@@ -1,4 +1,4 @@
-"""YAML files of the experiments, read as checked settings."""
+"""Read the experiments' YAML files as checked settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.base.written import small_text, yaml_in
 
 
 def read_yaml(path: Path, kind: type[Settings]) -> Any:
-    """Read and check a YAML file."""
+    """Read a YAML file as settings of a given class, and check them."""
     try:
         content = copy.deepcopy(_parsed(small_text(path)))
     except OSError as error:
@@ -35,5 +35,5 @@ def read_yaml(path: Path, kind: type[Settings]) -> Any:
 
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> Any:
-    """Parse YAML once and keep the outcome: parsing is slow, and a report asks for some files four times."""
+    """Parse YAML text and cache the outcome, because parsing is slow and reports read some files several times."""
     return yaml_in(text)
