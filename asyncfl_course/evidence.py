@@ -131,8 +131,8 @@ def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = A
 def compare(better: str, worse: str, margin: float = 0.0, column: str = TUNED, tier: str = "laptop") -> str:
     """Compare two recorded cells by the report's rule, and return the result as one line of text.
 
-    Both means with deviations in percent, their difference in points, paired by seed, with its interval, the number of
-    seeds and the verdict on "the first lies above the second". Where a cell has rates that were searched elsewhere, its
+    The line has both means with deviations in percent, their difference in points (paired by seed) with its interval,
+    the number of seeds, and the verdict on "the first lies above the second". Where a cell has rates that were searched elsewhere, its
     mean is marked and the verdict is "borrowed": the comparison decides nothing.
 
     Args:

@@ -1,4 +1,4 @@
-"""The format of records: Parquet files in ``results/``, written atomically, and by one process at a time.
+"""Read and write records as Parquet files in ``results/``, atomically and by one process at a time.
 
 A paper's folder in a tier, ``results/<tier>/<paper>/``, has up to three: ``runs.parquet`` and ``curves.parquet``
 (:mod:`~asyncfl_reproduction.grid.tidy`) and ``searches.parquet`` (:mod:`~asyncfl_reproduction.tuning.outcomes`).
@@ -36,7 +36,7 @@ TEXTS = frozenset(
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table in which all columns but :data:`TEXTS` are numbers.
+    """Read a table, and check that all columns except :data:`TEXTS` hold numbers.
 
     Raises:
         ResultError: naming the file and, where one does not hold numbers, the column.
@@ -55,7 +55,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table atomically; the same table gives the same bytes.
+    """Write a table atomically, so that the same table always gives the same bytes.
 
     Args:
         path: ``….parquet``; its folder is made.
@@ -72,7 +72,7 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Create a folder if need be, and let one process at a time read and rewrite its tables."""
+    """Create a folder if needed, and let only one process at a time read and rewrite its tables inside the block."""
     with needs("grid", "recorded results"):
         from filelock import FileLock
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def write_csv(results: Path, folder: Path) -> int:
-    """Write every table of a folder of records as CSV, at the same path in another folder; return how many there are.
+    """Write every table of a folder of records as CSV into another folder, and return the number of tables.
 
     Raises:
         ConfigError: when there is none.

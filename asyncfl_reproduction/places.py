@@ -1,4 +1,4 @@
-"""Locations of experiments: the user's own folder, or the package's."""
+"""Find the files of experiments, in the user's own folder or in the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asyncfl_reproduction.home import CELLS, RESULTS
 
 
 def tier_file(tier: str | Path, own: str | Path = "cells") -> Path:
-    """Return the file of a grid's cells.
+    """Return the file that describes a tier's cells.
 
     Args:
         tier: a file, or the name of a tier: ``smoke``.
@@ -38,10 +38,10 @@ def tiers(own: str | Path = "cells") -> set[str]:
 
 
 def field_in(results: str | Path) -> Path:
-    """Return the folder with the league's recorded tables: the user's own, or the package's."""
+    """Return the folder with the league's recorded tables, which may be the user's own."""
     return Path(results) if (Path(results) / "league").is_dir() else RESULTS
 
 
 def _tiers(place: Path) -> set[str]:
-    """Return the names of the tiers' files in a folder, which also holds files of papers."""
+    """Return the names of the tiers whose files are in a folder."""
     return {file.stem for file in place.glob("*.yaml") if re.search("^tier:", file.read_text("utf-8", "replace"), re.M)}

@@ -1,4 +1,4 @@
-"""The papers' printed numbers and settings, and how their tables are laid out: the three files in ``printed/``."""
+"""The papers' printed numbers, their settings and the layout of their tables, from the three files in ``printed/``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def published(paper: str, artefact: str) -> pd.DataFrame:
 
 
 def hyperparameters(paper: str) -> pd.DataFrame:
-    """Return the printed settings of a paper; rows of artefact ``missing`` are not printed there."""
+    """Return a paper's printed settings; rows whose artefact is ``missing`` are settings that it does not print."""
     table = _read("hyperparameters.csv")
     return table[table["paper"] == paper].reset_index(drop=True)
 
@@ -60,7 +60,7 @@ class Artefact(NamedTuple):
 
 
 def layout(paper: str, artefact: str) -> Artefact:
-    """Return the layout of a table or figure; if none is recorded, that of a plain list.
+    """Return the layout of a table or figure; without a recorded layout, it is a plain list.
 
     Example:
         >>> layout("FedADT", "Table IV")

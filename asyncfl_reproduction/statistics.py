@@ -1,4 +1,4 @@
-"""The rule of verdicts: differences paired by seed, with intervals that stay valid when seeds are added.
+"""The rule for verdicts, which uses differences paired by seed and intervals that stay valid when seeds are added.
 
 **Looks.** A comparison begins with 10 seeds and gets 16, then 32, while it is undecided. Each look has its own error
 level (1 %, 1.5 %, 2.5 %, in all 5 %), so its interval is wider than 95 %, and all looks together are wrong in at most
@@ -79,19 +79,19 @@ class Contrast(NamedTuple):
 
     @property
     def scaled(self) -> float:
-        """The p value behind the verdict (``equal`` for ``level``), rescaled to a threshold of 5 % at each look."""
+        """The verdict's p value (``equal`` for ``level``), rescaled to a threshold of 5 % at each look."""
         on = {LEVEL: self.equal, SMALLER: min(1.0, 2 * self.below)}
         return scaled(on.get(self.verdict, self.p), self.seeds)
 
 
 def level_at(seeds: int) -> float:
-    """Return the error level of the look for this many seeds; with fewer than the first look needs, the whole 5 %."""
+    """Return the error level of the look at this many seeds, or the whole 5 % before the first look."""
     reached = [look for look in LOOKS if look <= seeds]
     return LOOKS[reached[-1]] if reached else ERROR_LEVEL
 
 
 def scaled(p: float, seeds: int) -> float:
-    """Scale p such that :data:`ERROR_LEVEL` is the threshold at every look."""
+    """Rescale a p value such that :data:`ERROR_LEVEL` is its threshold at every look."""
     return min(1.0, p * ERROR_LEVEL / level_at(seeds))
 
 
@@ -105,7 +105,7 @@ def contrast(
     bounds: tuple[bool, bool] = (True, True),
     alpha: float | None = None,
 ) -> Contrast:
-    """Judge differences that were taken seed by seed.
+    """Judge differences between two methods, one per seed.
 
     Args:
         differences: ``(seeds,)``; a seed that is NaN counts as not run.
@@ -146,7 +146,7 @@ def _beyond(mean: float) -> str:
 
 
 def judge(low: float, high: float, equal: bool, margin: float = 0.0) -> str:
-    """Return the verdict of an interval, which is tested first for being level, and only then for its direction.
+    """Return the verdict of an interval; being level is tested first, and direction only after that.
 
     Args:
         low: lower end of the difference's interval.
@@ -179,7 +179,7 @@ def as_level(low: float, high: float, equal: bool, bound: float) -> str:
 
 
 def as_equality(found: Contrast, bound: float) -> Contrast:
-    """Judge a difference for the claim that there is none; see :func:`as_level`.
+    """Judge a difference for the claim that there is no difference.
 
     Its p is that of equivalence, or of lying apart where it is reversed.
     """
@@ -188,7 +188,7 @@ def as_equality(found: Contrast, bound: float) -> Contrast:
 
 
 def interval(differences: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the limits of the mean's t interval of ``(seeds,)`` differences; see :func:`contrast` for equal ones."""
+    """Return the limits of the t interval for the mean of ``(seeds,)`` differences."""
     if np.ptp(differences) <= SAME:
         decided = _sign(len(differences)) < 1 - level
         middle = float(differences.mean())
@@ -203,7 +203,7 @@ def _error(differences: np.ndarray) -> float:
 
 
 def _sign(seeds: int) -> float:
-    """Return the two-sided p of the sign test if all seeds agree in sign."""
+    """Return the sign test's two-sided p value if the differences of all seeds have the same sign."""
     return 2.0 ** (1 - seeds)
 
 
@@ -221,7 +221,7 @@ def two_sided(differences: np.ndarray, bound: float = 0.0) -> float:
 
 
 def equivalence(differences: np.ndarray, bound: float) -> float:
-    """Return the p value of the two one-sided tests that the mean lies within ± ``bound``."""
+    """Return the p value of two one-sided tests that the mean lies within ± ``bound``."""
     return max(one_sided(differences, -bound, "greater"), one_sided(differences, bound, "less"))
 
 
@@ -237,7 +237,7 @@ def signed_rank(differences: np.ndarray) -> float:
 def log_ratios(
     faster: np.ndarray, slower: np.ndarray, ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, tuple[bool, bool]]:
-    """Return log(slower's time / faster's time) seed by seed, positive where ``faster`` really was faster.
+    """Return the log of the slower time over the faster time with each seed; it is positive if ``faster`` was faster.
 
     A run that never reaches its target is censored at its end: the other's lead is then at least what that end shows,
     and 0 if it shows none; two that never reach it are level within the horizon. So a censored number is never further
@@ -262,17 +262,17 @@ def log_ratios(
 
 
 def deviation(values: np.ndarray) -> float:
-    """Return the sample standard deviation, 0 for a single value."""
+    """Return the sample standard deviation, or 0 for a single value."""
     return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
-    """Adjust p values by Holm; NaN (not run) stays NaN and does not count."""
+    """Adjust p values by Holm's method; values that are NaN (not run) stay NaN and do not count."""
     return _adjusted(p, _step_down)
 
 
 def benjamini_hochberg(p: Sequence[float]) -> np.ndarray:
-    """Adjust p values by Benjamini and Hochberg.
+    """Adjust p values by Benjamini and Hochberg's method.
 
     If those below 5 % are rejected, at most 5 % of the rejections are false on average.
     """
@@ -294,7 +294,7 @@ def _step_down(p: np.ndarray) -> np.ndarray:
 
 
 def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
-    """Return the parts' verdicts, each with its p, as a claim that needs all parts may use them.
+    """Return each part's verdict and p value, corrected for a claim that needs all parts to hold.
 
     A verdict that refutes a part stands if it does so by Holm over all parts, for each kind of refutation; else the
     part is undecided there. ``holds`` needs no correction, since the claim needs all of them; nor does ``level`` where
@@ -313,7 +313,7 @@ def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
 def simulated_error_rates(
     shift: float = 1.0, correlation: float = 0.0, trials: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
-    """Simulate how often rules err when two methods do not differ, and how often they detect a difference.
+    """Simulate how often rules see a difference that does not exist, and how often they detect one that does.
 
     Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that they differ where their means
     lie more than one pooled deviation apart; ours looks at 10, then 16, then 32 pairs until its interval excludes 0.

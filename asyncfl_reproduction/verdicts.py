@@ -1,4 +1,4 @@
-"""Names of verdicts, and the verdict of a claim with several parts.
+"""Names of verdicts, and the rule for the verdict of a claim with several parts.
 
 A trained claim is about differences between cells, each judged by :mod:`.statistics`: ``holds``, ``smaller than
 claimed``, ``level``, ``reversed`` or ``undecided``. A claim about the clock or about printed numbers ``holds`` or
@@ -39,7 +39,7 @@ ALWAYS = (HOLDS, LEVEL, REVERSED, UNDECIDED, NOT_RUN)
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Describe in one sentence how many trained claims have each verdict, without minor counts of 0.
+    """Describe in one sentence how many trained claims have each verdict, without unimportant counts of 0.
 
     Example:
         >>> counted({"holds": 3, "level": 1, "reversed": 5, "not run": 4}).split(", ", 1)[1]
@@ -51,7 +51,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def joined(verdicts: Iterable[str]) -> str:
-    """Return the verdict of a claim whose parts must all hold: one refuted part refutes it.
+    """Return the verdict of a claim that needs all parts to hold, so that one refuted part refutes the claim.
 
     "A is above B in every column" says that there is a difference everywhere. Where one part is level it does not hold.
     Where all parts are level the claim is ``level``, and where only some are and none is reversed, ``partly level``.

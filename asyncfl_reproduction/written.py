@@ -1,4 +1,4 @@
-"""Numbers as texts: a mean with its deviation, a difference with its interval, a count with its noun."""
+"""Write numbers as texts: a mean with its deviation, a difference with its interval, a count with its noun."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from asyncfl_reproduction.statistics import Contrast, deviation
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 cell``, ``12 cells``."""
+    """Return a number with its noun, such as ``1 cell`` or ``12 cells``."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def mean_text(values: pd.Series | np.ndarray, digits: int = 1) -> str:
-    """Return mean and standard deviation of numbers over seeds: ``93.1 ± 0.5``."""
+    """Return the mean and standard deviation of numbers over seeds, such as ``93.1 ± 0.5``."""
     return f"{np.mean(values):.{digits}f} ± {deviation(np.asarray(values)):.{digits}f}"
 
 
 def time_text(times: pd.Series | np.ndarray) -> str:
-    """Return times as ``31.2 ± 4.0``, or the number of seeds that did not reach the target."""
+    """Return times as text, such as ``31.2 ± 4.0``, or the number of seeds that did not reach the target."""
     never = int(np.isinf(times).sum())
     if never:
         return "not reached" + (f" with {never} of {len(times)} seeds" if never < len(times) else "")
@@ -30,13 +30,13 @@ def time_text(times: pd.Series | np.ndarray) -> str:
 
 
 def with_ends(mean: float, low: float, high: float, digits: int = 1) -> str:
-    """Return a difference with its interval: ``+17.1 [13.4, 20.8]``."""
+    """Return a difference with its interval, such as ``+17.1 [13.4, 20.8]``."""
     ends = f"[{low:.{digits}f}, {high:.{digits}f}]".replace("inf", "∞")
     return f"{mean:+.{digits}f} {ends}"
 
 
 def interval_text(found: Contrast, scale: float = 100.0) -> str:
-    """Return a difference as ``+17.1 [13.4, 20.8], 10 seeds``, or a time ratio as ``× 2.10 [1.41, 3.20], 10 seeds``."""
+    """Return a difference as ``+17.1 [13.4, 20.8], 10 seeds``, or a ratio as ``× 2.10 [1.41, 3.20], 10 seeds``."""
     ratio = found.unit == "log ratio"
     numbers = [math.exp(x) if ratio else scale * x for x in (found.mean, found.low, found.high)]
     shown = with_ends(*numbers, 2 if ratio else 1)
@@ -46,10 +46,10 @@ def interval_text(found: Contrast, scale: float = 100.0) -> str:
 
 
 def in_points(found: Contrast) -> str:
-    """Return a difference of accuracies in points, with minus signs: ``−0.3 [−1.4, 0.7]``."""
+    """Return a difference of accuracies in points, with minus signs, such as ``−0.3 [−1.4, 0.7]``."""
     return with_signs(with_ends(100 * found.mean, 100 * found.low, 100 * found.high))
 
 
 def with_signs(text: str) -> str:
-    """Replace hyphens by minus signs in negative numbers."""
+    """Replace the hyphens in negative numbers by minus signs."""
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)

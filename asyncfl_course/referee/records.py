@@ -1,8 +1,8 @@
 """Recorded runs that a referee may use, and the code that records them.
 
-The file holds what no tier has: seeds beyond the ten of two laptop cells at server rate 1, and the second case's
-runs. A row is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests of weights and
-of schedule.
+``results/18_referee.csv`` holds what no tier has: seeds beyond the ten of two laptop cells at server rate 1, and the
+second case's runs. A row is a run: cell, seed, three accuracies of its summary, the configuration's hash, the digests
+of weights and of schedule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The papers' claims as predicates over recorded results, one file per paper."""
+"""The papers' claims, one file per paper; each claim is checked by a function of recorded results."""
 
 from asyncfl_reproduction.claims.base import (
     KINDS,

@@ -1,4 +1,4 @@
-"""Claims of the papers as predicates over recorded results, and the code that checks them.
+"""The papers' claims, each with a function that checks it on recorded results, and the code that runs these checks.
 
 The rule is that of :mod:`.statistics`, the names of verdicts are in :mod:`.verdicts`. What the paper's own printed
 numbers say of a claim stands beside it.

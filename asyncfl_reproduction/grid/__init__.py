@@ -1,1 +1,1 @@
-"""Grids of cells: read, estimated, run in worker processes, recorded."""
+"""Grids of cells: read them, estimate their cost, run them in worker processes, and record the results."""

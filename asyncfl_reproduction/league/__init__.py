@@ -1,1 +1,1 @@
-"""The league: a newcomer's method against all others, on workloads where these were run before."""
+"""The league compares a newcomer's method with all others, on workloads where their results are recorded."""

@@ -1,4 +1,4 @@
-"""Questions that none of the four papers answers, X-1 to X-12, answered from recorded cells.
+"""Questions X-1 to X-12, which none of the four papers answers, and their answers from recorded cells.
 
 The cells are the league's: its field on two workloads under two delay laws (``cells/league_cells.yaml``), and
 methods with one thing changed (``cells/questions.yaml``), compared seed by seed as in :mod:`.statistics`. An
@@ -55,7 +55,7 @@ TARGET_SHARE = 0.85
 
 
 class Answer(NamedTuple):
-    """An answer: one of :data:`STATES`, and the numbers or the reason."""
+    """The answer to a question: one of :data:`STATES`, and a text with the numbers or the reason."""
 
     state: str
     text: str
@@ -71,7 +71,7 @@ def _places() -> Iterator[tuple[str, str]]:
 
 
 def _answer(findings: Sequence[Finding], besides: str = "") -> Answer:
-    """Join comparisons; the text says which are clear, and in which direction."""
+    """Join comparisons into one answer, whose text says which of them are clear and in which direction."""
     ran = [finding for finding in findings if finding.verdict != NOT_RUN]
     if not ran:
         return Answer(NOT_RUN, "no cells of it were run" + (f"; {besides}" if besides else ""))
@@ -92,7 +92,7 @@ def _verdict_in_words(verdict: str) -> str:
 
 
 def orders(m: Measured) -> Answer:
-    """Rank the five methods in every setting; ≈ joins level neighbours, ? undecided ones."""
+    """Rank the five methods in every setting; "≈" joins methods that are level, and "?" those that are undecided."""
     texts, verdicts = [], []
     for workload, law in _places():
         there = [method for method in FIVE if m.by_seed(cell_of(workload, law, method)) is not None]
@@ -112,7 +112,7 @@ def orders(m: Measured) -> Answer:
 
 
 def reversals(m: Measured) -> Answer:
-    """Count the pairs of methods whose clear order flips from one delay law to another."""
+    """Count the pairs of methods whose order clearly flips from one delay law to another."""
     kept, turned, unclear = 0, [], 0
     for workload in WORKLOADS:
         for one, two in itertools.combinations(FIVE, 2):
@@ -134,17 +134,17 @@ def reversals(m: Measured) -> Answer:
 
 
 def compared(*pairs: tuple[str, str], besides: str = "") -> Callable[[Measured], Answer]:
-    """Return a function that answers a question by comparing the accuracies of pairs of cells."""
+    """Return a function that answers a question by comparing the accuracies of two cells in each pair."""
     return lambda m: _answer([m.above(one, two) for one, two in pairs], besides)
 
 
 def control(question: int, cell: str) -> str:
-    """Return the name of a question's control."""
+    """Return the name of a cell that was run as a control for a question."""
     return f"questions/x{question}/{cell}"
 
 
 def gain_without_staleness(m: Measured) -> Answer:
-    """Compare the gain from distillation at large delay with the gain when every update is fresh."""
+    """Compare the gain from distillation under large delay with the gain when every update is fresh."""
     gains = {
         "fedecho above fedbuff": (
             (f"{LARGE}/fedecho", f"{LARGE}/fedbuff"),
@@ -167,7 +167,7 @@ def gain_without_staleness(m: Measured) -> Answer:
 
 
 def with_server_time(m: Measured) -> Answer:
-    """Compare times to 85% of FedBuff's accuracy by seed, with the server's time free and charged."""
+    """Compare the times that methods take to 85% of FedBuff's accuracy, with server time free and charged."""
     reference = m.by_seed(f"{LARGE}/fedbuff")
     if reference is None:
         return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
@@ -178,7 +178,7 @@ def with_server_time(m: Measured) -> Answer:
 
 
 def among_the_old(m: Measured) -> Answer:
-    """Compare momentum, adaptive servers and Oort with their base methods, where no paper ran them."""
+    """Compare momentum, adaptive servers and Oort with the methods that they extend, in settings that no paper ran."""
     findings = []
     for workload, law in _places():
         pairs = [
@@ -193,7 +193,7 @@ def among_the_old(m: Measured) -> Answer:
 
 
 def by_concurrency(m: Measured) -> Answer:
-    """Compare every number of clients in flight with the next larger one that was run."""
+    """Compare each number of clients in flight with the next larger number that was run."""
 
     def cell(method: str, clients: int) -> str:
         return f"{LARGE}/{method}" if clients == IN_FLIGHT else control(10, f"in-flight-{clients}/{method}")
@@ -206,7 +206,7 @@ def by_concurrency(m: Measured) -> Answer:
 
 
 def server_storage(m: Measured) -> pd.DataFrame:
-    """Return the most that each server stores, at 4 bytes per number, beside the accuracy of the same cell.
+    """Return the most that each method's server stores, beside its accuracy in the same cell.
 
     Returns:
         One row per method that was run on overlaid MNIST at large delay: accuracy (mean over seeds), models (held at
@@ -239,7 +239,7 @@ def server_memory(m: Measured) -> Answer:
 
 
 def paired_tests(m: Measured) -> Answer:
-    """Test every method against FedBuff: paired by seed, two-sided, with Benjamini-Hochberg correction."""
+    """Test every method against FedBuff by two-sided tests paired by seed, with Benjamini-Hochberg correction."""
     tests = []
     for workload, law in _places():
         base = cell_of(workload, law, "fedbuff")
@@ -263,7 +263,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Compare slow clients in every group with slow clients in one group, including on rare classes."""
+    """Build an answer that compares slow clients in every group with slow clients in one group, on rare classes too."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]
@@ -290,7 +290,7 @@ class Question:
 
 
 def answer_questions(measured: Measured, questions: Iterable[Question] | None = None) -> pd.DataFrame:
-    """Return one row per question: id, question, state, answer."""
+    """Answer the questions, and return one row per question: id, question, state, answer."""
     asked = QUESTIONS if questions is None else questions
     rows = [[question.id, question.text, *question.answer(measured)] for question in asked]
     return pd.DataFrame(rows, columns=["id", "question", "state", "answer"])

@@ -1,4 +1,4 @@
-"""What a method costs: server storage, client work, and the data it reads."""
+"""The costs of a method: what its server stores, what its clients do, and which data it reads."""
 
 from __future__ import annotations
 

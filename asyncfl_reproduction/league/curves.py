@@ -1,4 +1,4 @@
-"""Curves of a newcomer in one setting, beside FedBuff and the methods that came nearest."""
+"""Curves of a newcomer in one setting, together with FedBuff and the methods that are nearest in accuracy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shown_beside(one: Standings, newcomer: str) -> list[str]:
 
 
 def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
-    """Draw accuracy over client updates and over virtual time, and return the methods shown.
+    """Draw curves of accuracy over client updates and over virtual time, and return the methods that are shown.
 
     Time ends a fifth after the newcomer: synchronous rounds may go on for twenty times as long.
     """

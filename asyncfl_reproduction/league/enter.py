@@ -1,4 +1,4 @@
-"""Entering the league: read the file, check the rules, run the newcomer, write its page."""
+"""Enter the league: read a file, check the rules, run the newcomer, and write its page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def enter(
     yes: bool = False,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Run one file's method against the league's recorded methods and return the page with its standing.
+    """Run the method in a file against the league's recorded methods, and return the page with its standing.
 
     Args:
         file: Python, with one method.
@@ -69,14 +69,14 @@ def enter(
 
 
 def earlier_looks(page: Path, entry: Entry) -> list[str]:
-    """Return the names of this folder's pages for different code under the same name, oldest first."""
+    """Return the names of this folder's pages for other code of the same name, oldest first."""
     of_name = re.compile(rf"{re.escape(entry.name)}-[0-9a-f]{{8}}\.html")
     found = [path for path in page.parent.glob("*.html") if of_name.fullmatch(path.name) and path != page]
     return [path.name for path in sorted(found, key=lambda path: path.stat().st_mtime_ns)]
 
 
 def _recorded(places: Sequence[Place], tier_file: Path, runs: Path, kept: Path) -> Mapping[str, list[Result]]:
-    """Return cell -> its recorded runs, for the league's own methods.
+    """Map each cell of the league's own methods to its recorded runs.
 
     Raises:
         ConfigError: when there is none of a place's methods.
@@ -101,7 +101,7 @@ def _in_place(
 def _say_cost(
     newcomer: Newcomer, trial: Trial, count: int, workers: int, yes: bool, say: Callable[[str], None]
 ) -> None:
-    """Print the number of runs and the longest time they take; refuse what is too long to start unasked."""
+    """Print the number of runs and the longest time they can take; refuse a long start unless the user asked for it."""
     seconds = count * trial.seconds / workers
     say(
         f"{newcomer.entry.name}: {count} runs of {trial.updates} client updates; alone one takes {trial.seconds:.1f} "

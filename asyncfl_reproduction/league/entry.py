@@ -1,4 +1,4 @@
-"""An entry: a user's file with one method in it, and checks of the rules."""
+"""Read an entry, which is a user's file with one method in it, and check the league's rules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def folder(self) -> str:
-        """Name of the folder of the entry's recorded results."""
+        """Name of the folder that holds the entry's recorded results."""
         return f"{self.name}-{self.digest}"
 
 
@@ -77,7 +77,7 @@ def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
 
 
 def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | None:
-    """Return the grid of a method, with options named as in searches."""
+    """Return the grid that a method declares, with options named as in searches, or None."""
     given = getattr(method, GRID, of_module)
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""The league's settings, and the tuning of every method in them.
+"""The league's settings, and how every method is tuned in them.
 
 A place is one workload under one delay law in one column ("tuned", "printed"). Its cells,
 ``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``; beside it lies
@@ -45,12 +45,12 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Name, such as ``overlaid_mnist, large``."""
+        """Name of the setting without its column, such as ``overlaid_mnist, large``."""
         return f"{self.workload}, {self.law}"
 
     @property
     def study(self) -> str:
-        """Name of the study of this setting's searches."""
+        """Name of the study that holds this setting's searches."""
         return f"{TIER}-{self.workload}-{self.law}"
 
     @property
@@ -60,12 +60,12 @@ class Place:
 
     @property
     def updates(self) -> int:
-        """Number of client updates in every run."""
+        """Number of client updates in each run."""
         config = self.config_of(REFERENCE)
         return config.rounds * config.buffer_size
 
     def cell(self, method: str) -> str:
-        """Return the name of a method's cell."""
+        """Return the name of a method's cell in this setting."""
         return f"{TIER}/{self.workload}/{self.law}/{method}{TWIN if self.column == 'printed' else ''}"
 
     def config_of(self, method: str) -> Config:
@@ -74,7 +74,7 @@ class Place:
         return search.config(points_of(search.grid)[0], search.seeds[0])
 
     def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
-        """Return the newcomer's search in this setting: its own grid, with the settings and seeds of all others.
+        """Return the search for a newcomer in this setting: its own grid, with everybody's settings and seeds.
 
         How often the model is replaced and tested goes by its kind, as with the field: in rounds, one by one, or by a
         buffer. In the column "printed" it has its own defaults, and the rates of clients that all try there.
@@ -100,11 +100,11 @@ class Place:
         return search
 
     def usual_grid(self, method: type[Algorithm]) -> Grid:
-        """Return the default grid of a newcomer: FedBuff's server rates, if it has a server rate."""
+        """Return the grid of a newcomer that declares none: FedBuff's server rates, if it has a server rate."""
         return {"server_lr": self.searches[REFERENCE].grid["server_lr"]} if method.uses_server_lr else {}
 
     def _of_its_kind(self, method: type[Algorithm]) -> str:
-        """Return the league's first method that makes versions as this method does."""
+        """Return the league's first method that makes versions in the same way as this method."""
         wanted = _kind(method)
         for name, search in self.searches.items():
             if _kind(ALGORITHMS.get(search.settings["algorithm"])) == wanted:
@@ -119,7 +119,7 @@ def _kind(method: type[Algorithm]) -> str:
 
 
 def read_places(tier_file: Path, *, quick: bool = False) -> list[Place]:
-    """Return the league's settings, tuned ones first.
+    """Return the league's settings, beginning with those in the column "tuned".
 
     Args:
         tier_file: ``cells/league.yaml``; the studies are in ``tuning.yaml`` beside it.

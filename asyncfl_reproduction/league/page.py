@@ -1,4 +1,4 @@
-"""A newcomer's page: its standing, its costs, what was tried, and what was not compared."""
+"""A newcomer's page, with its standing, its costs, the settings that were tried, and what could not be compared."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NOT_COMPARED = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """The content of a page.
+    """The outcome of a newcomer's entry, which fills its page.
 
     Attributes:
         newcomer: who entered, and where.
@@ -75,16 +75,16 @@ class Outcome:
 
     @property
     def title(self) -> str:
-        """The newcomer's name as papers write it."""
+        """The newcomer's name in the spelling that papers use."""
         return plots.title(self.newcomer.entry.name)
 
     def in_column(self, column: str) -> list[Standings]:
-        """Return the standings in one column."""
+        """Return the standings whose runs belong to one column."""
         return [one for one in self.found if one.place.column == column]
 
 
 def write_page(path: Path, outcome: Outcome) -> None:
-    """Write one HTML file that loads nothing from elsewhere.
+    """Write an outcome as one HTML file that loads nothing from elsewhere.
 
     Raises:
         ResultError: naming the file, when it cannot be written.
@@ -96,7 +96,7 @@ def write_page(path: Path, outcome: Outcome) -> None:
 
 
 def content(outcome: Outcome) -> dict[str, Any]:
-    """Return the content of the template, in words and numbers."""
+    """Return the words and numbers that fill the template."""
     entry = outcome.newcomer.entry
     columns = [_column(outcome, name) for name in HEADINGS if outcome.in_column(name)]
     return {
@@ -123,7 +123,7 @@ def _about(outcome: Outcome) -> str:
 
 
 def _lead(outcome: Outcome, column: str) -> str:
-    """Return one sentence on a column: how many comparisons have each verdict."""
+    """Describe how many comparisons in a column have each verdict."""
     rows = [row for one in outcome.in_column(column) for row in one.rows if row.verdict]
     return (
         f"{HEADINGS[column][0]}, {outcome.title} against each method in each place, {len(rows)} comparisons. After as "
@@ -137,14 +137,14 @@ def _counted(verdicts: Sequence[str]) -> str:
 
 
 def _unequal(outcome: Outcome) -> list[str]:
-    """Return what made the tuning unequal, to the newcomer's disadvantage."""
+    """Return sentences on what made the tuning unequal, to the newcomer's disadvantage."""
     said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
     more = "Not equally: with --quick its grid did not grow, but those of the field did if the best lay on an edge."
     return said + [more] * outcome.quick
 
 
 def _looked_before(outcome: Outcome) -> list[str]:
-    """Return how often these seeds were used before under this name, which no interval accounts for."""
+    """Return a warning if other code of this name has used these seeds before, which no interval accounts for."""
     if not outcome.earlier:
         return []
     looks = len(outcome.earlier) + 1
@@ -296,7 +296,7 @@ def _time(times: Times | None, seeds: int) -> str:
 
 
 def _ratio(found: Contrast) -> str:
-    """Return a ratio of times; one with a bound on one side only is a bound on the mean."""
+    """Return a ratio of times as text, or a bound on its mean if the interval is open on one side."""
     low, high = math.isfinite(found.low), math.isfinite(found.high)
     if low and high:
         return f"× {math.exp(found.mean):.2f} [{math.exp(found.low):.2f}, {math.exp(found.high):.2f}]"
@@ -306,7 +306,7 @@ def _ratio(found: Contrast) -> str:
 
 
 def _costs(outcome: Outcome) -> list[Costs]:
-    """Return the costs of all methods in the first setting."""
+    """Return the costs of all methods in the league's first setting."""
     first, entry = outcome.found[0], outcome.newcomer.entry
     classes = load_task(first.place.config_of(REFERENCE).task_settings).num_classes
     rows = []

@@ -1,4 +1,4 @@
-"""Recording the league: the searches of all its methods, then its cells, both resumable."""
+"""Record the league: make the searches of all its methods, then run its cells; both can be resumed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def record_field(
     allowed: Callable[[Estimate], None],
     say: Callable[[str], None] = print,
 ) -> Report:
-    """Search for the rates of the league's methods, run its cells, and save each as soon as it is done.
+    """Search for the rates of the league's methods, run the league's cells, and save each result as soon as it is done.
 
     Args:
         tier_file: ``cells/league.yaml``.
@@ -57,7 +57,7 @@ def _cells(tier_file: Path, only: str) -> list[Cell]:
 
 
 def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]]:
-    """Return the league's searches that have no recorded outcome yet, each with its place."""
+    """Return the league's searches without a recorded outcome, each with its setting."""
     return [
         (place, search)
         for place in read_places(tier_file)
@@ -67,7 +67,7 @@ def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]
 
 
 def _as_cell(place: Place, search: Search, known: set[str]) -> Cell:
-    """Return a search as a cell with one seed per run of the search, and of its cell if that is not recorded yet."""
+    """Return a cell with a search's runs, and those of its own cell if missing, so that their cost can be estimated."""
     runs = len(points_of(search.grid)) * len(search.seeds)
     runs += 0 if place.cell(search.method) in known else len(place.seeds)
     config = search.config(points_of(search.grid)[0], search.seeds[0])

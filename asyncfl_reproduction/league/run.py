@@ -1,4 +1,4 @@
-"""A newcomer's runs: one to measure its cost, then the same search as for all others, then the seeds.
+"""A newcomer's runs: one run to measure the cost, then the same search that all others had, then the seeds.
 
 All lies in one folder, ``runs/league/<name>-<digest>/``: the outcomes of its searches, and its cells as a grid leaves
 them. What is finished there is not run again.
@@ -54,7 +54,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Newcomer:
-    """An entry, with the settings in which it is to run.
+    """An entry to the league, and the settings in which it runs.
 
     Attributes:
         entry: the method.
@@ -75,7 +75,7 @@ class Newcomer:
 
     @property
     def untried(self) -> str:
-        """A message that the grid does not try the server's rate; empty if it does."""
+        """A message that the grid does not try the server learning rate, or an empty text if it does."""
         grid = self.entry.grid
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
@@ -89,13 +89,13 @@ class Newcomer:
 
     @property
     def count(self) -> int:
-        """Number of all runs, except those that a growing grid adds."""
+        """Number of runs in all searches and comparisons, without those that a growing grid adds."""
         tried = [self.search(place) for place in self.places]
         searched = sum(len(points_of(search.grid)) * len(search.seeds) for search in tried)
         return searched + sum(len(place.seeds) for place in self.places)
 
     def trial(self) -> Trial:
-        """Run the first combination of the newcomer's first search once, or read the cost of that run.
+        """Run the first combination of the newcomer's first search once, or read that run's cost if it is known.
 
         Raises:
             SimulationError: when it takes other than the place's number of client updates.
@@ -119,7 +119,7 @@ class Newcomer:
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
-        """Search, then run the seeds, and return the runs by cell; existing runs are not repeated.
+        """Run the searches and then the seeds, and return the runs by cell; runs that exist are not repeated.
 
         Args:
             workers: processes.
@@ -138,7 +138,7 @@ class Newcomer:
         return {cell.name: cell.load(self.folder) for cell in cells}
 
     def cells(self, chosen: dict[str, dict[str, Any]]) -> list[Cell]:
-        """Return the newcomer's cells with the combination that each search has chosen, by the search's name."""
+        """Return the newcomer's cells with the combinations that its searches have chosen."""
         cells = []
         for place in self.places:
             search = self.search(place)
@@ -149,7 +149,7 @@ class Newcomer:
 
 
 def _watched(task: Task, looked: list[str]) -> Task:
-    """Return a task that records which of its unlabelled sets are read."""
+    """Return a copy of a task that records which of its unlabelled sets are read."""
 
     def noting(name: str, own: UnlabelledSet) -> UnlabelledSet:
         return lambda count, rng: looked.append(name) or own(count, rng)
@@ -167,7 +167,7 @@ def searched(
     extensions: int | None = None,
     imports: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Run searches, several at a time, and return each one's choice by its name.
+    """Run several searches at a time, and map each one's name to the combination that it chose.
 
     Args:
         searches: what is tried.

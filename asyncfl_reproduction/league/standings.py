@@ -1,4 +1,4 @@
-"""A newcomer's standing: in each setting against each method, seed by seed, and by mean rank over the settings.
+"""A newcomer's standing against each method, by setting and seed, and its mean rank over the settings.
 
 Every run takes as many client updates, but not as much time: the difference when the first of two runs ends stands
 beside. A league is looked at once: intervals are at 95 %, whatever the number of seeds. A verdict is the project's
@@ -33,7 +33,7 @@ MOST_SEEDS = 100
 
 
 class Times(NamedTuple):
-    """When a method's runs reached the target.
+    """The virtual times at which a method's runs reached the target.
 
     Attributes:
         median: virtual time over seeds, infinite where half of them or more never got there.
@@ -95,7 +95,7 @@ class Standings(NamedTuple):
     configs: Mapping[str, Config]
 
     def counts(self) -> dict[str, int]:
-        """Return the methods by verdict, for the verdicts that occur."""
+        """Return how many methods have each verdict that occurs."""
         verdicts = [row.verdict for row in self.rows]
         return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
 
@@ -138,7 +138,7 @@ def standings(place: Place, newcomer: str, results: Mapping[str, Sequence[Result
 def _against(
     measured: Measured, newcomer: str, gap: Callable[[str, str], pd.Series | None]
 ) -> dict[str, tuple[Contrast, str]]:
-    """Return, for each method, the newcomer's difference from it and the verdict."""
+    """Map each other method to the newcomer's difference from it and to the verdict on that difference."""
     others, found = [method for method in measured.summaries if method != newcomer], []
     for method in others:
         differences = gap(newcomer, method)
@@ -152,7 +152,7 @@ def _against(
 
 
 def judged(found: Sequence[Contrast]) -> list[str]:
-    """Return the verdicts on a newcomer's differences from all methods in a setting, corrected for their number."""
+    """Return the verdicts on a newcomer's differences from all methods, corrected for the number of methods."""
     different, equal = holm([one.p for one in found]), holm([one.equal for one in found])
     return [
         LEVEL if level <= ERROR_LEVEL else (BETTER if one.mean > 0 else WORSE) if p <= ERROR_LEVEL else UNDECIDED
@@ -161,7 +161,7 @@ def judged(found: Sequence[Contrast]) -> list[str]:
 
 
 def seeds_to_decide(found: Contrast, among: int = 1) -> int | None:
-    """Estimate how many seeds would decide that there is a difference, with mean and deviation unchanged.
+    """Estimate how many seeds would show a difference if its mean and deviation stayed the same.
 
     Args:
         found: a comparison at 5 %.
@@ -209,7 +209,7 @@ def _times(measured: Measured, newcomer: str, method: str, target: pd.Series) ->
 
 
 def ranked(places: Sequence[Standings]) -> tuple[Ranking | None, list[str]]:
-    """Rank the methods that all settings of a column have, over the seeds that all of these have there.
+    """Rank the methods that occur in all settings of a column, over the seeds that they have in common.
 
     Returns:
         The ranking, and the methods that are not in it as some place lacks them or their seeds.

@@ -1,4 +1,4 @@
-"""The Jinja template of a newcomer's page, with pictures and styles inside; it forbids browsers to load anything."""
+"""The Jinja template of a newcomer's page; pictures and styles are inside, and browsers may load nothing else."""
 
 TEMPLATE = """<!doctype html>
 <html lang="en">

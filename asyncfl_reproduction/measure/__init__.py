@@ -1,4 +1,4 @@
-"""Measurements without recorded cells: schedules without training, delay laws, short runs, counted operations.
+"""Measurements that need no recorded cells, from schedules without training, delay laws, short runs or counting.
 
 The claims and the report read the numbers; each is computed once per process.
 """

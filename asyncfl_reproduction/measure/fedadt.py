@@ -1,4 +1,4 @@
-"""FedADT's number that needs no run: the operations of distillation relative to local training."""
+"""FedADT's one number that needs no run, which compares the operations of distillation with those of local training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EPOCHS = SETUPS["fedadt"].common["local_epochs"]
 
 
 def distilling_over_training(epochs: int) -> float:
-    """Return the operations of distilling one client's model, as a multiple of its own local training.
+    """Return the operations of distilling one client's model as a multiple of those of that client's local training.
 
     The server's set is a share of all samples, the clients have the rest in equal parts. On each of the server's
     samples the client's model takes a step and the global model a forward pass. The model and the number of samples

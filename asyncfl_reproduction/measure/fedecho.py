@@ -1,4 +1,4 @@
-"""FedEcho's numbers that need no training: durations, staleness, versions in use, and its text task's class share."""
+"""FedEcho's numbers that need no training, such as durations, staleness and the versions that clients hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERSIONS = 500
 
 
 class Runtimes(NamedTuple):
-    """Durations that a delay law draws.
+    """The range of durations that a delay law draws.
 
     Attributes:
         ranges: category -> shortest and longest runtime drawn.
@@ -49,7 +49,7 @@ class Stored(NamedTuple):
 
     @property
     def logits_over_model(self) -> float:
-        """Number of stored outputs over number of parameters in one model."""
+        """Number of stored outputs, divided by the number of parameters in one model."""
         return self.clients * self.samples * self.outputs / self.parameters
 
 
@@ -66,7 +66,7 @@ STORED = {
 
 @lru_cache(maxsize=1)
 def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
-    """Return the durations that each law draws for this many clients, with this many draws per client."""
+    """Draw durations from each delay law, and return their range by category of client."""
     rng, found = np.random.default_rng(0), {}
     for law in LAWS:
         delays = DELAYS.get(law)().prepare(np.arange(1, clients + 1), rng)
@@ -81,12 +81,12 @@ def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
 
 @lru_cache(maxsize=len(LAWS) * len(SEEDS))
 def planned(law: str, seed: int) -> Schedule:
-    """Return the schedule of the paper's 500 versions (when each client trains), without training anything."""
+    """Return the schedule of the paper's 500 versions, without any training."""
     return schedule(Config(delay=law, rounds=VERSIONS, seed=seed))
 
 
 def staleness_of_long_clients(law: str) -> np.ndarray:
-    """Return the ``(5,)`` mean staleness of updates of ``long`` clients, one number per seed."""
+    """Return the mean staleness of updates from ``long`` clients, one number per seed, ``(5,)``."""
     means = []
     for seed in SEEDS:
         updates, clients = planned(law, seed).updates, planned(law, seed).clients
@@ -95,7 +95,7 @@ def staleness_of_long_clients(law: str) -> np.ndarray:
 
 
 def most_versions_held(plan: Schedule) -> int:
-    """Return the largest number of distinct versions from which clients in flight had started, at any time."""
+    """Return the largest number of distinct model versions that clients in flight hold at any one time."""
     updates, waiting = plan.updates, plan.in_flight
     began = np.concatenate([updates["dispatched_at"], waiting["dispatched_at"]])
     ended = np.concatenate([updates["arrived_at"], np.full(len(waiting), np.inf)])
@@ -105,7 +105,7 @@ def most_versions_held(plan: Schedule) -> int:
 
 @lru_cache(maxsize=len(LAWS))
 def versions_held(law: str) -> tuple[int, ...]:
-    """Return :func:`most_versions_held` for the paper's 500 versions, for each of :data:`SEEDS`."""
+    """Return :func:`most_versions_held` over the paper's 500 versions, with each seed in :data:`SEEDS`."""
     return tuple(most_versions_held(planned(law, seed)) for seed in SEEDS)
 
 

@@ -1,4 +1,4 @@
-"""FedRevive's numbers that no recorded run contains.
+"""FedRevive's numbers that recorded runs do not contain.
 
 Without training: staleness at the paper's scale, the schedules of β, the operations of its model. On short runs of
 small models, the same every time: how good the proxies are (Table 2), what each part of an update does (Fig. 4).
@@ -102,7 +102,7 @@ Synthesis and distillation, which begin after most clients' first two uploads, a
 
 @lru_cache(maxsize=2)
 def staleness(delay: str) -> np.ndarray:
-    """Return the ``(n,)`` staleness of updates at 1,000 clients, 100 in flight, one version per update.
+    """Return the ``(n,)`` staleness of updates from 1,000 simulated clients, 100 in flight, one update per version.
 
     The first tenth, in which the clients that began together have not spread out yet, is left out.
     """
@@ -112,7 +112,7 @@ def staleness(delay: str) -> np.ndarray:
 
 
 def betas(family: str, largest: int) -> np.ndarray:
-    """Return ``(largest + 1,)`` values of β for staleness 0, 1, … ``largest`` under one of :data:`FAMILIES`."""
+    """Return β for staleness 0, 1, … ``largest`` under a family of schedules, ``(largest + 1,)``."""
     method = AFLDW(beta_family=family)
     return np.array([method.beta(tau) for tau in range(largest + 1)])
 
@@ -132,7 +132,7 @@ def divergence(shares: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def proxy_divergences(run: Run) -> pd.DataFrame:
-    """Return the divergence of the proxies of a finished run of FedRevive from the truth (Table 2).
+    """Return how far the proxies in a finished run of FedRevive diverge from the true class proportions (Table 2).
 
     Returns:
         One row for each client that was probed ``t_est`` times: ``client``, ``proxy``, ``uniform``; the latter two are
@@ -155,7 +155,7 @@ def proxy_divergences(run: Run) -> pd.DataFrame:
 
 
 class UpdateParts:
-    """Measures how a stale update, its distilled part, and both together change the global model (Fig. 4, Fig. 10).
+    """Observes how a stale update, its distilled part and both together change the global model (Fig. 4, Fig. 10).
 
     An observer of a run of FedRevive: from the model ``x_t`` that an update meets it tests ``x_t + η (1 - β) Δ``,
     ``x_t + η β Δ^KD`` and their sum, Eq. 3, which is the run's own next model. The paper does not say whether its
@@ -181,7 +181,7 @@ class UpdateParts:
         run.simulation.observers.append(self)
 
     def _note(self) -> Tensor | None:
-        """Distil as the method does, and keep the model, its running statistics and the outcome."""
+        """Distil as the method does, and keep the model before it, the running statistics and the distilled delta."""
         server = self.run.algorithm
         buffers = None if server.buffers is None else server.buffers.clone()
         delta = self._distil()
@@ -189,7 +189,7 @@ class UpdateParts:
         return delta
 
     def __call__(self, simulation: Simulation, arrival: Arrival) -> None:
-        """Test the three models after an update that had a distilled part."""
+        """Test the three models after an update that has a distilled part."""
         before, self._before = self._before, None
         if before is None or before[2] is None or arrival.version % self.every:
             return
@@ -215,7 +215,7 @@ class UpdateParts:
 
 @lru_cache(maxsize=len(PROBED))
 def short_run_divergences(dataset: str) -> pd.DataFrame:
-    """Return one row per seed: mean ``proxy`` and ``uniform`` divergence on a data set's stand-in, in nats."""
+    """Return each seed's mean divergence of ``proxy`` and ``uniform`` on a data set's stand-in, in nats."""
     runs = [Run(Config(**{**_TWICE_EACH, **PROBED[dataset], "seed": seed})) for seed in SEEDS]
     finish_together(runs)
     return pd.DataFrame([proxy_divergences(run)[["proxy", "uniform"]].mean() for run in runs])
@@ -223,7 +223,7 @@ def short_run_divergences(dataset: str) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def short_run_parts() -> pd.DataFrame:
-    """Return one row per seed: mean change of test accuracy, a fraction, by part of an update, on digits."""
+    """Return each seed's mean change of test accuracy on digits, as a fraction, by part of an update."""
     runs = [Run(Config(**{**SMOKE, "task": "digits", "seed": seed})) for seed in SEEDS_OF_PARTS]
     watched = [UpdateParts(run, every=3) for run in runs]
     finish_together(runs)

@@ -1,4 +1,4 @@
-"""Numbers of KUIPER that need no training: how long its boards take, and virtual times of schedules."""
+"""KUIPER's numbers that need no training, which are the boards' times and the virtual times of schedules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def passes_a_clip(
     clients: int = 4,
     clips_a_video: float = 1.0,
 ) -> dict[str, float]:
-    """Return, for each board, how many times longer training on a clip takes than testing on one.
+    """Return how many times as long a board takes to train on a clip as to test on a clip, by board.
 
     Args:
         dataset: one of :data:`VIDEOS`.
@@ -46,24 +46,24 @@ def passes_a_clip(
 
 
 def epoch_seconds(dataset: str) -> dict[str, float]:
-    """Return each board's seconds per epoch under the data set's delay law."""
+    """Return the seconds per epoch of each board under the data set's delay law."""
     return DELAYS.get(LAWS[dataset]).epoch_seconds
 
 
 def test_set_seconds(dataset: str) -> dict[str, float]:
-    """Return each board's seconds for the whole test set under the data set's delay law."""
+    """Return each board's seconds for the whole test set, under the data set's delay law."""
     return DELAYS.get(LAWS[dataset]).test_seconds
 
 
 @lru_cache(maxsize=4)
 def seconds_of_80_epochs(dataset: str, algorithm: str) -> float:
-    """Return the virtual seconds of 80 epochs on 4 boards: ``fedavg`` in rounds of all, ``kuiper`` in bursts of 2."""
+    """Return the virtual time of 80 epochs on 4 boards, in seconds, for synchronous rounds or bursts of 2."""
     versions = {"buffer_size": 2, "rounds": JOBS // 2} if algorithm == "kuiper" else {"rounds": JOBS // 4}
     base = {"task": "digits", "delay": LAWS[dataset], "partition": "iid", "clients": 4, "concurrency": 4}
     return float(schedule(Config(**base, algorithm=algorithm, **versions)).updates["arrived_at"].max())
 
 
 def five_clients() -> Schedule:
-    """Return the schedule of five clients in six bursts of three, on the paper's boards."""
+    """Return the schedule of six bursts of three with five clients on the paper's boards."""
     base = {"task": "digits", "delay": LAWS["HMDB51"], "partition": "iid"}
     return schedule(Config(**base, algorithm="kuiper", clients=5, concurrency=5, buffer_size=3, rounds=6))

@@ -1,4 +1,4 @@
-"""Floating-point operations of the paper tier, the basis of its estimate in GPU-days.
+"""Floating-point operations of the paper tier, from which its cost in GPU-days is estimated.
 
 A forward pass of each network on one sample is counted or taken from its parameters; a training step takes three. What
 is counted: clients' training, tests, the accuracy that KUIPER asks for, FedEcho's and FedRevive's servers, and the
@@ -46,14 +46,14 @@ def forward_gflop(config: Config) -> float:
 
 
 def samples_a_job(config: Config) -> float:
-    """Return the number of samples in all steps of a client's job, with clients of equal size."""
+    """Return the number of samples in all steps of one client's job, for clients of equal size."""
     if config.local_steps is not None:
         return config.local_steps * config.batch_size
     return config.local_epochs * SAMPLES[config.task][0] / config.clients
 
 
 def federation(config: Config) -> float:
-    """Return the operations of a run, without those for its initial model."""
+    """Return the operations of a run, without those that prepare its initial model."""
     asks = config.algorithm == "kuiper"
     share = 1 + SERVER_SHARE.get(config.algorithm, 0.0)
     updates, size = client_updates(config), samples_a_job(config)
@@ -64,7 +64,7 @@ def federation(config: Config) -> float:
 
 
 def chain(config: Config) -> float:
-    """Return the operations of a run's chain of teachers on Kinetics; 0 without one."""
+    """Return the operations of training a run's chain of teachers on Kinetics, or 0 if it has none."""
     if config.initial != "teacher_chain":
         return 0.0
     given = config.initial_settings
@@ -77,7 +77,7 @@ def chain(config: Config) -> float:
 
 
 def operations(cells: Iterable[Cell]) -> pd.Series:
-    """Return operations by part: each paper's runs, and ``chains of teachers``, each counted once for all its runs."""
+    """Return operations by paper, and those of the chains of teachers, each of which is counted once."""
     found, chains = {}, {}
     for cell in cells:
         paper, config = cell.name.split("/")[0], cell.config
@@ -88,5 +88,5 @@ def operations(cells: Iterable[Cell]) -> pd.Series:
 
 
 def days(count: float, sustained: float) -> float:
-    """Return the days that this many operations take at ``sustained`` operations per second."""
+    """Return how many days these operations take at ``sustained`` operations per second."""
     return count / sustained / 86_400

@@ -1,4 +1,4 @@
-"""The report, by topic; ``notebooks/report.ipynb`` is a sequence of short calls of :class:`Page`.
+"""The report's code by topic; ``notebooks/report.ipynb`` calls one method of :class:`Page` for each part.
 
 - ``recorded``: a tier's cells with what was recorded of them;
 - ``metrics``: how each printed number is measured here, in its own unit;

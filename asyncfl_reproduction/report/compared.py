@@ -1,4 +1,4 @@
-"""The tier in which recorded cells are compared: the first that holds all of them."""
+"""Find the tier in which to compare recorded cells, which is the first one that holds all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asyncfl_reproduction.parquet import read_table
 
 
 def first_tier(cells: Iterable[str], tiers: Iterable[str], folder: Path) -> str | None:
-    """Return the first of several tiers in which all of the cells are recorded; None if there is none.
+    """Return the first of these tiers in which all cells are recorded, or None if there is none.
 
     Args:
         cells: of one paper or league, such as ``kuiper/fig3b/bias0/kuiper``.
@@ -25,5 +25,5 @@ def first_tier(cells: Iterable[str], tiers: Iterable[str], folder: Path) -> str 
 
 @lru_cache(maxsize=32)
 def _recorded(path: Path) -> frozenset[str]:
-    """Return the names of the cells in a table of runs; none if there is no table."""
+    """Return the names of the cells in a table of runs, or none if the table does not exist."""
     return frozenset(read_table(path)["cell"]) if path.exists() else frozenset()

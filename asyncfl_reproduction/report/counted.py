@@ -1,4 +1,4 @@
-"""Our measurements of printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
+"""Measure printed numbers that need no recorded cell, with the functions of :mod:`asyncfl_reproduction.measure`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def _ours(values: object, source: str) -> Ours:
 
 
 def versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the most versions from which clients in flight had started, in FedEcho's 500 rounds at large delay."""
+    """Return how many model versions clients in flight hold at most in FedEcho's 500 rounds under large delay."""
     return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
 
 
 def proxy_divergence(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return KL(true shares || proxy) of short runs on a stand-in for the data set (FedRevive Table 2)."""
+    """Return KL(true shares || proxy) from short runs on a stand-in for the data set (FedRevive Table 2)."""
     return _ours(fedrevive.short_run_divergences(row["dataset"])["proxy"], "short runs of a stand-in, 24 clients")
 
 
 def compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Count multiply-accumulates of ResNet-18: a training step is 3 forwards, a teacher 1 (FedRevive Table 3)."""
+    """Count ResNet-18's multiply-accumulates: 3 forwards for a training step, 1 for a teacher (FedRevive Table 3)."""
     forwards = {
         "client local training": 3,
         "distillation, sequential": 3 + int(row["c"]),
@@ -51,20 +51,20 @@ def _board(device: str) -> str:
 
 
 def board_seconds(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the seconds that the boards' delay law uses: the paper's own, as an input."""
+    """Return the seconds in the boards' delay law, which are the paper's own numbers."""
     seconds = kuiper.epoch_seconds if "epoch" in row["metric"] else kuiper.test_set_seconds
     return _ours(seconds(row["dataset"])[_board(row["device"])], "delay law: the paper's numbers are its input")
 
 
 def board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the ratio of a board's time per epoch to an AGX board's, averaged over the data sets."""
+    """Return how many times as long a board takes per epoch as an AGX board, averaged over the data sets."""
     laws = map(kuiper.epoch_seconds, kuiper.LAWS)
     ratios = [seconds[_board(row["device"])] / seconds["AGX"] for seconds in laws]
     return _ours(np.mean(ratios), "delay law: the paper's numbers are its input")
 
 
 def time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the virtual time of federated rows of KUIPER's Table 4: FedAvg's from its cell, KUIPER's simulated."""
+    """Return the virtual time in a federated row of KUIPER's Table 4, recorded for FedAvg and simulated for KUIPER."""
     if "Jetson" not in row["setting"]:
         return _ours(None, f"{NOT_MEASURED}: another device, model and data set")
     if row["method"].startswith("asynchronous"):
@@ -73,6 +73,6 @@ def time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> O
 
 
 def time_saved(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return by how many percent 80 epochs in bursts of 2 are shorter than in synchronous rounds."""
+    """Return by how many percent 80 epochs take less time in bursts of 2 than in synchronous rounds."""
     seconds = [kuiper.seconds_of_80_epochs(row["dataset"], algorithm) for algorithm in ("kuiper", "fedavg")]
     return _ours(100 * (1 - seconds[0] / seconds[1]), "simulated: as many client updates")

@@ -1,4 +1,4 @@
-"""The laptop tier's verdicts, kept in one small table so that a smaller tier's report can show them beside its own.
+"""The laptop tier's verdicts in one small table, so that a smaller tier's report can show them beside its own.
 
 Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the laptop tier's records takes minutes, so
 ``make docs`` judges them once and keeps what came out; a test holds the table to the records.
@@ -25,9 +25,10 @@ NUMBERS = ["seeds", "mean", "low", "high", "unit"]
 
 
 def decided(recorded: Recorded) -> pd.DataFrame:
-    """Return a tier's verdicts: id of a claim or headline, verdict, the verdict at the fixed server rate, numbers.
+    """Return one row per claim and headline of a tier, with its verdicts and a headline's numbers.
 
-    Numbers are a headline's difference with its interval; claims, which rest on several, have none.
+    The columns are id, verdict, fixed (the verdict at the fixed server rate) and the numbers. Numbers are a headline's
+    difference with its interval; claims, which rest on several, have none.
     """
     claims = pd.concat([recorded.claims(paper) for paper in recorded.checked], ignore_index=True)
     rows = claims[["id"]].assign(verdict=claims["ours"], fixed=claims.get(FIXED, ""))
@@ -39,7 +40,7 @@ def decided(recorded: Recorded) -> pd.DataFrame:
 
 
 def read_decided(kept: str | Path | None) -> pd.DataFrame:
-    """Read the kept verdicts by id; empty if there are none, as in an installed package."""
+    """Read the kept verdicts by id; the table is empty if none are kept, as in an installed package."""
     path = None if kept is None else Path(kept) / FILE
     if path is None or not path.exists():
         return pd.DataFrame(columns=["verdict", "fixed", *NUMBERS])
@@ -47,7 +48,7 @@ def read_decided(kept: str | Path | None) -> pd.DataFrame:
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
-    """Return the headlines as HTML: the paper's number, this run's, and the one recorded for the laptop tier."""
+    """Return the headlines as HTML, with the paper's number, this run's and the one recorded for the laptop tier."""
     own = headlines[headlines["column"] == "tuned"]
     there = kept.reindex(own["id"]).fillna({"verdict": NOT_RUN})
     table = pd.DataFrame(
@@ -65,7 +66,7 @@ def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
 
 
 def in_brief(kept: pd.DataFrame, name: str) -> str:
-    """Return the kept verdict of a headline with its difference, interval and seeds."""
+    """Return a headline's kept verdict with its difference, interval and seeds."""
     return next((_said(row) for row in kept.loc[kept.index == name].itertuples()), NOT_RUN)
 
 
@@ -77,7 +78,7 @@ def _said(row: Any) -> str:
 
 
 def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
-    """Describe what was run, how many headlines it decides, and how many the laptop tier does."""
+    """Describe what was run, and how many headlines this run and the laptop tier decide."""
     own = recorded.headlines[recorded.headlines["column"] == "tuned"]
     seeds = own["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"

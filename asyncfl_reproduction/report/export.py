@@ -1,4 +1,4 @@
-"""Export of every table of the report as CSV, Markdown and LaTeX, named by paper and artefact."""
+"""Export every table of the report as CSV, Markdown and LaTeX, in files named by paper and artefact."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from asyncfl_reproduction.report.tables import artefacts, beside, laid_out
 
 
 def slug(*words: str) -> str:
-    """Return a file name without its ending: ``fedecho-table-2``."""
+    """Join words into a file name without its ending, such as ``fedecho-table-2``."""
     return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
 
 
 def every_table(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Yield each table of the report: its name, its tidy form, and its shown form."""
+    """Yield the name of each table in the report, with its tidy form and the form that is shown."""
     plain = {
         "summary": summary.verdicts(recorded),
         "headlines": summary.headlines(recorded),
@@ -49,7 +49,7 @@ def own_tables(recorded: Recorded) -> Iterator[tuple[str, pd.DataFrame, pd.DataF
 
 
 def write_tables(recorded: Recorded, folder: str | Path, *, own: bool = False) -> list[Path]:
-    """Write every table of the report into ``folder`` in three formats, and return the files.
+    """Write every table of the report into ``folder`` as CSV, Markdown and LaTeX, and return the files.
 
     The CSV is tidy, one number per row; Markdown and LaTeX are laid out as printed, each row as paper's and ours.
     """
@@ -65,7 +65,7 @@ def write_tables(recorded: Recorded, folder: str | Path, *, own: bool = False) -
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its index as columns, and a single header row."""
+    """Return a table with its index as columns and only one header row."""
     if isinstance(table.index, pd.RangeIndex):
         return table.astype(str)
     table = table.copy()
@@ -76,7 +76,7 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return a table of texts in GitHub's Markdown, with special characters escaped."""
+    """Return a table as GitHub's Markdown, with special characters escaped."""
     rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
     lines = ("| " + " | ".join(" ".join(str(text).split()).translate(PLAIN) for text in row) + " |" for row in rows)
     return "\n".join(lines) + "\n"
@@ -87,7 +87,7 @@ PLAIN = str.maketrans({"|": r"\|", "[": r"\[", "&": "&amp;", "<": "&lt;"})
 
 
 def latex(table: pd.DataFrame) -> str:
-    """Return a table of texts as LaTeX for ``booktabs``, with special characters escaped and symbols as commands."""
+    """Return a table as LaTeX for ``booktabs``, with special characters escaped and symbols as commands."""
     style = table.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis="columns")
     return style.to_latex(hrules=True, column_format="l" * len(table.columns)).translate(SYMBOLS)
 

@@ -1,4 +1,4 @@
-"""Building blocks of the papers' figures: panels of curves, lines over a setting, bars.
+"""Building blocks for the papers' figures, such as panels of curves, lines over a setting, and bars.
 
 A figure's function takes what was recorded and returns a matplotlib figure, or None where nothing of it was run.
 A panel says so if nothing of it was run; a line has one point for each cell that was run. Colours are the methods' own
@@ -57,7 +57,7 @@ def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Fig
 
 
 def finish(figure: Figure, entries: Mapping[str, Line2D | plt.Artist]) -> Figure:
-    """Add one legend below all panels, outside the data, and close the figure, which the notebook shows once."""
+    """Add one legend below all panels, and close the figure so that the notebook shows it only once."""
     if entries:
         widest = max(4, *map(len, entries)) * 0.085 + 0.8  # inches that an entry takes
         columns = max(1, min(len(entries), int(figure.get_figwidth() / widest)))
@@ -72,19 +72,19 @@ def legend_of(axes: Axes) -> dict[str, plt.Artist]:
 
 
 def say_not_run(axes: Axes) -> None:
-    """Write in the middle of a panel that nothing in it was run."""
+    """Write in the middle of a panel that none of its cells was run."""
     axes.text(0.5, 0.5, MISSING, transform=axes.transAxes, ha="center", va="center", color=plots.NEUTRAL)
     axes.set(xticks=[])
 
 
 def percent(recorded: Recorded, cell: str) -> np.ndarray | None:
-    """Return the ``(seeds,)`` final accuracies of a cell, in percent as on axes; None if it was not run."""
+    """Return a cell's ``(seeds,)`` final accuracies in percent, or None if it was not run."""
     values = recorded.measured.values(cell)
     return None if values is None else 100 * values
 
 
 def smoothed(curves: Sequence[pd.DataFrame], window: int) -> list[pd.DataFrame]:
-    """Return curves with the running average of this many last evaluations, fewer at the start."""
+    """Return curves smoothed by a running average over this many evaluations, with fewer at the start."""
     return [curve.assign(accuracy=curve["accuracy"].rolling(window, min_periods=1).mean()) for curve in curves]
 
 
@@ -97,7 +97,7 @@ def draw_curves(
     window: Callable[[str], int] = lambda method: 1,
     target: Callable[[str], float | None] = lambda title: None,
 ) -> Figure | None:
-    """Draw accuracy over virtual time or versions: one panel per title, one line per method, with the range of seeds.
+    """Draw accuracy over time or versions, with a panel per title and a line per method with its range over seeds.
 
     Args:
         recorded: what was recorded.
@@ -144,7 +144,7 @@ def draw_lines(
     log: bool = False,
     sharey: bool = True,
 ) -> Figure | None:
-    """Draw a number against a setting: one panel per title, one line per method, one point per cell that was run.
+    """Draw a number against a setting, with a panel per title, a line per method, and a point per cell that was run.
 
     Args:
         recorded: what was recorded.
@@ -181,7 +181,7 @@ def draw_lines(
 def _draw_panel(
     axis: Axes, rows: pd.DataFrame, methods: Sequence[str], ticks: Sequence[float], log: bool
 ) -> dict[str, plt.Artist]:
-    """Draw one line per method that was run, with its deviation at every point; return the legend's entries."""
+    """Draw a line with deviations for each method that was run, and return the legend's entries."""
     ran = list(rows["method"].unique())
     aside = rows["method"].map(ran.index) - (len(ran) - 1) / 2  # so that bars of deviation do not hide each other
     room = 0.08 * (ticks[-1] - ticks[0]) or 0.1
@@ -207,7 +207,7 @@ def _draw_panel(
 def draw_bars(
     shown: Mapping[str, Mapping[str, np.ndarray | None]], *, ylabel: str, missing: str = MISSING
 ) -> Figure | None:
-    """Draw one panel per title and one bar per method: mean and deviation, or a word if there are none.
+    """Draw bars of mean and deviation, with a panel per title and a bar per method; a word replaces a missing bar.
 
     Args:
         shown: panel's title -> method or variant -> ``(seeds,)`` numbers, infinite for a target that was not reached,

@@ -39,7 +39,7 @@ def _place(data: str, alpha: str, method: str) -> str:
 
 
 def families(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Fig. 1, right: means of two methods per family; efficiency is best time over time to target."""
+    """Draw FedADT's Fig. 1, right: accuracy and efficiency (best time over time to target) by family of methods."""
     cells = {method: f"fedadt/fig1/{method}" for method in BASELINES}
     m = recorded.measured
     if any(m.values(cell) is None for cell in cells.values()):
@@ -62,7 +62,7 @@ def families(recorded: Recorded) -> Figure | None:
 
 
 def pure_curves(recorded: Recorded) -> Figure | None:
-    """Draw FedADT's Fig. 3: accuracy of the asynchronous methods over virtual time at α = 0.1."""
+    """Draw FedADT's Fig. 3: asynchronous methods' accuracy over virtual time at α = 0.1."""
     chosen = (*ASYNCHRONOUS, "fedadt")
     shown = {title: {method: _place(data, "0.1", method) for method in chosen} for data, title in NAMES.items()}
     return draw_curves(recorded, shown, unit="s", target=lambda title: TARGETS[title.replace("-", "").lower()])
@@ -89,7 +89,7 @@ def by_alpha(recorded: Recorded) -> Figure | None:
 
 
 def weights(recorded: Recorded) -> Figure | None:
-    """Draw the runs of FedADT's Table III at α = 0.1: adaptive and fixed weights."""
+    """Draw FedADT's Table III at α = 0.1 as curves of runs with adaptive and with fixed weights."""
     shown = {
         title: {
             "fedadt-adaptive": _place(data, "0.1", "fedadt"),

@@ -1,4 +1,4 @@
-"""Figures of FedEcho's runs and delays; the paper prints its results as tables."""
+"""Figures of FedEcho's runs and delays, which the paper prints as tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _columns(recorded: Recorded, columns: tuple[str, ...]) -> Figure | None:
 
 
 def over_time(recorded: Recorded) -> Figure | None:
-    """Draw accuracy over time at large delay, α = 0.1, with two methods that are in no table."""
+    """Draw accuracy over time at large delay and α = 0.1, including two methods that are in no table."""
     cells = {method: f"{TABLE2[0]}/{method}" for method in ("fedbuff", "fedecho-cross")}
     cells |= {method: f"fedecho/beside/large-dir0.1/{method}" for method in ("fedavg", "fedasync")}
     return draw_curves(recorded, {"large delay, α = 0.1": cells}, unit="10 s")
 
 
 def delays(recorded: Recorded) -> Figure:
-    """Draw the staleness of 500 simulated versions by runtime category."""
+    """Draw how stale updates are in 500 simulated versions, by runtime category."""
     figure, axes = panels(2, height=3.4)
     for axis, delay in zip(axes, ("large", "mild"), strict=True):
         plan = planned(f"fedecho_{delay}", seed=0)
@@ -43,7 +43,7 @@ def delays(recorded: Recorded) -> Figure:
 
 
 def samples(recorded: Recorded) -> Figure | None:
-    """Draw FedEcho's Table 6: accuracy by number of distillation samples, at the tier's own numbers."""
+    """Draw FedEcho's Table 6: accuracy by number of distillation samples, at the numbers that this tier uses."""
     small = {100: "samples-100", 250: "samples-250", 1000: "samples-1000"}
     full = {500: "paper-500", 1000: "paper-1000", 5000: "paper-5000"}
     ran = full if any(f"fedecho/table6/{name}" in recorded.cells for name in full.values()) else small
@@ -53,7 +53,7 @@ def samples(recorded: Recorded) -> Figure | None:
 
 
 def weights(recorded: Recorded) -> Figure | None:
-    """Draw the runs of FedEcho's Table 7 (mixing weights) and Table 11 (clipping)."""
+    """Draw curves of the runs in FedEcho's Table 7 (mixing weights) and Table 11 (clipping)."""
     names = ("CE only", "KL only", "α = 0.5", "dynamic α")
     mixing = {f"fedecho-{name}": cell for name, cell in zip(names, WEIGHTS, strict=True)}
     clips = {"fedecho-clip 5": DEFAULT}

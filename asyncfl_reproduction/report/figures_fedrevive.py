@@ -35,13 +35,13 @@ def raw_curves(recorded: Recorded) -> Figure | None:
 
 
 def times_to_target(recorded: Recorded) -> Figure | None:
-    """Draw the times to target of FedRevive's Table 1 as bars."""
+    """Draw FedRevive's Table 1 as bars of the times to target."""
     shown = {t: {m: revive_times(recorded, cell(data, m)) for m in METHODS} for t, data in TITLES.items()}
     return draw_bars(shown, ylabel="virtual time to target")
 
 
 def shifted_delays(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 3: each data set's runs under the usual and under the shifted delays."""
+    """Draw FedRevive's Fig. 3: each data set's curves under the usual and the shifted delays."""
     shown = {}
     for title in ("CIFAR-10", "20NewsGroups"):
         shown[f"{title}, usual delays"] = {m: cell(TITLES[title], m) for m in ASYNCHRONOUS}
@@ -50,14 +50,14 @@ def shifted_delays(recorded: Recorded) -> Figure | None:
 
 
 def role_of_schedule(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 4, right: β that grows with staleness against constant β."""
+    """Draw FedRevive's Fig. 4, right: curves with a β that grows with staleness and with a constant β."""
     lines = {"fedrevive": cell("cifar10", "fedrevive")}
     lines |= {f"fedrevive-β = {beta}": cell("cifar10", f"beta-{beta}", "figure4") for beta in ("0.75", "1")}
     return draw_curves(recorded, {"CIFAR-10": lines}, window=_window)
 
 
 def parts_of_update(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Figs. 4, left, and 10(a): the effect of an update's parts, in short runs at smoke scale."""
+    """Draw FedRevive's Figs. 4 (left) and 10(a): the effect of an update's parts, in short runs at smoke scale."""
     figure, (axes,) = panels(1)
     parts = 100 * short_run_parts()
     labels = {"stale": "stale update alone", "distilled": "distilled update alone", "both": "both"}
@@ -72,7 +72,7 @@ def parts_of_update(recorded: Recorded) -> Figure | None:
 
 
 def true_shares(recorded: Recorded) -> Figure | None:
-    """Draw FedRevive's Fig. 5: runs with estimated class shares against runs with true ones."""
+    """Draw FedRevive's Fig. 5: curves of runs that use estimated class shares and of runs that use true ones."""
     shown = {
         title: {
             "fedrevive-proxies": cell(data, "fedrevive"),
@@ -85,7 +85,7 @@ def true_shares(recorded: Recorded) -> Figure | None:
 
 
 def staleness_of(delay: str, title: str) -> Figure:
-    """Draw FedRevive's Fig. 6 or 7: staleness, simulated at the paper's 1,000 clients with 100 in flight."""
+    """Draw FedRevive's Fig. 6 or 7: staleness in a simulation of the paper's 1,000 clients with 100 in flight."""
     figure, (axes,) = panels(1)
     values = staleness(delay)
     axes.hist(values, bins=np.arange(0, np.quantile(values, 0.999) + 10, 10), color=plots.NEUTRAL, alpha=0.8)
@@ -107,7 +107,7 @@ def milder(recorded: Recorded) -> Figure | None:
 
 
 def schedules(recorded: Recorded) -> Figure:
-    """Draw FedRevive's Fig. 11: the schedule families in the authors' code, with its constants."""
+    """Draw FedRevive's Fig. 11: the families of schedules in the authors' code, with the code's constants."""
     figure, (axes,) = panels(1)
     tau = np.arange(0, 301)
     for family, style in zip(FAMILIES, ("-", "--", ":", "-."), strict=True):

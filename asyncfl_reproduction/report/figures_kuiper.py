@@ -33,12 +33,12 @@ THREE = METHODS[:3]
 
 
 def by_bias_of(folder: str, methods: tuple[str, ...] = METHODS) -> dict[str, dict[float, str]]:
-    """Return the cells of a folder by method and bias."""
+    """Return the cells in one group of KUIPER's, by method and bias."""
     return {method: {float(bias): cell(folder, f"bias{bias}", method) for bias in BIASES} for method in methods}
 
 
 def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | None]:
-    """Return times to 87% of the lowest mean final accuracy of the cells that were run."""
+    """Return each method's times to 87% of the lowest mean final accuracy among its competitors."""
     m = recorded.measured
     finals = [values.mean() for name in cells.values() if (values := m.values(name)) is not None]
     goal = SHARE_OF_FINAL * min(finals, default=0)
@@ -46,7 +46,7 @@ def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | No
 
 
 def timeline(recorded: Recorded) -> Figure:
-    """Draw KUIPER's Fig. 1: five clients, bursts of three, simulated without training on the paper's boards."""
+    """Draw KUIPER's Fig. 1: a schedule of five clients in bursts of three on the paper's boards, without training."""
     planned = five_clients()
     figure, (axes,) = panels(1, height=2.8)
     ends = planned.updates.groupby("version")["arrived_at"].max()
@@ -57,7 +57,7 @@ def timeline(recorded: Recorded) -> Figure:
 
 
 def against_alone(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 2: its accuracy against clients that train alone, by bias."""
+    """Draw KUIPER's Fig. 2: accuracy by bias, beside clients that train alone."""
     shown = {
         f"{clients} devices": {
             name: {float(bias): alone(clients, bias)[index] for bias in BIASES}
@@ -114,12 +114,12 @@ def _bursts(method: str) -> dict[float, str]:
 
 
 def burst_accuracy(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 6(a): accuracy by burst size."""
+    """Draw KUIPER's Fig. 6(a): each method's accuracy by burst size."""
     return draw_lines(recorded, {"": {method: _bursts(method) for method in THREE}}, xlabel="burst size K")
 
 
 def burst_times(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 6(b): virtual time to target, each method with its own burst size."""
+    """Draw KUIPER's Fig. 6(b): virtual time to target, with each method at its own burst size."""
     cells = {"kuiper-K = 4": of_burst("4", "kuiper"), "oort-K = 6": of_burst("6", "oort"),
              "fedbuff-K = 7": of_burst("7", "fedbuff")}  # fmt: skip
     return draw_bars({"": times(recorded, cells)}, ylabel="virtual time to target, s")
@@ -146,7 +146,7 @@ def ucf_times(recorded: Recorded) -> Figure | None:
 
 
 def clients_and_bias(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 10: its accuracy by bias and number of clients; bias 0.5 is from Fig. 5."""
+    """Draw KUIPER's Fig. 10: accuracy by bias and number of clients; the cells at bias 0.5 are Fig. 5's."""
     shown = {
         task: {
             f"kuiper-{count} clients": {

@@ -12,7 +12,7 @@ from asyncfl_reproduction.written import count
 
 
 def stragglers(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 7: accuracy with stragglers, without them, and with the slowest dropped, by bias."""
+    """Draw KUIPER's Fig. 7: accuracy by bias with stragglers, without them, and with the slowest client dropped."""
     which = {
         "kuiper-all, delayed": "kuiper",
         "kuiper-without delay": "kuiper-no-delay",
@@ -62,7 +62,7 @@ def frames(recorded: Recorded) -> Figure | None:
 
 
 def central(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 16: final accuracies of central training beside KUIPER's at bias 0."""
+    """Draw KUIPER's Fig. 16: final accuracies of central training and of KUIPER at bias 0."""
     shown = {
         data: {
             "central": percent(recorded, cell("fig16", data.lower(), "central")),
@@ -83,7 +83,7 @@ def slow_board(recorded: Recorded) -> Figure | None:
 
 
 def dropping(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 13: accuracy with a slow device, and with that device dropped, by bias."""
+    """Draw KUIPER's Fig. 13: accuracy by bias with a slow device, and with that device dropped."""
     names = {"all as fast": "no-delay", "slowest 3×": "3x", "slowest 5×": "5x", "slowest dropped": "dropped"}
     lines = {
         f"kuiper-{name}": {float(b): cell("fig13", f"bias{b}", place) for b in BIASES[:3]}

@@ -1,4 +1,4 @@
-"""Folded parts of the report, in HTML that needs no script."""
+"""Fold parts of the report, in HTML that needs no script."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def folded(summary: str, html: str) -> str:
-    """Return HTML folded under a one-line summary. Escape plain text first with :func:`html.escape`."""
+    """Return HTML folded below a one-line summary; plain text must be escaped with :func:`html.escape` before."""
     return f'<details class="folded"><summary>{summary}</summary>{html}</details>'
 
 

@@ -25,7 +25,7 @@ PALE = 0.35
 
 
 def draw_forest(headlines: pd.DataFrame) -> Figure | None:
-    """Draw differences of accuracy on the left and ratios of times on the right; None if no headline was run.
+    """Draw the headlines' differences of accuracy on the left and ratios of times on the right; None if none was run.
 
     A filled mark says that the verdict survives Holm's correction over the twelve, a hollow one that it does not. What
     rests on borrowed rates, and decides nothing, is pale.
@@ -61,7 +61,7 @@ def draw_forest(headlines: pd.DataFrame) -> Figure | None:
 
 
 def _interval(axis: Axes, row: tuple, index: int, scale: float, widest: float) -> None:
-    """Draw one interval, cut where the axis ends."""
+    """Draw one interval, clipped at the axis limits."""
     if math.isnan(row.mean):
         return
     mark, aside = COLUMNS[row.column]

@@ -1,4 +1,4 @@
-"""All methods against each other, over the settings of the league: ranks, critical differences, a heat map.
+"""Compare all methods with each other over the league's settings, by ranks, critical differences and a heat map.
 
 Two tests, both at 5%. Over everything: mean ranks (:mod:`.ranks`), a block being one seed of one place, so that blocks
 of one place are not independent, which makes the difference smaller than it should be. Within a place: paired two-sided
@@ -53,7 +53,7 @@ def in_place(place: str, method: str, column: str = TUNED) -> str:
 
 
 def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
-    """Return a setting's best method and those that a Holm-corrected paired t test cannot distinguish from it.
+    """Return a setting's best method, and those that a paired t test with Holm's correction cannot distinguish from it.
 
     A star says that nothing was found, not that there is nothing.
     """
@@ -68,7 +68,7 @@ def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
 
 
 def _paired(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the p-value of a paired two-sided t test; 1 if there are too few seeds, or different ones."""
+    """Return the p value of a paired two-sided t test, or 1 if the seeds are too few or do not match."""
     if len(left) != len(right) or len(left) < FEWEST_SEEDS:
         return 1.0
     differences = left - right
@@ -78,7 +78,7 @@ def _paired(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def table(measured: Measured) -> pd.DataFrame:
-    """Return one row per method and one column per setting and column: accuracy and its deviation.
+    """Return accuracies and their deviations, one row per method and one column per setting and tuning.
 
     ``*`` marks methods of :func:`not_told_from_best`.
     """
@@ -94,7 +94,7 @@ def table(measured: Measured) -> pd.DataFrame:
 
 
 def heat_map(measured: Measured) -> Figure | None:
-    """Draw ranks by method and setting, best method on top, with accuracies; ``*`` as in :func:`table`.
+    """Draw methods' ranks and accuracies by setting as a heat map, with the best method on top.
 
     On the left methods as they were tuned, on the right at the fixed server rates; ranks are within a place.
     """
@@ -128,13 +128,13 @@ def heat_map(measured: Measured) -> Figure | None:
 
 
 def critical_differences(measured: Measured, column: str = TUNED) -> Figure | None:
-    """Draw mean ranks over the recorded settings; see :func:`.draw_ranks`."""
+    """Draw the methods' mean ranks over the recorded settings; see :func:`.draw_ranks`."""
     found = ranking(places(measured, column), METHODS)
     return None if found is None else draw_ranks(found)
 
 
 def in_words(measured: Measured) -> str:
-    """Describe how many settings, methods and blocks the ranking has, and the result of Friedman's test."""
+    """Describe the ranking's settings, methods and blocks, and the result of Friedman's test."""
     there = places(measured)
     found = ranking(there, METHODS)
     if found is None:

@@ -43,7 +43,7 @@ Take = Callable[[Recorded, pd.Series, str | None], Ours]
 
 
 class Measure(NamedTuple):
-    """The measurement of one metric: its kind, a key of :data:`UNITS`, and a function of printed row and cell."""
+    """How one metric is measured: its kind (a key of :data:`UNITS`), and a function of the printed row and its cell."""
 
     kind: str
     take: Take
@@ -65,12 +65,12 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
 
 
 def cells_behind(source: str) -> list[str]:
-    """Return the cells in the ``source`` of :class:`Ours`; anything else stays as it is."""
+    """Return the cells that the ``source`` of an :class:`Ours` names."""
     return re.split(r" - | against ", re.sub(r", version \d+$", "", source))
 
 
 def _summary(number: str) -> Take:
-    """Build a measure that reads one number of a cell's summaries; an accuracy is in the row's unit."""
+    """Build a measure that reads one number from a cell's summaries, with accuracies in the row's unit."""
 
     def take(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
         values = None if cell is None else recorded.measured.values(cell, number)
@@ -88,12 +88,12 @@ def _gap(recorded: Recorded, better: str, worse: str) -> Ours:
 
 
 def _points(gap: pd.Series | None, source: str) -> Ours:
-    """Return a difference of accuracies in percentage points, as papers print it."""
+    """Return a difference of accuracies as percentage points."""
     return Ours(None if gap is None else 100 * gap, source)
 
 
 def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the accuracy of FedEcho's Table 5, whose first row is the pretrained start: version 0 of a run."""
+    """Return an accuracy for FedEcho's Table 5; its first row, the pretrained start, is version 0 of a run."""
     if not row["method"].startswith("none"):
         return _summary(ACCURACY)(recorded, row, cell)
     start = "fedecho/table5/fedbuff"
@@ -105,7 +105,7 @@ def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Our
 
 
 def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return FedEcho's gain, best set against best baseline by means, in the column of Table 3 where it is smallest."""
+    """Return FedEcho's smallest gain over Table 3's columns, from the best set of samples against the best baseline."""
     m, gains = recorded.measured, []
     for column in TABLE3:
         means = [{n: v.mean() for x in methods if (v := m.values(n := f"{column}/{x}")) is not None}
@@ -117,13 +117,13 @@ def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours
 
 
 def revive_cell(row: pd.Series, method: str | None = None) -> str:
-    """Return the name of Table 1's cell for a printed row of FedRevive."""
+    """Return the name of the cell that belongs to a printed row of FedRevive's Table 1."""
     data = {"20NewsGroups": "newsgroups"}.get(row["dataset"], row["dataset"].replace("-", "").lower())
     return f"fedrevive/table1/{data}/{method or row['method'].replace('-', '_').lower()}"
 
 
 def revive_times(recorded: Recorded, name: str) -> pd.Series | None:
-    """Return times to 85% of the best running average of FedBuff beside a cell, by seed."""
+    """Return, by seed, a cell's times to 85% of the best running average of FedBuff in the same column."""
     goal = target(recorded.measured, name.rpartition("/")[0] + "/fedbuff")
     window = 1 if name.endswith("/fedavg") else WINDOW
     return None if goal is None else recorded.measured.times_to(name, goal, window)
@@ -134,12 +134,12 @@ def _revive_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _times(times: pd.Series | None, cell: str) -> Ours:
-    """Return times to a target, or nothing if no seed has a target."""
+    """Return times to a target, or no numbers if no seed has a target."""
     return Ours(None if times is None or times.empty else times, cell)
 
 
 def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
-    """Return by how many percent times to target are shorter, seed by seed; nothing if one is not reached."""
+    """Return by how many percent times to target are shorter by seed; not measured if a run does not reach it."""
     if fast is None or slow is None:
         return Ours(None, source)
     both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()
@@ -164,7 +164,7 @@ KUIPER_PLACES = {("HMDB51", "4"): "fig3a", ("HMDB51", "12"): "fig3b", ("UCF101",
 
 
 def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return KUIPER's gain at bias 1: over a baseline, from the distilled start, or from an assistant."""
+    """Return KUIPER's gain at bias 1, which may be over a baseline, from the distilled start or from an assistant."""
     if row["artefact"].endswith("Fig. 14(b)"):
         method = row["method"].lower()
         return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")
@@ -176,7 +176,7 @@ def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _kuiper_alone(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return KUIPER's largest gap, over biases, to clients that train alone."""
+    """Return KUIPER's largest gap over all biases to clients that train alone."""
     panel, clients = KUIPER_PLACES[row["dataset"], row["devices"]], row["devices"]
     gaps = [_gap(recorded, f"kuiper/{panel}/bias{bias}/kuiper", f"kuiper/fig2/clients{clients}-bias{bias}/alone")
             for bias in ("0", "0.5", "0.8", "1")]  # fmt: skip
@@ -185,7 +185,7 @@ def _kuiper_alone(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _kuiper_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Compare KUIPER's time with bursts of 4 to Oort's with 6 and FedBuff's with 7."""
+    """Return by how many percent KUIPER with bursts of 4 is faster than Oort with 6 or FedBuff with 7."""
     other = "kuiper/fig6/k6/oort" if row["baseline"] == "Oort" else "kuiper/fig6/k7/fedbuff"
     pair, m = ("kuiper/fig3b/bias0.8/kuiper", other), recorded.measured
     finals = [m.values(name) for name in pair]
@@ -201,7 +201,7 @@ def _kuiper_drop(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _kuiper_accuracy(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return KUIPER's accuracy; the chain of Appendix H is Table 3's, with no or one assistant."""
+    """Return KUIPER's accuracy; rows of Appendix H use Table 3's cells with no or one assistant."""
     if row["method"].startswith("distillation"):
         cell = f"kuiper/table3/assistants-{int('one' in row['method'])}"
     return _summary(ACCURACY)(recorded, row, cell)
@@ -215,7 +215,7 @@ def _adt_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _adt_at_ramp_end(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return accuracy at round T_g, where runs with a fixed weight end; nothing if it was not evaluated there."""
+    """Return accuracy at round T_g, where runs with a fixed weight end, or no numbers if it was not tested there."""
     if cell is None or not recorded.measured.curves.get(cell):
         return Ours(None, cell or "")
     config = recorded.cells[cell].config

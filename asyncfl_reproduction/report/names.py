@@ -1,4 +1,4 @@
-"""Readable names of cells, made from their paths.
+"""Make readable names of cells from their paths.
 
 ``fedecho/table2/large-dir0.1/fedecho-natural`` is "FedEcho, natural set · large delay, α = 0.1".
 
@@ -56,7 +56,7 @@ PATTERNS = {
 
 
 def words(part: str) -> str:
-    """Return a part of a path, or a table's header, in words; unknown ones only lose their hyphens."""
+    """Return a part of a path or a table header in words; an unknown part only loses its hyphens."""
     if part in WORDS:
         return WORDS[part]
     for pattern, text in PATTERNS.items():
@@ -66,7 +66,7 @@ def words(part: str) -> str:
 
 
 def place(path: str) -> str:
-    """Return the paper's table or figure with which a path begins: ``FedEcho, Table 2``."""
+    """Return the paper's table or figure at the beginning of a path, such as ``FedEcho, Table 2``."""
     paper, _, rest = path.partition("/")
     artefact = rest.partition("/")[0]
     title = plots.title(paper) if paper in ALGORITHMS else words(paper)
@@ -78,7 +78,7 @@ def place(path: str) -> str:
 
 
 def name_of(cell: Cell) -> str:
-    """Return a cell's name: its method, then the rest of its path below table, figure or workload."""
+    """Return a cell's name, which is its method followed by the details in its path."""
     *parts, last = cell.name.removesuffix(TWIN).split("/")
     workload = [part for part in parts[1:2] if part in WORKLOADS]
     details = [words(one) for part in workload + parts[2:] for one in re.split("-(?=dir|bias|clients|shifted)", part)]
@@ -94,7 +94,7 @@ def name_of(cell: Cell) -> str:
 
 
 def names(cells: Mapping[str, Cell]) -> dict[str, str]:
-    """Return every cell's name by its path; a name is unique within its table or figure.
+    """Map each cell's path to a name that is unique within its table or figure.
 
     Where two cells there would have the same, what the path says is added.
     """
@@ -109,7 +109,7 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 
 
 def in_names(text: str, names: Mapping[str, str]) -> str:
-    """Replace the paths in a text, with or without their paper, by names, as findings print them.
+    """Replace cells' paths in a text by their names.
 
     What the two sides of a comparison have in common is said once.
     """
@@ -119,7 +119,7 @@ def in_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def with_titles(text: str) -> str:
-    """Replace methods and workloads that stand alone in a text by their titles: ``FedEcho``."""
+    """Replace methods and workloads that stand alone in a text by their titles, such as ``FedEcho``."""
     return re.sub(r"(?<![\w/@.-])[a-z_0-9]+(?![\w/@-])", lambda found: _title(found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Making the report: its notebook is executed, and exported as pages that link to each other.
+"""Make the report: execute its notebook, and export it as pages that link to each other.
 
 The notebook's headings of the first level begin its pages: the first one, one per paper, and what belongs to none. What
 is on a page is in :mod:`asyncfl_reproduction.report`.
@@ -64,7 +64,7 @@ details.folded > summary { cursor: pointer; }
 
 
 class PageOf(NamedTuple):
-    """A page: its file name, its title, and its cells."""
+    """A page of the report, with its file name, its title and its cells."""
 
     file: str
     title: str
@@ -74,7 +74,7 @@ class PageOf(NamedTuple):
 def make_report(
     tier: str | Path, runs: str | Path = "runs", *, notebook: str | Path | None = None, kept: str | Path | None = None
 ) -> Path:
-    """Execute the report notebook and export it to HTML; return the first page's path, which links to the others.
+    """Execute the report notebook, export it to HTML, and return the path of the first page.
 
     Beside it, ``tables/`` gets every table of the report as CSV, Markdown and LaTeX, which the notebook writes.
     Cells that are not in ``runs`` are read from the tables in ``kept``.
@@ -115,7 +115,7 @@ def make_report(
 
 
 def as_pages(executed: str | Path) -> dict[str, str]:
-    """Return an executed notebook as HTML pages of texts, tables and pictures, by file name, first page first.
+    """Return an executed notebook as HTML pages by file name, the first page first.
 
     Nothing in them is fetched from elsewhere, and a browser runs no script that came into them, whoever wrote it.
     """
@@ -128,7 +128,7 @@ def as_pages(executed: str | Path) -> dict[str, str]:
 
 
 def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
-    """Split a notebook before each heading of the first level; everything before belongs to the first page."""
+    """Split a notebook into pages at its first-level headings; the first page also has what precedes them."""
     pages: list[PageOf] = []
     before: list[NotebookNode] = []
     for cell in cells:
@@ -142,7 +142,7 @@ def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
 
 
 def _headings(cell: NotebookNode, level: str) -> list[str]:
-    """Return the headings of a level in a cell of text."""
+    """Return the headings of one level in a Markdown cell."""
     return re.findall(rf"^{level} (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
 
 
@@ -164,7 +164,7 @@ def _as_html(notebook: NotebookNode, page: PageOf, pages: Sequence[PageOf]) -> s
 
 
 def _links(page: PageOf, pages: Sequence[PageOf]) -> str:
-    """Return the header of a page: links to all pages, and to the parts of this one."""
+    """Return the header of a page, with links to all pages and to the sections of this page."""
     others = " ".join(
         f'<a href="{one.file}"{" aria-current=page" * (one is page)}>{escape(one.title.split(":")[0])}</a>'
         for one in pages

@@ -1,4 +1,4 @@
-"""The report of a user's own grid: its cells, their curves and their cost, without the papers."""
+"""The report of a user's own grid, which shows the grid's cells, curves and cost and no papers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PARTS = (
 
 
 def is_own(cells: Iterable[Cell]) -> bool:
-    """Return whether none of these cells belongs to an experiment of the package."""
+    """Return whether all of these cells are the user's own, that is, none belongs to the package's experiments."""
     named = {match for file in CELLS.glob("*.yaml")
              for match in re.findall(r"^paper: *['\"]?([\w-]+)", file.read_text("utf-8"), re.M)}  # fmt: skip
     return named.isdisjoint(cell.name.split("/")[0] for cell in cells)
 
 
 def own_notebook(tier: str, file: Path) -> NotebookNode:
-    """Return the notebook, not executed, to which papermill passes its parameters.
+    """Return the report notebook for a user's own grid, before execution.
 
     Args:
         tier: what the report is called.

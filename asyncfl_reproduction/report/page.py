@@ -47,7 +47,7 @@ FIGURES: dict[tuple[str, str], PaperFigure] = {
 
 
 def picture(figure: Figure, alt: str) -> Image:
-    """Return a figure with its text alternative as a PNG with a palette, which is a third of the size."""
+    """Return a figure with its text alternative as a PNG whose palette makes it a third of the size."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=figure.dpi)
     palette = Pixels.Quantize.MAXCOVERAGE  # the default's averages turn thin lines into other methods' colours
@@ -56,7 +56,7 @@ def picture(figure: Figure, alt: str) -> Image:
 
 
 def _about(table: pd.DataFrame) -> str:
-    """Describe the numbers of a table: up to three metrics with their units, and the number of seeds."""
+    """Describe a table's numbers by their metrics and units, if there are at most three, and by the number of seeds."""
     metrics = table[["metric", "unit"]].drop_duplicates().agg(", ".join, axis=1)
     seeds = shown.usual_seeds(table)
     spread = f" · ours: mean ± standard deviation over {seeds} seeds" if seeds else ""
@@ -64,7 +64,7 @@ def _about(table: pd.DataFrame) -> str:
 
 
 def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a table of :func:`beside` with its settings as one text, so that tables of different settings join."""
+    """Return a table of :func:`beside` with its settings as one column, so that different tables fit together."""
     settings = list(table.columns[: list(table.columns).index("metric")])
     texts = [
         ", ".join(f"{words(name)} {WORDS.get(value, value)}" for name, value in row.items() if value)
@@ -77,7 +77,7 @@ def _in_one_line(table: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 class Page:
-    """A report, part by part.
+    """The parts of a report, each shown by one method.
 
     Args:
         tier_file: ``cells/<tier>.yaml``.
@@ -92,14 +92,14 @@ class Page:
         self.decided = decided.read_decided(None if self.recorded.tier == decided.TIER else kept)
 
     def in_a_minute(self) -> None:
-        """Show the papers' central comparisons: this run's verdicts beside the recorded ones, and what to open next."""
+        """Show this run's verdicts on the papers' central comparisons, the recorded verdicts, and what to open next."""
         if len(self.decided):
             said = decided.in_words(self.recorded, self.decided)
             display(Markdown(said), HTML(decided.beside(self.recorded.headlines, self.decided)))
         display(Markdown(decided.NEXT))
 
     def summary(self) -> None:
-        """Show how many claims have each verdict, by kind and by paper, and the headline numbers."""
+        """Show how many claims have each verdict, by kind and by paper, and show the headline numbers."""
         display(Markdown(f"**{self.recorded.trained_in_words()}** Every method is tuned; a table by kind follows."))
         for table in (self.recorded.verdicts_by_kind(), summary.verdicts(self.recorded)):
             verdicts = [name for name in table.columns if name in VERDICTS]
@@ -113,7 +113,7 @@ class Page:
                 display(HTML(html))
 
     def stand_ins(self) -> None:
-        """Show the tier's data and models, and what they stand in for."""
+        """Show the tier's data and models, and what each of them stands in for."""
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
@@ -121,21 +121,21 @@ class Page:
         display(Markdown(said), listed(summary.stand_ins(self.recorded).replace({"cells": summary.TITLES})))
 
     def claims(self, paper: str) -> None:
-        """Show every claim of a paper: its text, what the paper's own numbers say, our verdict and why."""
+        """Show every claim of a paper with its text, the paper's own numbers, our verdict and the reason."""
         table = self.recorded.claims(paper.lower())
         if len(self.decided):
             table[shown.RECORDED] = table["id"].map(self.decided["verdict"]).fillna(MISSING)
         display(HTML(shown.claims(table, self.names, paper)))
 
     def table(self, paper: str, *names: str) -> None:
-        """Show printed tables with ours beside them; rows that were not run are folded."""
+        """Show printed tables with our numbers beside them, and fold the rows that were not run."""
         for name in names:
             table = beside(self.recorded, paper, name)
             self._table(table, was_run(table, paper, name), f"{paper}, {name}", lambda rows, name=name: shown.styled(
                 rows, paper, name, self.names))  # fmt: skip
 
     def texts(self, paper: str) -> None:
-        """Show a paper's numbers from text and captions, in one table."""
+        """Show the numbers from a paper's text and captions in one table."""
         tables = [_in_one_line(beside(self.recorded, paper, name), name)
                   for name in artefacts(paper) if not name.startswith("Table")]  # fmt: skip
         table = pd.concat(tables, ignore_index=True).fillna("")
@@ -144,7 +144,7 @@ class Page:
         )
 
     def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
-        """Show the rows that were run below the title, and the others folded."""
+        """Show the rows that were run below a title, and fold the others."""
         if run.any():
             display(Markdown(f"**{title}**{_about(table)}"), style(table[run]))
         if not run.all():
@@ -153,7 +153,7 @@ class Page:
             display(HTML(folded(line, style(table[~run]).to_html())))
 
     def figure(self, paper: str, *names: str) -> None:
-        """Show redrawn figures, each below its caption; those without any run are folded."""
+        """Show redrawn figures, each below its caption, and fold those without any run."""
         left = []
         for name in names:
             if sketch := layout(paper, name).sketch:
@@ -170,7 +170,7 @@ class Page:
             display(HTML(folded(f"{count(len(left), 'figure')} not run at this tier", as_list(left))))
 
     def head_to_head(self) -> None:
-        """Show the league: ranked heat map, mean ranks with their critical difference, and the numbers."""
+        """Show the league as a ranked heat map, as mean ranks with their critical difference, and as numbers."""
         league = self.recorded.league.measured
         display(Markdown(head_to_head.in_words(league)))
         figures = {
@@ -183,7 +183,7 @@ class Page:
         display(HTML(folded("The numbers with their deviations", listed(head_to_head.table(league)).to_html())))
 
     def questions(self) -> None:
-        """Show the questions across the papers with their answers."""
+        """Show the questions that compare the papers, with their answers."""
         run = self.recorded.questions["state"] != MISSING
         if run.any():
             display(HTML(shown.questions(self.recorded.questions[run], names(self.recorded.league.cells))))
@@ -192,7 +192,7 @@ class Page:
             display(HTML(folded(f"{count(int((~run).sum()), 'question')} not answered", left)))
 
     def methods(self) -> None:
-        """Show every method once in one setting, as a table and as curves."""
+        """Show every method once in the same setting, as a table and as curves."""
         table = summary.methods(self.recorded)
         run = table["accuracy %"].str[:1].str.isdigit()
         display(listed(table[run]) if run.any() else Markdown("Not run at this tier."))
@@ -232,19 +232,19 @@ class Page:
             display(Markdown(said), listed(worse, precision=1))
 
     def ours(self) -> None:
-        """Show the settings that the papers do not print, and our values."""
+        """Show our values for the settings that the papers do not print."""
         display(listed(summary.ours(self.recorded).replace({"paper": summary.TITLES})))
 
     def cells(self) -> None:
-        """Show every cell by its name, folded, and the recorded ones that do not count."""
+        """Show every cell by name in folds, and the recorded cells that do not count."""
         display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
 
     def own_cells(self) -> None:
-        """Show the cells of a user's own grid, and the recorded ones that do not count."""
+        """Show the cells of a user's own grid, and the recorded cells that do not count."""
         display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
 
     def own_curves(self) -> None:
-        """Show the curves of a user's own grid: one panel for cells whose names differ only in the last part."""
+        """Show a user's own curves, with cells in one panel if their names differ only in the last part."""
         shown: dict[str, dict[str, str]] = {}
         for name in self.recorded.cells:
             panel, _, line = name.rpartition("/")
@@ -253,7 +253,7 @@ class Page:
             display(picture(figure, "Accuracy over virtual time, one line per cell"))
 
     def write_tables(self, folder: str | Path | None, own: bool = False) -> None:
-        """Write every table of the report in three formats, or nothing if no folder is given.
+        """Write every table of the report as CSV, Markdown and LaTeX, if a folder is given.
 
         Args:
             folder: is made.
@@ -265,6 +265,6 @@ class Page:
 
 
 def _searches_shown(table: pd.DataFrame) -> Styler:
-    """Return a table of searches with readable names of methods and columns."""
+    """Return a table of searches that shows readable names of methods and columns."""
     methods, columns = table["method"].map(plots.title), table["column"].replace("printed", FIXED)
     return listed(table.assign(method=methods, column=columns), precision=1)

@@ -1,4 +1,4 @@
-"""Mean ranks of methods over several settings, and Nemenyi's critical difference between them.
+"""Rank methods over several settings, with Nemenyi's critical difference between mean ranks.
 
 Friedman's test, and Nemenyi's difference at 5% (Demšar, "Statistical Comparisons of Classifiers over Multiple Data
 Sets", 2006, Eqs. 2 and 3 with q of the studentised range). Both take blocks for independent.
@@ -22,7 +22,7 @@ ERROR_LEVEL = 0.05
 
 
 class Ranking(NamedTuple):
-    """Mean ranks of methods, 1 being best.
+    """Mean ranks of methods; rank 1 is the best.
 
     Attributes:
         ranks: method -> mean rank over blocks, best first.
@@ -37,12 +37,12 @@ class Ranking(NamedTuple):
     critical: float
 
     def near(self, method: str) -> list[str]:
-        """Return the methods within the critical difference of one method, including itself, best first."""
+        """Return the methods within the critical difference of one method (itself included), best first."""
         return list(self.ranks.index[(self.ranks - self.ranks[method]).abs() <= self.critical])
 
 
 def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str]) -> Ranking | None:
-    """Rank the methods that every setting has; return None unless at least two have the same seeds.
+    """Rank the methods that every setting has; return None if fewer than two of them share all seeds.
 
     Args:
         there: place -> method -> ``(seeds,)`` accuracies, of the same seeds in the same order.
@@ -65,7 +65,7 @@ def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str
 
 
 def groups(found: Ranking) -> list[tuple[int, int]]:
-    """Return the first and last rank of each longest run of methods within one critical difference."""
+    """Return the first and last index of each longest row of methods that lie within one critical difference."""
     ranks, runs = found.ranks.to_numpy(), []
     for first in range(len(ranks)):
         last = int(np.flatnonzero(ranks <= ranks[first] + found.critical)[-1])
@@ -75,7 +75,7 @@ def groups(found: Ranking) -> list[tuple[int, int]]:
 
 
 def draw_ranks(found: Ranking, marked: str | None = None) -> Figure:
-    """Draw mean ranks on a line with Nemenyi's critical difference; bars join methods within it.
+    """Draw mean ranks on a line with Nemenyi's critical difference; a bar joins methods that lie within it.
 
     Args:
         found: at least two methods.

@@ -1,4 +1,4 @@
-"""A tier's cells with their recorded results."""
+"""A tier's cells, with their recorded results and all that follows from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_MEASURED = "not measured"
 
 
 class Ours(NamedTuple):
-    """Our measurement beside a printed number.
+    """Our measurement of a printed number.
 
     Attributes:
         values: numbers of runs in the printed unit, infinite where a target was not reached; None without any.
@@ -51,7 +51,7 @@ class Ours(NamedTuple):
 
 
 class Recorded:
-    """A tier's cells with their recorded results.
+    """A tier's cells and their recorded results.
 
     Args:
         file: ``cells/<tier>.yaml``.
@@ -85,12 +85,12 @@ class Recorded:
 
     @property
     def tier(self) -> str:
-        """The tier to which the cells belong."""
+        """Name of the cells' tier."""
         return next(iter(self.cells.values())).tier
 
     @cached_property
     def measured(self) -> Measured:
-        """The results on which claims are checked."""
+        """The results on which the claims are checked."""
         summaries = {
             name: pd.DataFrame([r.summary | {"seed": r.config.seed} for r in results])
             for name, results in self.results.items()
@@ -99,17 +99,17 @@ class Recorded:
         return Measured(summaries, curves, self.cells, borrowed(self.cells.values()))
 
     def in_column(self, column: str) -> Recorded:
-        """Return a copy with one column's measurements, "tuned" or "printed"; see :meth:`.Measured.column`."""
+        """Return a copy with the measurements of one column, "tuned" or "printed"."""
         other = copy.copy(self)
         other.measured, other.tables = self.measured.column(column), {}
         return other
 
     def accuracies(self, cell: str) -> np.ndarray:
-        """Return the ``(seeds,)`` final accuracies of a cell; empty if it was not run."""
+        """Return a cell's ``(seeds,)`` final accuracies; empty if the cell was not run."""
         return np.array([result.summary["final_accuracy"] for result in self.results.get(cell, [])])
 
     def table(self) -> pd.DataFrame:
-        """Return one row per cell: accuracy over seeds, virtual time, updates, staleness, seconds."""
+        """Return one row per cell, with accuracy over seeds, virtual time, updates, staleness and seconds."""
         rows = []
         for name, cell in self.cells.items():
             results = self.results.get(name)
@@ -136,7 +136,7 @@ class Recorded:
         return pd.DataFrame(rows, dtype=object).fillna("")
 
     def cell_of(self, row: pd.Series) -> str | None:
-        """Return the cell that belongs beside a printed row; None if there is none."""
+        """Return the cell that belongs to a printed row, or None if there is none."""
         candidates = self._beside_what.get((row["paper"].lower(), row["artefact"]), [])
         for name, wanted in candidates:
             if all(str(row.get(column)) == value for column, value in wanted.items()):
@@ -145,7 +145,7 @@ class Recorded:
 
     @cached_property
     def _beside_what(self) -> dict[tuple[str, str], list[tuple[str, dict[str, str]]]]:
-        """Paper and artefact -> its cells, each with the values that identify its row there."""
+        """Cells of each (paper, artefact), with the values that identify each cell's printed row."""
         found: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
         for name, cell in self.cells.items():
             for wanted in cell.published:
@@ -154,12 +154,12 @@ class Recorded:
 
     @cached_property
     def checked(self) -> dict[str, list[Checked]]:
-        """Every paper's claims, checked once in each column, some by simulation."""
+        """Every paper's claims with their findings in each column; some claims are simulated for this."""
         return {paper: check_all(self.measured, claims, self.searched) for paper, claims in CLAIMS.items()}
 
     @cached_property
     def searched(self) -> Measured | None:
-        """For the laptop tier, the cells with rates searched in their own setting (tier ``fair``); else None."""
+        """For the laptop tier, the same cells with rates searched in their own setting (tier ``fair``); else None."""
         return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
 
     @cached_property
@@ -172,12 +172,12 @@ class Recorded:
         return table_of_claims(self.checked[paper])
 
     def verdicts(self, paper: str, column: str = "ours") -> pd.Series:
-        """Return how many claims have each verdict in a column of :meth:`claims`, "ours" or :data:`.FIXED`."""
+        """Return how many of a paper's claims have each verdict in one column of :meth:`claims`."""
         claims = self.claims(paper)
         return claims[column if column in claims else "ours"].value_counts().reindex(VERDICTS, fill_value=0)
 
     def verdicts_by_kind(self) -> pd.DataFrame:
-        """Return one row per kind of claim and column: kind, column, number of claims, number with each verdict."""
+        """Return one row per kind of claim and column: kind, column, number of claims, and number with each verdict."""
         columns = {"tuned": "ours", FIXED: FIXED}
         every = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         rows = []
@@ -192,25 +192,25 @@ class Recorded:
         return pd.DataFrame(rows, columns=["kind", "column", "claims", *VERDICTS])
 
     def trained_in_words(self) -> str:
-        """Describe how many trained claims have each verdict, every method tuned; see :func:`.counted`."""
+        """Describe how many trained claims have each verdict when every method is tuned."""
         claims = pd.concat([self.claims(paper) for paper in CLAIMS], ignore_index=True)
         return counted(claims.loc[claims["kind"] == TRAINED, "ours"].value_counts())
 
     @cached_property
     def league(self) -> Recorded:
-        """The league's cells with their recorded results, whatever the tier: no paper's tier compares the papers."""
+        """The league's cells and results, because only the league compares methods of different papers."""
         if self.tier == LEAGUE:
             return self
         return Recorded(tier_file(LEAGUE), self._runs, None if self._kept is None else field_in(self._kept))
 
     @cached_property
     def questions(self) -> pd.DataFrame:
-        """One row per question across the papers, answered by the league's cells: id, question, state, answer."""
+        """One row per question that compares the papers: id, question, state, and answer from the league's cells."""
         return answer_questions(self.league.measured)
 
 
 def mean_and_deviation(values: Sequence[float], digits: int = 2) -> str:
-    """Return numbers as ``93.10 ± 0.52``, or "not run" if there are none."""
+    """Return mean and deviation as ``93.10 ± 0.52``, or "not run" if there are no numbers."""
     if not len(values):
         return MISSING
     values = np.asarray(values)

@@ -1,4 +1,4 @@
-"""Searches for methods' settings, one row each, and the cells that are better untuned."""
+"""Tables of the searches for methods' settings, and of cells that are better without tuning."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLUMNS = [
 
 
 def searches(folder: Path | None = None) -> pd.DataFrame:
-    """Return one row per search with kept outcomes.
+    """Return one row per search whose outcomes are kept.
 
     Args:
         folder: of records; the package's own if None.
@@ -56,7 +56,7 @@ def searches(folder: Path | None = None) -> pd.DataFrame:
 
 
 def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFrame:
-    """Return one row per finished search of a single cell, as :func:`searches` does; its study is the cell's folder."""
+    """Return one row per finished search of a single cell, in the form of :func:`searches`."""
     rows = []
     for cell in cells:
         best = chosen_for(cell.tier, cell.name, cell.column, folder) if cell.search is not None else None
@@ -71,12 +71,12 @@ def own_searches(cells: Iterable[Cell], folder: Path | None = None) -> pd.DataFr
 
 
 def _in_order(values: set[Any]) -> list[Any]:
-    """Return values in ascending order, if they are numbers."""
+    """Return numbers in ascending order, and other values as they are."""
     return sorted(values, key=lambda value: value if isinstance(value, int | float) else 0)
 
 
 def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str]) -> list[Any]:
-    """Return the last columns of a search's row: number of tries, the best, its score and the worst score."""
+    """Return a search's last columns: number of combinations and runs, the best one, its score and the worst score."""
     means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
     return [
         len(means),
@@ -90,7 +90,7 @@ def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str
 
 
 def better_untuned(measured: Measured) -> pd.DataFrame:
-    """Return the cells that are surely more than a point better at the fixed server rate than tuned.
+    """Return the cells that are more than a point better at the fixed server rate than tuned, beyond doubt.
 
     A search is made in one regime, and other cells take its choice: where it does not suit them, they are here, and a
     lead over such a cell in the column "tuned" says little.

@@ -1,4 +1,4 @@
-"""Tables as readers see them: printed numbers with ours below, claims with their verdicts, cells by their names.
+"""Style tables for readers: printed numbers with ours below, claims with verdicts, and cells by name.
 
 A cell's path is the tooltip of what comes from it.
 """
@@ -41,7 +41,7 @@ NARROW = 8
 
 
 def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styler:
-    """Return a table of :func:`.tables.beside`, or some of its rows, laid out as printed or with one number per row."""
+    """Style rows of a table from :func:`.tables.beside`, laid out as printed or with one number per row."""
     if not layout(paper, artefact).rows:
         known = ["metric", "unit"] if artefact.startswith("Table") and table["metric"].nunique() == 1 else []
         return in_rows(table.drop(columns=known), names, paper)
@@ -63,7 +63,7 @@ def styled(table: pd.DataFrame, paper: str, artefact: str, names: Names) -> Styl
 
 
 def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
-    """Return a table of :func:`.tables.beside` with one row per printed number, and the source of ours."""
+    """Style a table of :func:`.tables.beside` with one row per printed number, and with the source of our number."""
     usual, lines = usual_seeds(table), lines_of(table, paper)
     settings = table[list(table.columns[: list(table.columns).index(PAPER)])]
     shown = settings.map(lambda text: escape(str(WORDS.get(text, text)))).rename(columns=words)
@@ -79,24 +79,24 @@ def in_rows(table: pd.DataFrame, names: Names, paper: str = "") -> Styler:
 
 
 def _source(source: str, names: Names) -> str:
-    """Return the source of a number in readable names, with subtractions marked."""
+    """Return a number's source in readable names, with "less" for a minus sign."""
     return in_names(source, names).replace(" - ", " less ")
 
 
 def usual_seeds(table: pd.DataFrame) -> str:
-    """Return the number of seeds behind most of our numbers, "" if there are none."""
+    """Return the number of seeds that most of our numbers rest on, or an empty text."""
     seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, FIXED)])
     return str(next(iter(seeds[seeds != ""].mode()), ""))
 
 
 def _number(text: str, seeds: str, usual: str, title: str) -> str:
-    """Return a number as HTML, with its seeds if they differ from the usual, and its source as tooltip."""
+    """Return a number as HTML, with an unusual number of seeds in brackets and its source as a tooltip."""
     shown = escape(in_one_line(text) + (f" ({seeds} seeds)" if seeds not in ("", usual) else ""))
     return f'<span title="{escape(title)}">{shown}</span>' if title else shown
 
 
 def in_one_line(text: str) -> str:
-    """Return a signed number that the browser does not wrap."""
+    """Return a number with its sign and deviation, joined so that a browser does not wrap it."""
     return with_signs(text).replace(" ± ", "\u00a0±\u00a0")
 
 
@@ -105,7 +105,7 @@ def _titled(path: str, names: Names) -> str:
 
 
 def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
-    """Return a table of :meth:`.Recorded.claims` as HTML: claims with a verdict first, then those not run, folded.
+    """Return a table of :meth:`.Recorded.claims` as HTML, with the claims that were not run folded at the end.
 
     A claim's comparisons are folded below its verdict. Where no cell behind it has a twin, the column that
     :func:`.untuned` names for the paper is empty. A column :data:`RECORDED` of the table, with another
@@ -138,7 +138,7 @@ def claims(table: pd.DataFrame, names: Names, paper: str = "") -> str:
 
 
 def questions(table: pd.DataFrame, names: Names) -> str:
-    """Return a table of :attr:`.Recorded.questions` as HTML, with long answers folded after the first parts."""
+    """Return a table of :attr:`.Recorded.questions` as HTML, with long answers folded after their first parts."""
     shown = pd.DataFrame({"id": table["id"].map("<b>{}</b>".format), "question": table["question"].map(escape)})
     shown["state"] = table["state"]
     shown["answer"] = [_answer(detail, names) for detail in table["answer"]]
@@ -160,7 +160,7 @@ def _text_table(shown: pd.DataFrame, css: pd.DataFrame) -> str:
 
 
 def _finding(verdict: str, detail: str, names: Names) -> str:
-    """Return a verdict with its basis: a sentence, or the comparisons, folded."""
+    """Return a verdict as HTML with its basis, which is a sentence or folded comparisons."""
     first, *rest = with_signs(in_names(detail, names)).split("; ")
     if not rest:
         return f"<b>{escape(verdict)}</b><br>{escape(first)}"
@@ -169,7 +169,7 @@ def _finding(verdict: str, detail: str, names: Names) -> str:
 
 
 def _reason(detail: str, names: Names) -> str:
-    """Return why a claim was not run: mostly because its cells were not."""
+    """Return why a claim was not run; the usual reason is that its cells were not run."""
     return (
         "its cells were not run"
         if all(one.endswith(("not run", "not all methods run")) for one in detail.split("; "))

@@ -1,4 +1,4 @@
-"""The report's first page, the computing time, and our own settings."""
+"""The report's first page, its computing time, and the settings that we had to choose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEADLINES = [
 
 
 def verdicts(recorded: Recorded) -> pd.DataFrame:
-    """Return one row per paper, and one for all: cells recorded, claims, and how many of them have each verdict."""
+    """Return one row per paper and one for all, with recorded cells and the number of claims that have each verdict."""
     rows = []
     for paper in CLAIMS:
         cells = [name for name in recorded.cells if name.split("/")[0] == paper]
@@ -61,7 +61,7 @@ def verdicts(recorded: Recorded) -> pd.DataFrame:
 
 
 def headlines(recorded: Recorded) -> pd.DataFrame:
-    """Return the papers' headline numbers with ours, in both columns.
+    """Return the papers' headline numbers beside ours in both columns.
 
     The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict of that.
     """
@@ -77,7 +77,7 @@ def headlines(recorded: Recorded) -> pd.DataFrame:
 
 
 def headlines_shown(recorded: Recorded) -> Styler:
-    """Return :func:`headlines` as on the first page, coloured by verdict."""
+    """Return :func:`headlines` styled for the first page, with colours by verdict."""
     table = headlines(recorded)
     lines, kept = lines_of(table), table[["paper", "number", "unit", "printed"]]
     style = listed(kept.assign(**{head: table[line].map(with_signs) for line, head in lines.items() if line != PAPER}))
@@ -88,7 +88,7 @@ def headlines_shown(recorded: Recorded) -> Styler:
 
 
 def compute(recorded: Recorded) -> pd.DataFrame:
-    """Return processor time spent: one row per group of cells and method, then sums.
+    """Return the processor time by group of cells and method, with sums at the end.
 
     The columns are cells, runs, client updates and minutes.
     """
@@ -110,7 +110,7 @@ def compute(recorded: Recorded) -> pd.DataFrame:
 
 
 def ours(recorded: Recorded) -> pd.DataFrame:
-    """Return settings that the papers do not print: paper, setting, our value and why, in how many cells."""
+    """Return our values for settings that the papers do not print: paper, setting, value and why, number of cells."""
     rows = [(name.split("/")[0], setting, " ".join(text.split()))
             for name, cell in recorded.cells.items() for setting, text in cell.ours.items()]  # fmt: skip
     table = pd.DataFrame(rows, columns=["paper", "setting", "ours"])
@@ -118,13 +118,13 @@ def ours(recorded: Recorded) -> pd.DataFrame:
 
 
 def stand_ins(recorded: Recorded) -> pd.DataFrame:
-    """Return the tier's data and models, with what they stand in for: paper, text."""
+    """Return the tier's data and models with a text on what each stands in for."""
     rows = {(name.split("/")[0], " ".join(cell.about.split())) for name, cell in recorded.cells.items() if cell.about}
     return pd.DataFrame(sorted(rows), columns=["cells", "data and model"])
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells that run every method once in one setting; a cell in a different setting names it."""
+    """Return the cells that run every method in the same setting; the name of any other setting is added."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]
@@ -133,7 +133,7 @@ def methods(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
-    """Return the cells in that one setting by method, grouped by the event that makes a version."""
+    """Return the cells of that one setting by method, grouped by the event that makes a version."""
     kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
@@ -144,7 +144,7 @@ def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
 
 
 def cells_shown(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return :meth:`.Recorded.table` as HTML, folded by the tables and figures that use the cells.
+    """Return the table of cells as HTML, in one fold for each table or figure that uses them.
 
     Names stand for paths, which are tooltips; the cells that were not run are named at the end.
     """
@@ -166,7 +166,7 @@ def _cells(table: pd.DataFrame, names: Mapping[str, str]) -> str:
 
 
 def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return the cells with runs that predict one class for everything, folded, as HTML; empty if there are none."""
+    """Return, as folded HTML, the cells with runs that predict one class for everything; empty if there are none."""
     own = replace(recorded.measured, borrowed=())
     marks = {path: own.mark(path) for path in recorded.results}
     marked = [f"{place(path)}: {names[path]}{mark}" for path, mark in marks.items() if mark]
@@ -178,7 +178,7 @@ def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
 
 
 def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return the recorded cells whose rates were searched elsewhere, with the differences, folded, as HTML."""
+    """Return, as folded HTML, the recorded cells with borrowed rates, and in what the search's setting differed."""
     there = [path for path in recorded.results if path in recorded.measured.borrowed]
     of = {path: ", ".join(borrowed_from(recorded.cells[path])) for path in there}
     lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]
@@ -189,7 +189,7 @@ def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
 
 
 def outdated(recorded: Recorded) -> str:
-    """Return the cells whose recorded runs do not count, and why, as HTML; empty if there are none."""
+    """Return, as HTML, the cells whose recorded runs do not count, and why; empty if there are none."""
     reasons = {"stale": "run with code whose meaning has changed since", "changed": "run with other settings"}
     parts = []
     for state, reason in reasons.items():

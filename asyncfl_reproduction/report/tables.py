@@ -1,4 +1,4 @@
-"""Printed tables with ours beside them, number by number, laid out as printed and coloured by direction."""
+"""Printed tables with our number beside each printed one, laid out as in the paper and coloured by direction."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LEFT = [{"selector": "th, td", "props": "text-align: left; vertical-align: top"}
 
 
 def artefacts(paper: str) -> list[str]:
-    """Return the names of a paper's artefacts with printed numbers, in the order of ``printed/results.csv``."""
+    """Return the names of a paper's tables, figures and texts that have printed numbers, in the recorded order."""
     table = pd.read_csv(PAPERS / "results.csv", usecols=["paper", "artefact"])
     return list(dict.fromkeys(table.loc[table["paper"] == paper, "artefact"]))
 
 
 def beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
-    """Return every printed number of a table or text with ours beside it, measured by its metric.
+    """Return every printed number of a table or text, with our measurement beside it.
 
     Returns:
         A table, made once for ``recorded``: the columns of the paper's setting that differ between its rows,
@@ -82,19 +82,19 @@ def _beside(recorded: Recorded, paper: str, artefact: str) -> pd.DataFrame:
 
 
 def part(line: str, what: str) -> str:
-    """Return the name of the column of :func:`beside` that holds a line's verdict, cell or seeds."""
+    """Return the name of the column in :func:`beside` for a line's verdict, cell or seeds."""
     return what if line == OURS else f"{line}, {what}"
 
 
 def _as_twins(source: str, twins: set[str]) -> str:
-    """Return a source in which twins replace cells."""
+    """Return a source in which cells are replaced by their twins."""
     return " ".join(
         re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
     )
 
 
 def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
-    """Return a number with the digits that suit its unit, or at most ``digits``."""
+    """Return a number with as many digits as suit its unit, and at most ``digits``."""
     if row["unit"] == "fraction":
         return f"{value:.4f}"
     if row["unit"] == "%" or "points" in str(row["unit"]):
@@ -104,7 +104,7 @@ def _number(value: float, row: Mapping[str, object], digits: int = 4) -> str:
 
 
 def printed_text(row: pd.Series) -> str:
-    """Return a printed number with its spread, or the bound or failure printed in its place."""
+    """Return a printed number with its spread, or the bound or failure that is printed instead."""
     if pd.isna(row["value"]):
         bound = re.search(r"printed as (>\d+)", str(row["notes"]))
         return bound.group(1) if bound else "Fail"
@@ -113,7 +113,7 @@ def printed_text(row: pd.Series) -> str:
 
 
 def ours_text(row: pd.Series, ours: Ours) -> str:
-    """Return our number in words: mean and deviation, "not reached", "not run" or "not measured", and marks."""
+    """Return our number as text: mean and deviation, "not reached", "not run" or "not measured", with marks."""
     if ours.values is None:
         return NOT_MEASURED if ours.source.startswith(NOT_MEASURED) else MISSING
     never, seeds = int(np.isinf(ours.values).sum()), len(ours.values)
@@ -124,7 +124,7 @@ def ours_text(row: pd.Series, ours: Ours) -> str:
 
 
 def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours]) -> list[str]:
-    """Return a row's verdict against its table's reference row, or of a gain against zero."""
+    """Return each row's verdict against its table's reference row, or a gain's verdict against zero."""
     _, columns, reference, _ = layout(paper, artefact)
     columns = ["metric", *columns]
     rows = printed.to_dict("records")
@@ -147,7 +147,7 @@ def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours
 
 
 def _gain(row: Mapping[str, object], ours: Ours) -> str:
-    """Compare a gain or a reduction with zero; other numbers have no reference."""
+    """Return a gain's or reduction's verdict against zero; other numbers have no verdict."""
     if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
         return ""
     zero, bound = Ours(pd.Series(0.0, by_seed(ours.values).index)), EQUAL.get(str(row["unit"]))
@@ -157,7 +157,7 @@ def _gain(row: Mapping[str, object], ours: Ours) -> str:
 def _same_side(
     printed: float, ours: Ours, printed_reference: float, reference: Ours, bound: float | None = None
 ) -> str:
-    """Return whether ours is level with the reference, on the printed side of it, or on the other, by common seeds.
+    """Return whether our number is level with the reference, on the side that is printed, or on the other side.
 
     Within ± ``bound`` is level; times, which have none, are level within 5 % of the reference.
     Where most runs of either answer one class for everything, neither: it did not train (:meth:`Measured.is_constant`).
@@ -186,7 +186,7 @@ def _same_side(
 
 
 def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") -> pd.DataFrame:
-    """Lay out a table of :func:`beside` as in the paper, each row as two or three: paper, tuned, untuned.
+    """Lay out a table of :func:`beside` as in the paper, with two or three lines per row: paper, tuned, untuned.
 
     Args:
         table: what :func:`beside` returned.
@@ -215,7 +215,7 @@ def laid_out(table: pd.DataFrame, paper: str, artefact: str, value: str = "") ->
 
 
 def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
-    """Return the lines of each printed number in a table of :func:`beside`, and their styles.
+    """Return the lines that each printed number has in a table of :func:`beside`, with their headings.
 
     Ours untuned is there where it is due for one of the numbers, named as :func:`.untuned` names it for the paper.
     """
@@ -225,7 +225,7 @@ def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
 
 
 def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
-    """Return which rows of :func:`beside` have a number of ours; in the printed layout, whole rows count."""
+    """Return which rows of :func:`beside` have a number of ours; in a layout as printed, whole rows count."""
     ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
     rows = layout(paper, artefact).rows
     return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours
@@ -236,7 +236,7 @@ def _is_nothing(text: str) -> bool:
 
 
 def background(verdict: str) -> str:
-    """Return the CSS of a verdict's or state's colour."""
+    """Return the CSS for the colour of a verdict or state."""
     return f"background-color: {VERDICT_COLOURS[verdict]}; color: #111827" if verdict in VERDICT_COLOURS else ""
 
 
@@ -246,13 +246,13 @@ def quiet(text: object) -> str:
 
 
 def _as_text(table: pd.DataFrame, precision: int = 1) -> Styler:
-    """Return a table whose cells and headers are shown literally; text in an experiment's file is not HTML."""
+    """Style a table so that texts in cells and headers are shown literally and never as HTML."""
     style = Styler(table, cell_ids=False).format(precision=precision, na_rep="", escape="html")
     return style.format_index(escape="html", axis="index").format_index(escape="html", axis="columns").map(quiet)
 
 
 def listed(table: pd.DataFrame, coloured: str = "", by: str = "", precision: int = 1) -> Styler:
-    """Return a plain table for the notebook, one column coloured by the verdicts in another (or in itself)."""
+    """Style a plain table for the notebook; one column can be coloured by verdicts."""
     style = _as_text(table, precision).hide(axis="index")
     css = [*LEFT]
     if "id" in table:

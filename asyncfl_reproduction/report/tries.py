@@ -1,4 +1,4 @@
-"""The gain from tuning: the best accuracy that a method is expected to have found after a number of tries.
+"""What tuning gains: the best accuracy that a method is expected to have found after a number of tries.
 
 Tuning is a price. Which of a grid's combinations somebody tries first is chance, so the curve is the mean over all
 orders (Dodge et al., "Show your work", 2019), from the runs with the search's first seed.
@@ -30,7 +30,7 @@ AXES_WIDE = 3
 
 
 def expected_best(accuracies: np.ndarray) -> np.ndarray:
-    """Return the mean of the largest of k values, drawn without replacement, for each k.
+    """Return, for each k, the mean of the largest of k values drawn without replacement.
 
     Args:
         accuracies: ``(n,)``, of all tries.
@@ -47,7 +47,7 @@ def expected_best(accuracies: np.ndarray) -> np.ndarray:
 
 
 def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
-    """Return the best accuracy that each search in the column "tuned" is expected to have found, by number of tries.
+    """Return the best accuracy that each search in the column "tuned" is expected to find, by number of tries.
 
     Args:
         cells: of a tier, in whose order methods come.
@@ -75,7 +75,7 @@ def tries(cells: list[Cell], folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_tries(table: pd.DataFrame) -> Figure | None:
-    """Draw accuracy against tries, one panel per study, one line per method; None if nothing was searched.
+    """Draw accuracy against tries, with a panel per study and a line per method; None if nothing was searched.
 
     Args:
         table: as :func:`tries` returns it.
@@ -102,7 +102,7 @@ def draw_tries(table: pd.DataFrame) -> Figure | None:
 
 
 def _palette(methods: Iterable[str]) -> dict[str, Any]:
-    """Return a colour for each method's title; variants of one method have shades of its colour."""
+    """Return a colour for each method's title; variants of a method get shades of one colour."""
     palette, seen = {}, Counter[str]()
     for method in dict.fromkeys(methods):
         palette[plots.title(method)] = plots.shade(method, seen[plots.colour(method)])

@@ -1,4 +1,4 @@
-"""Tests of the papers' printed statements, T1 to T12.
+"""Test what the papers' printed statements say, as twelve checks from T1 to T12.
 
 A check is a function without arguments that returns a :class:`Check`: the statement in other words with its equation
 number, numbers beside bounds, and a verdict that follows from them. Wherever a method is involved, it is the
@@ -66,7 +66,7 @@ __all__ = [
 
 
 def check_all(checks: Iterable[Check] | None = None) -> pd.DataFrame:
-    """Run every check, about 15 seconds on one core, and return one row for each (:func:`as_table`).
+    """Run every check, which takes about 15 seconds on one core, and return one row for each.
 
     Args:
         checks: results to tabulate in place of running all.

@@ -1,4 +1,4 @@
-"""Test beds: objectives with known constants, trained and aggregated by the package's own code.
+"""Test beds, which are objectives with known constants that the package's own code trains and aggregates.
 
 Quadratics F_i(x) = L/2 ‖x - c_i‖² have L exactly, a heterogeneity σ_g² = L² Var(c) that is the same everywhere, and
 an optimum at the mean of the c_i. Bumps have disjoint supports: their heterogeneity depends on where one looks.
@@ -32,12 +32,12 @@ def vector(*values: float) -> Tensor:
 
 
 def spread(count: int) -> Tensor:
-    """Return ``(count,)`` centres, evenly spaced from -1 to 1."""
+    """Return ``(count,)`` centres that are evenly spaced from -1 to 1."""
     return torch.linspace(-1, 1, count, dtype=torch.float64)
 
 
 def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | Tensor, steps: int) -> Tensor:
-    """Return the delta of a client's SGD steps, taken by the package's optimiser.
+    """Return the delta of a client's SGD steps, which the package's optimiser takes.
 
     Args:
         start: any shape, one model or many.
@@ -55,7 +55,7 @@ def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | 
 def context(
     clients: int = 1, lr: float = 0.1, model: VectorModel | None = None, inputs: Tensor | None = None
 ) -> ServerContext:
-    """Make a server's context: N clients with learning rate ``lr``, a model, and unlabelled inputs if given."""
+    """Make a server's context with N clients, learning rate ``lr``, a model, and unlabelled inputs if given."""
     return ServerContext(
         model=model or VectorModel(nn.Linear(1, 1)),
         num_clients=clients,
@@ -66,14 +66,14 @@ def context(
 
 
 def started(name: str, x0: Tensor, surroundings: ServerContext | None = None, **settings: Any) -> Algorithm:
-    """Return a method at version 0 of the model ``x0``."""
+    """Make a method and start it at version 0 with the model ``x0``."""
     method = make_algorithm(name, **settings)
     method.start(x0, surroundings or context())
     return method
 
 
 def feed(method: Algorithm, deltas: Iterable[Tensor], start_version: int | None = None, **more: Any) -> Tensor:
-    """Give a method one update for each delta, clients numbered from 0; return the global model.
+    """Give a method one update for each delta, from clients 0, 1, …, and return the global model.
 
     Args:
         method: a started method.
@@ -99,7 +99,7 @@ def race(
     redispatch: str | None = None,
     **settings: Any,
 ) -> np.ndarray:
-    """Run clients of fixed speed on ½(x - c_i)², one gradient step per job, each always busy.
+    """Run clients of fixed speed on ½(x - c_i)² with one gradient step per job, and keep every client busy.
 
     Args:
         name: of the method; ``settings`` are its own.
@@ -135,7 +135,7 @@ def race(
 
 
 class Bumps:
-    """N clients whose gradients are bumps of height A and half-width w with disjoint supports, in one dimension.
+    """N clients in one dimension, whose gradients are bumps of height A and half-width w that do not overlap.
 
     ∇F_i(x) = ± A cos²(π (x - p_i) / 2w) within w of p_i, and 0 elsewhere. At every x at most one client has a
     gradient, so the mean square distance from ∇f is at most σ_g² = A² (N - 1) / N² everywhere; but at the points
@@ -159,11 +159,11 @@ class Bumps:
         self.largest_variance = self.height**2 * (1 - 1 / clients) ** 2  # of one client, at its peak
 
     def gradients(self, x: Tensor, peaks: Tensor | None = None, signs: Tensor | None = None) -> Tensor:
-        """Return ∇F_i at ``x``, which broadcasts against the peaks: by default those of all N clients."""
+        """Return ∇F_i at ``x`` for all N clients, or for the clients with the given peaks and signs."""
         away = x - (self.peaks if peaks is None else peaks)
         bump = self.height * torch.cos(np.pi * away / (2 * self.width)) ** 2
         return torch.where(away.abs() < self.width, bump, 0.0) * (self.signs if signs is None else signs)
 
     def mean_gradients(self, x: Tensor) -> Tensor:
-        """Return ∇f at each of ``(n,)`` points."""
+        """Return ∇f at each of the ``(n,)`` points ``x``."""
         return self.gradients(x[:, None]).mean(1)

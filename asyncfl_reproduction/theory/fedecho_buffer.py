@@ -1,4 +1,4 @@
-"""T3: FedEcho's Lemma D.1, on the mean square of a buffer's mean update."""
+"""Check T3, which tests FedEcho's Lemma D.1 on the mean square of a buffer's mean update."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, 
 
 
 def every_buffer(deltas: Tensor, size: int) -> Tensor:
-    """Return FedBuff's step for every buffer of ``size`` different clients.
+    """Return FedBuff's step for every possible buffer of ``size`` different clients.
 
     Args:
         deltas: ``(N,)`` or ``(N, trials)``, one for each client.
@@ -29,7 +29,7 @@ def every_buffer(deltas: Tensor, size: int) -> Tensor:
 
 
 def mean_square_step(deltas: Tensor, size: int, noise: float = 0.0) -> float:
-    """Return E‖Δ_t‖² of FedBuff exactly, by the variance of a mean without replacement.
+    """Return FedBuff's E‖Δ_t‖² exactly, from the variance of a mean without replacement.
 
     Args:
         deltas: ``(N,)`` the clients' expected updates.
@@ -71,7 +71,7 @@ def lemma_d1(
 def quadratic_sides(
     centres: Tensor, points: Tensor, size: int, steps: int, lr: float, noise: float
 ) -> tuple[float, float]:
-    """Return both sides of Lemma D.1 on quadratics with L = 1, in closed form.
+    """Return both sides of Lemma D.1 in closed form, for quadratics with L = 1.
 
     Args:
         centres: ``(N,)`` c_i.
@@ -91,7 +91,7 @@ def quadratic_sides(
 
 
 def bump_sides(clients: int, size: int, steps: int = 5, *, each: bool = False) -> tuple[float, float]:
-    """Return both sides of Lemma D.1 where each client started from its own peak; every buffer is tried.
+    """Return both sides of Lemma D.1 for clients that each start from their own peak, over all buffers.
 
     Args:
         clients, size, steps: N (even), M, K.
@@ -107,7 +107,7 @@ def bump_sides(clients: int, size: int, steps: int = 5, *, each: bool = False) -
 
 
 def sampled_step(trials: int = 10_000, seed: int = 0) -> float:
-    """Return E‖Δ_t‖² of T3's quadratics by FedBuff itself: all 120 buffers, ``trials`` noisy trainings each."""
+    """Return E‖Δ_t‖² of T3's quadratics measured with FedBuff, over all 120 buffers and ``trials`` noisy trainings."""
     centres = spread(10)[:, None].expand(10, trials)
     rng = stream(seed, "theory T3")
     noise = torch.from_numpy(0.5 * rng.standard_normal((4, 10, trials)))
@@ -116,7 +116,7 @@ def sampled_step(trials: int = 10_000, seed: int = 0) -> float:
 
 
 def check_t3() -> Check:
-    """T3, FedEcho Lemma D.1: the bound on E‖Δ_t‖², the mean square of FedBuff's step.
+    """Check T3, FedEcho's Lemma D.1, which bounds E‖Δ_t‖², the mean square of FedBuff's step.
 
     Returns:
         Mean squares of the step beside the bound.

@@ -1,4 +1,4 @@
-"""T1 and T2: the distillation gradient in FedEcho's Appendix B, compared with FedEcho's own server step."""
+"""Checks T1 and T2, which compare Appendix B's distillation gradient with FedEcho's own server step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def loss_gradient(model: VectorModel, x: Tensor, inputs: Tensor, labels: Tensor)
 
 
 def linear_gradients() -> dict[str, Tensor]:
-    """Return T1's gradients, ``(3, 2)`` each: Eq. 8's right-hand side, and FedEcho's own in three readings."""
+    """Return T1's gradients, ``(3, 2)`` each, from Eq. 8's right-hand side and from three readings of FedEcho."""
     model = VectorModel(nn.Linear(2, 3, bias=False, dtype=torch.float64))
     student, teachers = STUDENT.reshape(-1), TEACHERS.reshape(2, -1)
 
@@ -79,7 +79,7 @@ def _gap(one: Tensor, other: Tensor) -> float:
 
 
 def check_t1() -> Check:
-    """T1, FedEcho Eq. 8: for linear softmax, ∇f_d = ∇f(x) - (1/N) Σ ∇f(x_i).
+    """Check T1, FedEcho's Eq. 8 for linear softmax: ∇f_d = ∇f(x) - (1/N) Σ ∇f(x_i).
 
     Returns:
         Largest differences between coordinates; 0 is the bound.
@@ -147,7 +147,7 @@ def network_gradients(seed: int = 0) -> dict[str, Tensor]:
 
 
 def check_t2() -> Check:
-    """T2, FedEcho Eq. 13: for any network, Eq. 8 with the student's Jacobian in place of each teacher's own.
+    """Check T2, FedEcho's Eq. 13, which is Eq. 8 for any network, with the student's Jacobian for every teacher.
 
     Returns:
         Largest differences between coordinates.

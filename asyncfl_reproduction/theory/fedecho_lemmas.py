@@ -1,4 +1,4 @@
-"""T4 and T5: FedEcho's Lemmas D.2 and D.3, and their use in its proof."""
+"""Checks T4 and T5, which test FedEcho's Lemmas D.2 and D.3 and how its proof uses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, 
 
 
 def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
-    """Return both sides of T4, on bumps: squared distances that clients drift in K steps, and bounds on them.
+    """Return, for T4's bumps, the squared distance that clients drift in K steps, and the bounds on it.
 
     Returns:
         ``each`` and ``bound``: both sides of Eq. 22, every client from its own peak; ``bound with N``: the same with
@@ -43,7 +43,7 @@ def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
 
 
 def check_t4() -> Check:
-    """T4, FedEcho Lemma D.2 (Eq. 34) and its use in Eqs. 22 and 27: how far clients drift in K local steps.
+    """Check T4, FedEcho's Lemma D.2 (Eq. 34) on client drift in K local steps, and its use in Eqs. 22 and 27.
 
     Returns:
         Ratios of the left-hand to the right-hand side; the bound is 1.
@@ -77,7 +77,7 @@ def _ratio(sides: dict[str, float], left: str) -> float:
 
 
 def distilled_distance(optimiser: str, steps: int = 10, clip: float = 5.0, rate: float = 3e-6) -> tuple[float, int]:
-    """Return ‖x̂_q - x̂‖² after FedEcho's distillation of Q full-batch steps, and the number of parameters.
+    """Return ‖x̂_q - x̂‖² after Q full-batch steps of FedEcho's distillation, and the number of parameters.
 
     The student is linear softmax, 100 inputs and 10 classes; inputs are large, so that every gradient is clipped.
     """
@@ -92,7 +92,7 @@ def distilled_distance(optimiser: str, steps: int = 10, clip: float = 5.0, rate:
 
 
 def lemma_d3(steps: int, clip: float, rate: float, noise: float = 0.0) -> float:
-    """Return the right-hand side of Lemma D.3 (Eq. 35): 5 η_d² Q (σ_d² + 2 Q ν²); ``noise`` is σ_d²."""
+    """Return the right-hand side of Lemma D.3 (Eq. 35), 5 η_d² Q (σ_d² + 2 Q ν²)."""
     return 5 * rate**2 * steps * (noise + 2 * steps * clip**2)
 
 
@@ -102,12 +102,12 @@ def growth(steps: int) -> float:
 
 
 def constant_needed(steps: int) -> float:
-    """Return the constant that the proof's recursion needs in place of 5: (2Q - 1) ((1 + 1/(2Q - 1))^Q - 1) / Q."""
+    """Return the constant that the proof's recursion needs instead of 5."""
     return (2 * steps - 1) * (growth(steps) - 1) / steps
 
 
 def clipped_mean(gradients: Tensor, largest: float = 5.0) -> float:
-    """Return the mean of scalar gradients, each clipped by the package's clipping to at most ``largest``."""
+    """Return the mean of scalar gradients after the package's clipping to at most ``largest``."""
     return float(clipped_to(gradients[:, None], largest).mean())
 
 
@@ -119,7 +119,7 @@ def resnet_parameters() -> int:
 
 
 def check_t5() -> Check:
-    """T5, FedEcho Lemma D.3 (Eqs. 35, 36): E‖x̂_q - x̂‖² ≤ 5 η_d² Q (σ_d² + 2 Q ν²).
+    """Check T5, FedEcho's Lemma D.3 (Eqs. 35, 36): E‖x̂_q - x̂‖² ≤ 5 η_d² Q (σ_d² + 2 Q ν²).
 
     Returns:
         Squared distances beside the bound; then the pieces of the proof.

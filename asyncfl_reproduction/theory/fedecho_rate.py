@@ -1,4 +1,4 @@
-"""T6: FedEcho's Theorem 4.5 (Eq. 5), a rate of T^-1/2, with and without its assumptions."""
+"""Check T6, which tests the rate T^-1/2 in FedEcho's Theorem 4.5 (Eq. 5), with and without its assumptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS = (250, 1000, 4000, 16000)
 
 @dataclass(frozen=True)
 class Fleet:
-    """T6's test bed: N clients with F_i = ½(x - c_i)², c evenly from -1 to 1, noisy gradients, random staleness.
+    """The test bed of T6, with N quadratic clients, noisy gradients and random staleness.
 
     Attributes:
         clients, size, steps: N, M, K.
@@ -45,12 +45,12 @@ class Fleet:
 
     @property
     def scale(self) -> float:
-        """σ_l² + K σ_g², which is under the root in both rates of the theorem."""
+        """The term σ_l² + K σ_g² under the root in both of the theorem's learning rates."""
         return self.noise**2 + self.steps * float(self.centres.var())
 
     @property
     def excess(self) -> float:
-        """F = f(x_0) - min f, for one coordinate."""
+        """The initial excess F = f(x_0) - min f in one coordinate."""
         return 0.5 * (self.x0 - float(self.centres.mean())) ** 2
 
     def local_rate(self, length: int) -> float:
@@ -62,7 +62,7 @@ class Fleet:
         return self.excess / (length**1.5 * self.scale**0.5 * steps)
 
     def chosen(self, skews: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw ``(M, d)`` clients: one buffer for each of ``(d,)`` skews, without replacement.
+        """Draw ``(M, d)`` clients without replacement, as one buffer for each of ``(d,)`` skews.
 
         A skew says how many times as likely as the others the upper half of the clients is; 1 is Assumption 4.4.
         """
@@ -72,7 +72,7 @@ class Fleet:
 
 
 def follow(server: Algorithm, fleet: Fleet, rates: Tensor, skews: np.ndarray, length: int, seed: int = 0) -> np.ndarray:
-    """Run a buffered method for ``length`` versions; every coordinate of its model is an experiment of its own.
+    """Run a buffered method for ``length`` versions, with an independent experiment in each coordinate of its model.
 
     Args:
         server: a started method of buffer M that acts on each coordinate alone.
@@ -108,7 +108,7 @@ def mean_gradients(
     until: int | None = None,
     fleet: Fleet | None = None,
 ) -> pd.DataFrame:
-    """Return the mean squared gradient over T versions of FedBuff at the theorem's rates, η = √M.
+    """Return FedBuff's mean squared gradient over T versions at the theorem's rates, with η = √M.
 
     FedBuff acts on each coordinate alone, so one run holds ``seeds`` repetitions for each T and each skew.
 
@@ -148,7 +148,7 @@ SHORTER = (250, 1000)
 
 @lru_cache(maxsize=1)
 def varied_means() -> pd.DataFrame:
-    """Return the mean squared gradient under uniform arrivals.
+    """Return the mean squared gradient under uniform arrivals, by T and by fleet.
 
     Returns:
         A row for each T of :data:`SHORTER`, a column for T6's own fleet, "M = 4", and for each of :data:`VARIED`.
@@ -158,7 +158,7 @@ def varied_means() -> pd.DataFrame:
 
 
 class RandomTeachers(VectorModel):
-    """A model whose clients' predictions are noise, so that FedEcho stores nothing related to any client."""
+    """A model whose predictions are random, so that FedEcho stores nothing that relates to a client."""
 
     rng = stream(0, "theory T6, teachers")
 
@@ -170,7 +170,7 @@ class RandomTeachers(VectorModel):
 def with_random_teachers(
     length: int, steps: int = 2, clip: float = 5.0, rate: float | None = None
 ) -> tuple[float, float, float]:
-    """Run FedEcho on T6's clients with random teachers, and FedBuff on the same arrivals.
+    """Run FedEcho with random teachers on T6's clients, and FedBuff on the same arrivals.
 
     Args:
         length: T.
@@ -199,7 +199,7 @@ def with_random_teachers(
 
 
 def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: bool = True) -> float:
-    """Return the effect of random teachers in the longer runs, as a multiple of that in the shorter ones.
+    """Return by what factor the effect of random teachers in long runs exceeds that in short runs.
 
     What they change is the relative difference of FedEcho's mean squared gradient from FedBuff's. The theorem lets it
     fall at least as T^-1/2, as do its other terms.
@@ -217,7 +217,7 @@ def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: b
 
 
 def check_t6(means: pd.DataFrame | None = None) -> Check:
-    """T6, FedEcho Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
+    """Check T6, FedEcho's Theorem 4.5 (Eq. 5): the mean squared gradient falls as T^-1/2.
 
     Args:
         means: what :func:`mean_gradients` has returned; by default it runs now, which takes the check's time.
@@ -268,7 +268,7 @@ def check_t6(means: pd.DataFrame | None = None) -> Check:
 
 
 def settled(name: str, lr: float = 0.1, **more: float | str) -> np.ndarray:
-    """Return the models after the last 1,100 arrivals from two clients, optima 1 and -1, durations 1 and 10."""
+    """Return the model after each of the last 1,100 arrivals from two clients with optima 1 and -1 and speeds 10:1."""
     return race(name, lr=lr, versions=max(4000, int(40 / lr)), **more)[-1100:]
 
 

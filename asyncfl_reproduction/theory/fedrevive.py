@@ -1,4 +1,4 @@
-"""T11: FedRevive's Appendix H, which rewrites an update as an interpolation."""
+"""Check T11, which tests FedRevive's Appendix H on writing an update as an interpolation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, REPAIRED, Cas
 
 
 def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float, float]:
-    """Return the next model by Eq. 1, x + η Δ, and by Appendix H, (1 - η) x + η (x_{t_i} + Δ).
+    """Return the next model by Eq. 1 (x + η Δ) and by Appendix H ((1 - η) x + η (x_{t_i} + Δ)).
 
     Eq. 1 is AFL-DW with β = 0; the interpolation is FedAsync with the constant weight η.
 
@@ -24,7 +24,7 @@ def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float
 
 
 def check_t11() -> Check:
-    """T11, FedRevive Appendix H: an aggregation step can be written as mixing the client's model in.
+    """Check T11, FedRevive's Appendix H, by which an aggregation step mixes in the client's model.
 
     Returns:
         The two forms' next models, and their difference beside η (x_t - x_{t_i}).

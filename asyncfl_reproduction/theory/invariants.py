@@ -1,4 +1,4 @@
-"""T12: invariants of the package's own engine and methods; no paper prints these."""
+"""Check T12, which tests invariants of the package's own engine and methods that no paper prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYNCHRONOUS = ("fedavg", "fedavgm", "fedadam", "fedprox")
 
 
 def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> float:
-    """Return the long-run mean staleness of A jobs always in flight and M updates per version.
+    """Return the long-run mean staleness if A jobs are always in flight and a version takes M updates.
 
     Every version ages every job in flight by one, and every M arrivals make one; where the reporter is sent the new
     version (``after_agg``) its job is not aged: (A - 1)/M, otherwise A/M.
@@ -29,7 +29,7 @@ def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> flo
 def staleness_measured(
     in_flight: int, buffer_size: int, redispatch: str, law: str = "exponential", versions: int = 2000
 ) -> np.ndarray:
-    """Return the staleness of arrivals in a simulation without training, without the first 10 A.
+    """Return the staleness of arrivals in a simulation without training, except for the first 10 A arrivals.
 
     There are twice as many clients as jobs in flight.
     """
@@ -46,7 +46,7 @@ def staleness_measured(
 
 
 def path(name: str, x0: Tensor, deltas: Tensor, **settings: object) -> Tensor:
-    """Return the model after ``(n, d)`` fresh updates of clients 0 to n - 1."""
+    """Return a method's model after ``(n, d)`` fresh updates, sent by clients 0 to n - 1."""
     server = started(name, x0, context(len(deltas)), **settings)
     return feed(server, deltas, received_accuracy=0.3)
 
@@ -57,21 +57,21 @@ def some_deltas() -> Tensor:
 
 
 def translated(name: str, **settings: object) -> float:
-    """Return how far apart a method's final models are without and with a shift of all of space by (5, -2, 1)."""
+    """Return how far a method's final models are apart without and with a shift of space by (5, -2, 1)."""
     deltas, by = some_deltas(), vector(5, -2, 1)
     moved = path(name, vector(1, 0, 2) + by, deltas, **settings)
     return float((moved - by - path(name, vector(1, 0, 2), deltas, **settings)).abs().max())
 
 
 def scaled(name: str, factor: float = 1000.0, **settings: object) -> float:
-    """Return how far apart a method's final models are if every update is ``factor`` times as long."""
+    """Return how far a method's final models are apart if every update is ``factor`` times as long."""
     deltas, x0 = some_deltas(), vector(1, 0, 2)
     ends = [path(name, x0, factor * d, **settings) for d in (deltas, deltas / factor)]
     return float((ends[0] - ends[1]).abs().max())
 
 
 def renumbered(name: str) -> float:
-    """Return how far apart a synchronous method's final models are if its clients, with their data, are renumbered."""
+    """Return how far a synchronous method's final models are apart if its clients are renumbered with their data."""
     deltas, order = some_deltas(), torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
     sizes = torch.arange(1, 9)
     ends = []
@@ -93,7 +93,7 @@ def resting(name: str, **settings: object) -> float:
 
 
 def approaching(name: str, **settings: object) -> float:
-    """Return the factor by which the distance to the clients' common optimum changes in 60 updates of 3 steps each."""
+    """Return by what factor 60 updates of 3 steps each change the distance to the clients' common optimum."""
     centre = vector(2, 2, 2)
     server = started(name, vector(3, 3, 3), context(4), **settings)
     for _ in range(60):
@@ -102,12 +102,12 @@ def approaching(name: str, **settings: object) -> float:
 
 
 def still_methods() -> list[str]:
-    """Return the methods whose model stays put when all updates are zero; those that distil by default are left out."""
+    """Return the methods whose model stays put if all updates are zero; methods that distil by default do not."""
     return [name for name in ALGORITHMS if not make_algorithm(name).moves_by_itself]
 
 
 def frozen(name: str, **settings: object) -> float:
-    """Return how far a method moves in 12 updates of zero (η_l = 0), from (1, 0, 2)."""
+    """Return how far a method moves from (1, 0, 2) in 12 updates of zero, as with η_l = 0."""
     x0 = vector(1, 0, 2)
     return float((path(name, x0, torch.zeros(12, 3, dtype=torch.float64), **settings) - x0).abs().max())
 
@@ -120,7 +120,7 @@ def _mean_staleness(name: str, in_flight: int, buffer_size: int, redispatch: str
 
 
 def check_t12() -> Check:
-    """T12, the package's engine and methods: mean staleness, equivariance, renumbering, fixed point, η_l = 0.
+    """Check T12 on the package's engine and methods: staleness, equivariance, renumbering, fixed point and η_l = 0.
 
     Returns:
         Mean staleness beside its identity (Little's law), then distances that must be 0.

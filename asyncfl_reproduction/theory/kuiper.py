@@ -1,4 +1,4 @@
-"""T7 to T10: KUIPER's convergence analysis (§3.2, Appendix I), and the algorithm that it describes.
+"""Checks T7 to T10, which test KUIPER's convergence analysis (§3.2, Appendix I) and the algorithm in it.
 
 The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff, whose deltas
 are new minus old, is that; ``K`` of the paper is the buffer size M here.
@@ -23,12 +23,12 @@ def lemma_1(noise: float, spread: float, largest: float) -> float:
 
 
 def mean_square_gradient(centres: Tensor, x: float, noise: float) -> float:
-    """Return E‖g_k‖² at ``x`` exactly, over clients and noise: mean_i (x - c_i)² + σ_l²; ``noise`` is σ_l²."""
+    """Return E‖g_k‖² at ``x`` exactly, over clients and noise, as mean_i (x - c_i)² + σ_l²."""
     return float((x - centres).square().mean()) + noise
 
 
 def check_t7() -> Check:
-    """T7, KUIPER Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
+    """Check T7, KUIPER's Lemma 1 (Eq. 11): E‖g_k‖² ≤ 3 (σ_l² + σ_g² + G).
 
     It leaves out all that makes the method KUIPER: bursts, staleness, the reward, and the mixing of models. T8 to T10
     are about these. It is checked where G is known, on a bounded region.
@@ -74,7 +74,7 @@ def corollary_1(
 
 
 def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
-    """Return the mean over T versions of E‖∇f‖² on quadratics with L = 1 and optimum 0, one sampled client each.
+    """Return the mean of E‖∇f‖² over T versions on quadratics with L = 1, optimum 0 and one client per version.
 
     w ← w - a (w - c_i) gives E w² ← (1 - a)² E w² + a² Var(c): a geometric approach to a Var(c) / (2 - a).
 
@@ -90,7 +90,7 @@ def exact_mean(step: float, length: float, x0: float, spread: float) -> float:
 
 
 def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chains: int = 400) -> float:
-    """Measure the mean of :func:`exact_mean` by FedBuff with M = 1: optima 1 and -1, a random client for each version.
+    """Measure the mean of :func:`exact_mean` with FedBuff, M = 1, optima 1 and -1 and a random client per version.
 
     Args:
         global_lr, local_lr: η_g and η_l.
@@ -110,12 +110,12 @@ def sampled_mean(global_lr: float, local_lr: float, length: int, x0: float, chai
 
 
 def equal_deltas_step(size: int) -> float:
-    """Return ‖mean of M equal updates of length 1‖² by FedBuff; Eq. 13 prints at most 1/M."""
+    """Return the squared norm of FedBuff's mean of M equal updates of length 1; Eq. 13 prints at most 1/M."""
     return float(feed(started("fedbuff", vector(0.0), buffer_size=size), [vector(1.0)] * size, 0).square())
 
 
 def check_t8() -> Check:
-    """T8, KUIPER Theorem 1, Corollary 1 and rate (Eqs. 5, 6, 8, 9): the bound on the mean squared gradient.
+    """Check T8, KUIPER's bound on the mean squared gradient (Theorem 1, Corollary 1, and rate; Eqs. 5, 6, 8, 9).
 
     Returns:
         Mean squared gradients beside the bound: F_i = ½ (w ∓ 1)², so L = σ_g² = 1 and G = 4 on [-1, 1].
@@ -151,7 +151,7 @@ def check_t8() -> Check:
 
 
 def gentle_parabola(global_lr: float, local_lr: float = 0.01, length: int = 1000) -> tuple[float, float]:
-    """Return FedBuff's mean squared gradient over T versions on F = w²/4 from 1 with one client, and its last model."""
+    """Return FedBuff's mean squared gradient over T versions on F = w²/4 with one client, and its last model."""
     server, total = started("fedbuff", vector(1.0), server_lr=global_lr), 0.0
     for version in range(length):
         total += float((server.x / 2).square())
@@ -161,7 +161,7 @@ def gentle_parabola(global_lr: float, local_lr: float = 0.01, length: int = 1000
 
 
 def check_t9() -> Check:
-    """T9, KUIPER Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², with L where the proof needs L².
+    """Check T9, KUIPER's Assumption 4: ‖∇F(w) - ∇F(w')‖² ≤ L ‖w - w'‖², where the proof needs L².
 
     Returns:
         The mean squared gradient beside Eq. 9: F = w²/4, which meets the assumption with L = 1/4, its true L is 1/2.
@@ -188,7 +188,7 @@ def check_t9() -> Check:
 
 
 def shrink_factor() -> float:
-    """Return the factor by which Eq. 2, taken literally, multiplies a model that all clients return unchanged.
+    """Return the factor by which Eq. 2, taken literally, shrinks a model that all clients return unchanged.
 
     The two clients of the example: c = (0.1, 0.6), staleness 0 and 2, β_t = 0.7 / √2.
     """
@@ -201,14 +201,14 @@ def shrink_factor() -> float:
 
 
 def one_version(name: str, deltas: Tensor, starts: Tensor, accuracy: float, **settings: object) -> float:
-    """Return the model after one buffer of clients that started from ``starts``, with the server at 1."""
+    """Return the model after one buffer of clients that started from ``starts``, while the server's model is 1."""
     server = started(name, vector(1.0), buffer_size=len(deltas), **settings)
     feed(server, deltas[:, None], 0, start=list(starts[:, None]), received_accuracy=accuracy)
     return server.x.item()
 
 
 def fixed_point(accuracies: tuple[float, float]) -> float:
-    """Return where KUIPER settles with optima -1 and 1, always fresh, if clients keep reporting these accuracies."""
+    """Return where KUIPER settles with optima -1 and 1 and no staleness, if clients always report these accuracies."""
     server, centres = started("kuiper", vector(0.0), buffer_size=2), (vector(-1.0), vector(1.0))
     for _ in range(250):
         deltas = [train(server.x, lambda x, _, c=c: x - c, 0.1, 1) for c in centres]
@@ -217,7 +217,7 @@ def fixed_point(accuracies: tuple[float, float]) -> float:
 
 
 def check_t10() -> Check:
-    """T10, KUIPER's theorem and its Algorithm 1: do they describe one iteration, with one limit?
+    """Check T10, which asks whether KUIPER's theorem and Algorithm 1 describe the same iteration with the same limit.
 
     Returns:
         Models after a version of KUIPER beside FedBuff's with η_g = β_t; then what the limits are.

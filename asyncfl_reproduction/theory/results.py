@@ -1,4 +1,4 @@
-"""Results of checks of printed statements: numbers beside bounds, and the verdict that follows from them."""
+"""Results of checking printed statements, with numbers beside their bounds and the verdict that follows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def holds(self) -> bool:
-        """Whether the relation holds; False if a number is NaN."""
+        """Whether the relation between number and bound holds; False if one of them is NaN."""
         gap = self.measured - self.bound
         if self.relation == "=":
             return abs(gap) <= self.tolerance
@@ -80,7 +80,7 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """Verdict, decided only by the cases: ``holds``, ``holds under an unprinted condition`` or ``false``.
+        """Verdict from the cases alone: ``holds``, ``holds under an unprinted condition`` or ``false``.
 
         A statement holds if it does in every case as printed. If not, it holds under a condition where unchanged it
         does so in every case with the condition, and is false where it had to be changed, or nothing saved it.
@@ -94,18 +94,18 @@ class Check:
 
     @property
     def decisive(self) -> Case:
-        """The first case under the printed conditions that fails, or the first of these cases if none fails."""
+        """The first case under the printed conditions that fails, or the first such case if none fails."""
         printed = self.of(AS_PRINTED)
         return next((case for case in printed if not case.holds), printed[0])
 
     @property
     def measured(self) -> float:
-        """The measured number in the decisive case."""
+        """The number that was measured in the decisive case."""
         return self.decisive.measured
 
     @property
     def bound(self) -> float:
-        """The statement's number in the decisive case."""
+        """The number that the statement gives in the decisive case."""
         return self.decisive.bound
 
     def of(self, kind: str) -> list[Case]:
@@ -113,7 +113,7 @@ class Check:
         return [case for case in self.cases if case.kind == kind]
 
     def __getitem__(self, what: str) -> Case:
-        """Return the case with this description, or whose description begins like this.
+        """Return the case whose description is this text or begins with it.
 
         Raises:
             ConfigError: when none or several do.
@@ -126,7 +126,7 @@ class Check:
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per check: the printed statement and its place, the verdict, and the decisive case's numbers."""
+    """Return one row per check, with the printed statement, its place, the verdict and the decisive case's numbers."""
     rows = [
         (c.id, c.paper, c.where, c.statement, c.verdict, c.decisive.what, c.measured, c.decisive.relation, c.bound)
         for c in checks
@@ -136,7 +136,7 @@ def as_table(checks: Iterable[Check]) -> pd.DataFrame:
 
 
 def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per case: kind, setting, measured number, expected number, and whether they agree."""
+    """Return one row per case: kind, setting, measured and expected number, and whether they agree."""
     rows = [
         (check.id, case.kind, case.what, case.measured, case.relation, case.bound, case.holds)
         for check in checks
@@ -146,7 +146,7 @@ def cases_table(checks: Iterable[Check]) -> pd.DataFrame:
 
 
 def slope(lengths: Iterable[float], values: Iterable[float]) -> float:
-    """Return the least-squares slope of log ``values`` over log ``lengths``: -½ for a rate T^-½."""
+    """Return the least-squares slope of log ``values`` over log ``lengths``, which is -½ for a rate T^-½."""
     points = [(math.log(length), math.log(value)) for length, value in zip(lengths, values, strict=True)]
     x, y = (sum(part) / len(points) for part in zip(*points, strict=True))
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)

@@ -1,1 +1,1 @@
-"""Searches for methods' settings: the same number of runs for each, every outcome kept."""
+"""Search for methods' settings with the same number of runs for each, and keep every outcome."""

@@ -1,4 +1,4 @@
-"""Choices of the cells' searches: they follow from the kept outcomes and are written nowhere."""
+"""Look up which settings cells' searches chose; a choice is computed from the kept outcomes and stored nowhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from asyncfl_reproduction.tuning.outcomes import METRIC, of_cells, rows_of
 
 
 def choice_of(rows: Iterable[Mapping[str, Any]], file: ColumnOfGrids) -> dict[str, Any] | None:
-    """Return the best combination of a search from its rows; None if the search has not ended.
+    """Return the best combination from a search's rows, or None if the search has not ended.
 
     At its end as many combinations as the last stage keeps have been run with all seeds; the best has the highest mean.
     """
@@ -31,6 +31,6 @@ def choice_of(rows: Iterable[Mapping[str, Any]], file: ColumnOfGrids) -> dict[st
 def chosen_for(
     tier: str, cell: str, column: Literal["tuned", "printed"] = "tuned", folder: Path | None = None
 ) -> dict[str, Any] | None:
-    """Return the best combination of a cell's own search in a column; None if the search has not ended."""
+    """Return the best combination of a cell's own search in a column, or None if the search has not ended."""
     rows = rows_of(of_cells(tier, cell, folder), cell)
     return choice_of(rows, getattr(read_grids(), column)) if rows else None

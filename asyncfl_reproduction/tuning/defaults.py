@@ -1,4 +1,4 @@
-"""The package's defaults from searches: a command writes them into one file, from recorded outcomes only."""
+"""Write the package's defaults from searches into one file, from recorded outcomes only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = """\
 
 
 def searched() -> dict[str, Any]:
-    """Return each task's ``study`` and, by method of this package, the study's choice in the column ``tuned``."""
+    """Return, for each task, its ``study`` and the study's tuned choice for each method of this package."""
     found = {}
     for task, study in STUDIES.items():
         searches = (
@@ -37,5 +37,5 @@ def searched() -> dict[str, Any]:
 
 
 def write_defaults(path: Path = FILE) -> None:
-    """Write the file of defaults from the outcomes recorded now."""
+    """Write the file of defaults from the outcomes that are recorded now."""
     write_atomically(path, HEAD + yaml.safe_dump(searched(), sort_keys=False))

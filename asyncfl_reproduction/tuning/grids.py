@@ -1,4 +1,4 @@
-"""Grids of settings to try for a cell, by method, read from ``cells/grids.yaml`` and checked.
+"""Read the grids of settings to try for a cell from ``cells/grids.yaml``, by method, and check them.
 
 A cell that names a set of grids (``search: fedecho-images``) has a search of its own: its configuration, with each
 combination of its method's grid, scored on validation samples. So what it is tuned with was searched just where it is
@@ -29,14 +29,14 @@ Grid = dict[str, list[Any]]
 
 
 class Stage(Settings):
-    """A stage of a search: the best combinations so far continue with more seeds."""
+    """A stage of a search, in which the best combinations so far continue with more seeds."""
 
     keep: int = Field(ge=1)
     seeds: Seeds
 
 
 class ColumnOfGrids(Settings):
-    """The grids of one column, and how they are searched."""
+    """The grids of one column, and how to search them."""
 
     tries: int = Field(ge=1)
     """Number of combinations in every grid."""
@@ -83,7 +83,7 @@ class OwnSearch:
         return self.cell
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
-        """Return the configuration of one combination, scored on validation samples.
+        """Return the configuration of one combination, which is scored on validation samples.
 
         Raises:
             ConfigError: naming the cell.
@@ -95,7 +95,7 @@ class OwnSearch:
 
 
 def read_grids(path: Path | None = None) -> GridsFile:
-    """Read and check ``cells/grids.yaml``, or another file.
+    """Read and check ``cells/grids.yaml`` or another such file.
 
     Raises:
         ConfigError: one line that names file, set, method and what is allowed.
@@ -121,7 +121,7 @@ def _read(path: Path, _: int) -> GridsFile:
 def own_search(
     cell: str, named: str, settings: dict[str, Any], column: Literal["tuned", "printed"] = "tuned"
 ) -> OwnSearch | None:
-    """Return the search of a cell; None if its method has none in a column.
+    """Return a cell's search, or None if its method has no search in this column.
 
     Args:
         cell: its name.
@@ -146,7 +146,7 @@ def own_search(
 
 
 def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return every rate that a paper's table prints for a cell's method; None if it prints none or not all.
+    """Return all rates that a paper's table prints for a cell's method, or None if it does not print all of them.
 
     Args:
         named, settings: as for :func:`own_search`.
@@ -156,11 +156,11 @@ def all_printed(named: str, settings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def study_of(cell: str) -> str:
-    """Return the study to which a cell belongs, that is, the cell's folder: ``fedecho/table2/large-dir0.1``."""
+    """Return the study to which a cell belongs, which is the cell's folder, such as ``fedecho/table2/large-dir0.1``."""
     return cell.rpartition("/")[0]
 
 
 def method_of(settings: dict[str, Any]) -> str:
-    """Return the name of a cell's method in studies: its selection if that is not uniform, as in Oort."""
+    """Return a method's name in studies, which is its client selection if that is not uniform, as with Oort."""
     by_selection = settings.get("selection", "uniform") != "uniform"
     return settings.get("selection" if by_selection else "algorithm", "fedbuff")

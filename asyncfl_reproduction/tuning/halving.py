@@ -1,4 +1,4 @@
-"""Searches of cells by successive halving: all combinations with one seed, the best with more.
+"""Search by successive halving: run all combinations with one seed, and the best ones with more.
 
 After the first seed every grid grows by one value of one option, beyond the edge on which the best lies or else beside
 the best. It grows for every method, so that all have equal numbers of tries. Every run is kept as soon as it is done,
@@ -41,7 +41,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     known = still_known(rows_of(path, search.cell), search)
 
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
-        """Run missing combinations in lockstep, and keep their outcomes."""
+        """Run the combinations that are missing in lockstep, and keep their outcomes."""
         wanted = [(point, seed) for seed in seeds for point in points]
         missing = [one for one in wanted if (json.dumps(one[0]), one[1]) not in known]
         for begin in range(0, len(missing), AT_ONCE):
@@ -54,7 +54,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
                 keep(path, search.cell, list(known.values()))
 
     def ranked(points: Iterable[Point]) -> list[Point]:
-        """Return combinations by their mean over the seeds so far, best first; diverged ones last."""
+        """Return combinations by their mean over the seeds so far, the best first and diverged ones last."""
         means = [(fmean(known[json.dumps(point), seed][METRIC] for seed in seeds), point) for point in points]
         return [point for _, point in sorted(means, key=lambda one: 1.0 if isnan(one[0]) else -one[0])]
 
@@ -74,7 +74,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
 
 
 def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
-    """Return a cell that costs what remains of the search of ``cell``; None if there is no search, or it has ended.
+    """Return a cell that costs as much as the rest of a cell's search, or None if nothing of it is left.
 
     Args:
         cell: of a grid.
@@ -92,12 +92,12 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
 
 
 def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
-    """Return the options whose best value is the grid's first or last, where the search could still go further."""
+    """Return the options whose best value is the grid's first or last and could still be exceeded."""
     return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
 
 
 def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
-    """Return the value beyond the edge at which the best lies, at the same ratio as its neighbour.
+    """Return the next value beyond the edge on which the best lies, in proportion to the edge's neighbour.
 
     None where the best lies inside, or nothing is beyond: of words, of 0, and of what the option's bounds exclude.
     """
@@ -116,7 +116,7 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
 
 
 def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
-    """Return the grid with one more value: beyond the edge at which the best lies, or else beside the best.
+    """Return the grid with one more value, beyond the edge if the best lies on it and otherwise beside the best.
 
     Beside the best, it is the clients' learning rate halfway, as a ratio, to the better of its neighbours.
 

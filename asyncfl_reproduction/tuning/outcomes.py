@@ -1,4 +1,4 @@
-"""Outcomes of searches: one row per combination and seed, in tables that grow during a search.
+"""Outcomes of searches, with one row per combination and seed, in tables that grow during a search.
 
 The searches of studies are in ``results/searches.parquet``, named as ``fedecho-overlaid_mnist/fedbuff-tuned``; those of
 cells in ``results/<tier>/<paper>/searches.parquet``, named as their cells.
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
-    """Return the table with the outcomes of studies.
+    """Return the path of the table with the outcomes of studies.
 
     Args:
         folder: of records; the package's own if None.
@@ -39,17 +39,17 @@ def of_studies(folder: Path | None = None, file: str = SEARCHES) -> Path:
 
 
 def of_cells(tier: str, cell: str, folder: Path | None = None) -> Path:
-    """Return the table with the outcomes of a cell's own search and of its paper's other searches."""
+    """Return the path of the table with a cell's search outcomes, which all searches of its paper share."""
     return (home.RESULTS if folder is None else folder) / tier / cell.split("/", 1)[0] / SEARCHES
 
 
 def rows_of(path: Path, search: str) -> list[Row]:
-    """Return the kept outcomes of a search; empty if there are none."""
+    """Return the kept outcomes of a search, or an empty list."""
     return kept_in(path).get(search, [])
 
 
 def kept_in(path: Path) -> Mapping[str, list[Row]]:
-    """Return each search's rows in a table, which may not exist yet."""
+    """Map each search in a table to its rows; the table need not exist."""
     if not path.exists():
         return {}
     status = path.stat()
@@ -63,7 +63,7 @@ def _read(path: Path, _: tuple[int, int, int]) -> Mapping[str, list[Row]]:
 
 
 def keep(path: Path, search: str, rows: Sequence[Row]) -> None:
-    """Write the rows of a search into a table, replacing all earlier rows of this search."""
+    """Write a search's rows into a table; they replace all earlier rows of that search."""
     with alone_in(path.parent):
         kept = {**kept_in(path), search: rows}
         every = [{**row, "search": name} for name in sorted(kept) for row in kept[name]]

@@ -1,4 +1,4 @@
-"""Grid searches: all combinations with all seeds in lockstep; the grid is extended while its edge is best.
+"""Search a grid: run all combinations and seeds in lockstep, and extend the grid while its edge is best.
 
 What was tried so far is kept apart from the outcomes of searches that are at their end: nothing takes its choice from
 half a search, and one that was stopped goes on. What another search of the study ran in just the same configuration,
@@ -39,7 +39,7 @@ def tune(
     say: Callable[[str], None] = print,
     extensions: int | None = None,
 ) -> dict[str, Any]:
-    """Run a search, or the remainder of it, and return the best combination.
+    """Run what is missing of a search, and return the best combination.
 
     Args:
         search: what is tried.
@@ -70,7 +70,7 @@ def tune(
 
 
 def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
-    """Return the outcomes that still have the same meaning; others are dropped."""
+    """Return the outcomes whose configuration and meaning are still valid."""
     known = Known()
     for row in rows:
         try:
@@ -83,7 +83,7 @@ def still_known(rows: Iterable[Row], search: Search | OwnSearch) -> Known:
 
 
 def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[Row]:
-    """Run the missing combinations of a grid, add them to the known ones, and return the grid's outcomes in order."""
+    """Run a grid's missing combinations, add them to the known ones, and return all outcomes in order."""
     wanted = {(json.dumps(point), seed): (point, seed) for point in points_of(grid) for seed in search.seeds}
     missing = [(name, one) for name, one in wanted.items() if name not in known]
     for begin in range(0, len(missing), AT_ONCE):
@@ -100,7 +100,7 @@ def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[R
 
 
 def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
-    """Run configurations and yield those that end together: small models' runs all at once, large ones' one by one.
+    """Run configurations and yield those that end together: small models all at once, large ones one by one.
 
     A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
     """
@@ -119,7 +119,7 @@ def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
 
 
 def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | None) -> Row:
-    """Return an outcome; a run that diverged has no result, so no accuracy and no time."""
+    """Return an outcome as a row; a run that diverged has no accuracy and no time."""
     numbers = [result.summary[METRIC], result.summary["final_accuracy"]] if result else [nan, nan]
     seconds = result.timing["cpu_seconds"] if result else 0.0
     values = [json.dumps(point), seed, *(float(f"{number:.6g}") for number in numbers)]
@@ -128,7 +128,7 @@ def row_of(point: dict[str, Any], seed: int, config: Config, result: Result | No
 
 
 def _extended(search: Search, grid: Grid, best: dict[str, Any]) -> Grid:
-    """Return the grid with one more value of each option whose best value is its smallest or largest.
+    """Return the grid with one more value for each option whose best value is on an edge.
 
     The new value is as far from the edge as the edge is from its neighbour, as a ratio. A value that a configuration
     cannot have is left out.

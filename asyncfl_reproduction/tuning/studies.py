@@ -1,4 +1,4 @@
-"""Studies: the settings to try for each method on a workload, read from ``cells/tuning.yaml`` and checked.
+"""Read from ``cells/tuning.yaml`` which settings each method of a study tries, and check them.
 
 A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
 column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a
@@ -30,7 +30,7 @@ Grid = dict[str, list[Any]]
 
 
 class TriedMethod(Settings):
-    """One method of a study, as the file has it."""
+    """One method of a study, as written in the file."""
 
     settings: dict[str, Any] = {}
     tuned: Grid = Field(min_length=1)
@@ -39,7 +39,7 @@ class TriedMethod(Settings):
 
 
 class StudyEntry(Settings):
-    """A study, as the file has it."""
+    """A study, as written in the file."""
 
     about: str
     settings: dict[str, Any]
@@ -81,7 +81,7 @@ class Search:
         return f"{self.study}/{self.method}-{self.column}"
 
     def config(self, point: dict[str, Any], seed: int) -> Config:
-        """Return the configuration of one combination.
+        """Return the configuration for one combination and seed.
 
         Raises:
             ConfigError: naming study and method.
@@ -98,7 +98,7 @@ def points_of(grid: Grid) -> list[dict[str, Any]]:
 
 
 def read_searches(path: str | Path, only: str = "*") -> list[Search]:
-    """Read the file of studies and return its searches, with every setting in them checked.
+    """Read the file of studies, check every setting in it, and return its searches.
 
     Args:
         path: ``cells/tuning.yaml``.

@@ -1,4 +1,4 @@
-"""Choices of studies' searches: never written down, but read from their outcomes.
+"""Look up which settings studies' searches chose; choices are read from outcomes and never written down.
 
 ``asyncfl-lite tune`` keeps them, see :mod:`~asyncfl_reproduction.tuning.outcomes`; cells and the file of defaults go by
 them.
@@ -17,7 +17,7 @@ from asyncfl_reproduction.tuning.outcomes import METRIC, Row, of_studies, rows_o
 
 
 def name_of(study: str, method: str, column: str) -> str:
-    """Return the name of a search.
+    """Return the name of a search from its study, method and column.
 
     >>> name_of("fedecho-overlaid_mnist", "fedbuff", "tuned")
     'fedecho-overlaid_mnist/fedbuff-tuned'
@@ -26,7 +26,7 @@ def name_of(study: str, method: str, column: str) -> str:
 
 
 def tried(study: str, method: str, column: str, folder: Path | None = None) -> list[Row]:
-    """Return the outcomes of a finished search; none if it was not made.
+    """Return the outcomes of a finished search, or none if it was not made.
 
     Args:
         study: such as ``fedecho-overlaid_mnist``.
@@ -38,12 +38,12 @@ def tried(study: str, method: str, column: str, folder: Path | None = None) -> l
 
 
 def has_outcomes(study: str, method: str, column: str) -> bool:
-    """Return whether a method's search in a study was made in this column."""
+    """Return whether a study has searched a method's settings in this column."""
     return bool(tried(study, method, column))
 
 
 def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the combination with the highest mean accuracy over seeds, the first of equal ones.
+    """Return the combination with the highest mean accuracy over seeds, and the first one of several that are equal.
 
     Args:
         outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one. A point of which a run
@@ -58,7 +58,7 @@ def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the options whose best value is the smallest or largest of several tried: better ones may lie beyond.
+    """Return the options whose best value is the smallest or largest tried, so that a better one may lie beyond.
 
     Args:
         best: a point of the outcomes, see :func:`best_of`.
@@ -78,7 +78,7 @@ def edges_of(best: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> 
 
 
 def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
-    """Return the settings that a study chose for a method, as a configuration takes them.
+    """Return the settings that a study chose for a method, in the form that a configuration takes.
 
     Args:
         study, method, column: as in :func:`tried`; there must be outcomes, see :func:`has_outcomes`.
@@ -87,7 +87,7 @@ def chosen(study: str, method: str, column: str = "tuned") -> dict[str, Any]:
 
 
 def in_words(point: Mapping[str, Any]) -> str:
-    """Return a combination in words: ``client_lr 0.1, distill_lr 0.0001``."""
+    """Return a combination as text, such as ``client_lr 0.1, distill_lr 0.0001``."""
     return ", ".join(f"{knob.removeprefix('settings.')} {_shown(value)}" for knob, value in point.items())
 
 
@@ -96,7 +96,7 @@ def _shown(value: Any) -> str:
 
 
 def nested(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a combination's settings by group.
+    """Return a combination's settings nested by group.
 
     >>> nested({"client_lr": 0.1, "settings.distill_lr": 0.001})
     {'client_lr': 0.1, 'settings': {'distill_lr': 0.001}}
