@@ -212,7 +212,7 @@ def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
 
 
 def _one_pair_of_rates(m: Measured) -> Finding:
-    """Check that each printed learning rate has only one value per method and data set."""
+    """Check that the printed learning rates have one value for each method and data set."""
     table = hyperparameters("FedEcho")
     rates = table[table["name"].isin(["local_lr", "global_lr"])]
     kinds = rates.groupby(["dataset", "method", "name"])["value"].nunique()
