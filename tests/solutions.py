@@ -11,7 +11,7 @@ import ast
 import re
 import symtable
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -85,8 +85,9 @@ class Names:
     texts: set[str] = field(default_factory=set)
 
 
+@cache
 def names_of(code: str) -> Names:
-    """Analyse a piece of code."""
+    """Analyse a piece of code; what is returned is kept, so it must not be changed."""
     tree, found = ast.parse(code), Names()
     _follow(tree.body, found, set())
     for node in ast.walk(tree):
@@ -176,8 +177,8 @@ def needed(pieces: Sequence[str], code: str) -> list[int]:
     """
     known, end = [names_of(piece) for piece in (*pieces, code)], len(pieces)
     imported = {name for one in known for name in one.imports}
-    for one in known:
-        one.changes -= imported  # no more than reads them: figures' and arrays' libraries are called everywhere
+    # Imported names are no more than read: figures' and arrays' libraries are called everywhere.
+    known = [replace(one, changes=one.changes - imported) for one in known]
     chosen: set[int] = set()
     todo = list(_wanted(known[end], end, end))
     seen = set(todo)
