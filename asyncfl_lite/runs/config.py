@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import torch
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, create_model, field_validator, model_validator
 
 from asyncfl_lite.algorithms import ALGORITHMS, Algorithm, make_algorithm
 from asyncfl_lite.base.devices import AUTO
@@ -35,6 +35,9 @@ IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
 """Settings added after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data lie, not which data they are."""
+
+Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
+"""A seed alone: of a checked configuration with another seed, nothing else needs checking."""
 
 
 class Config(Fields):
@@ -162,7 +165,7 @@ class Config(Fields):
 
     def with_seed(self, seed: int) -> Config:
         """Return the same configuration with a different seed."""
-        return Config(**{**self.as_dict(), "seed": seed}).on_own_task(self.own_task)
+        return self.model_copy(update=Seed(seed=seed).model_dump())
 
     def explain(self) -> None:
         """Print each value and where it comes from: the user, a paper, a method, a task, a search, or its own default.
