@@ -8,7 +8,7 @@ evaluation. The tables of updates are not kept here; ``runs/`` has them, on the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from asyncfl_lite.base.errors import ResultError
 from asyncfl_lite.runs.meaning import meaning, revised
 from asyncfl_lite.runs.records import Standing
 from asyncfl_lite.runs.results import Result
+from asyncfl_lite.runs.summary import CLASSES
 from asyncfl_lite.simulator.jobs import Arrival
 from asyncfl_lite.simulator.tables import CLIENTS, IN_FLIGHT
 from asyncfl_reproduction.grid.cells import Cell
@@ -27,6 +28,13 @@ from asyncfl_reproduction.parquet import alone_in, read_table, write_table
 RUNS, CURVES = "runs.parquet", "curves.parquet"
 DIGITS = 6
 """Significant digits of a curve's numbers; the summary's are kept in full."""
+NOT_KEPT = {
+    "updates": pd.DataFrame(columns=Arrival._fields),
+    "in_flight": pd.DataFrame(columns=IN_FLIGHT),
+    "clients": pd.DataFrame(columns=CLIENTS),
+    "classes": pd.DataFrame(columns=CLASSES),
+}
+"""The tables of a result that are not recorded: without rows."""
 
 
 def write_tidy(cells: Iterable[Cell], runs: str | Path, folder: str | Path) -> int:
@@ -103,16 +111,12 @@ def read_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, list[Resul
     for part, own in _by_paper(cells, folder):
         try:
             rows, curves = (read_table(part / file) for file in (RUNS, CURVES))
-            recorded = rows.groupby("cell").indices
-            where = curves.groupby(["cell", "seed"]).indices
-            numbers = curves.drop(columns=["cell", "seed"])
-            for cell in (cell for cell in own if cell.name in recorded):
-                found[cell.name] = _results(cell, rows.take(recorded[cell.name]), numbers, where)
+            found |= _results(own, rows, curves)
         except ResultError:
             raise
         except (KeyError, TypeError, ValueError) as error:
             raise ResultError(f"{part}: {RUNS} and {CURVES} cannot be read ({error}); record them again") from None
-    return {name: results for name, results in found.items() if results}
+    return found
 
 
 def _by_paper(cells: Iterable[Cell], folder: str | Path) -> Iterator[tuple[Path, list[Cell]]]:
@@ -146,21 +150,24 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
     return found
 
 
-def _results(
-    cell: Cell, rows: pd.DataFrame, curves: pd.DataFrame, where: Mapping[tuple[str, int], np.ndarray]
-) -> list[Result]:
-    configs = {config.seed: config for config in cell.configs}
-    kept = list(rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :])
-    nothing = [pd.DataFrame(columns=names) for names in (Arrival._fields, IN_FLIGHT, CLIENTS)]
-    results = []
-    for row in rows.to_dict("records"):
-        config = configs.get(row["seed"])
+def _results(cells: Iterable[Cell], rows: pd.DataFrame, curves: pd.DataFrame) -> dict[str, list[Result]]:
+    """Make the results of a paper's two tables; numpy selects a run's rows, for which pandas takes milliseconds."""
+    configs = {(cell.name, config.seed): config for cell in cells for config in cell.configs}
+    kept = rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :]
+    filled = rows[kept].notna().to_numpy().tolist()
+    numbers = {name: curves[name].to_numpy() for name in curves.columns.drop(["cell", "seed"])}
+    where = curves.groupby(["cell", "seed"]).indices
+    found: dict[str, list[Result]] = {}
+    for row, has in zip(rows.to_dict("records"), filled, strict=True):
+        run = row["cell"], row["seed"]
+        config = configs.get(run)
         if config is None or config.hash != row["config_hash"]:
             continue
-        curve = curves.take(where[cell.name, row["seed"]]).dropna(axis="columns", how="all").reset_index(drop=True)
-        summary = {name: row[name] for name in kept if not pd.isna(row[name])}
-        result = Result(config, summary, curve, *nothing, {"cpu_seconds": row["cpu_seconds"]})
-        result.meaning = json.loads(row["meaning"])
+        parts = {name: column[where[run]] for name, column in numbers.items()}
+        curve = pd.DataFrame({name: part for name, part in parts.items() if not np.isnan(part).all()})
+        summary = {name: row[name] for name, there in zip(kept, has, strict=True) if there}
+        timing, meant = {"cpu_seconds": row["cpu_seconds"]}, json.loads(row["meaning"])
+        result = Result(config, summary, curve, **NOT_KEPT, timing=timing, meaning=meant)
         if not result.outdated:
-            results.append(result)
-    return results
+            found.setdefault(run[0], []).append(result)
+    return {cell.name: found[cell.name] for cell in cells if cell.name in found}
