@@ -27,6 +27,7 @@ extensions = [
     "symbols",
     "terms",
     "places",
+    "breaks",
 ]
 
 # Notebooks as they were saved: nothing is executed.

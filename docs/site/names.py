@@ -47,6 +47,11 @@ def name_alone(app: Sphinx, what: str, name: str, obj: Any, *_: Any) -> tuple[st
     return ("", None) if what == "class" and issubclass(obj, BaseModel) else None
 
 
+def is_place(app: Sphinx, what: str, name: str, obj: Any, *_: Any) -> bool | None:
+    """Leave out a named tuple's field that has no words but its place; the class names it."""
+    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
+
+
 COLON = "\ufdd0"
 """A character that stands for nothing."""
 
@@ -55,6 +60,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register all of it."""
     app.connect("doctree-read", unlink_foreign)
     app.connect("autodoc-process-signature", name_alone)
+    app.connect("autodoc-skip-member", is_place)
     app.connect("autodoc-process-docstring", keep_words, priority=400)  # Napoleon's is 500
     app.connect("autodoc-process-docstring", restore_words, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

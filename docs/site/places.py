@@ -32,11 +32,13 @@ def launch(app: Sphinx, config: Config) -> None:
 
 def in_repository(name: str, rawtext: str, text: str, lineno: int, inliner: Any, **_: Any) -> tuple[list[Node], list]:
     """Role ``repository``: a link to a file where the repository has an address, else its words alone."""
-    said, _, path = unescape(text).rpartition(" <")
+    said, _, path = unescape(text).strip().rpartition(" <")
     address = inliner.document.settings.env.config.repository
+    words = nodes.literal if said.startswith("`") else nodes.inline
+    shown = words(rawtext, said.strip("`"))
     if not address:
-        return [nodes.inline(rawtext, said)], []
-    return [nodes.reference(rawtext, said, refuri=f"{address}/blob/main/{path.rstrip('>')}")], []
+        return [shown], []
+    return [nodes.reference(rawtext, "", shown, refuri=f"{address}/blob/main/{path.rstrip('>')}")], []
 
 
 def put_beside(app: Sphinx, error: Exception | None) -> None:

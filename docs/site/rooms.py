@@ -13,6 +13,7 @@ ROOMS = ("asyncfl_lite", "algorithms", "simulator", "clients", "tasks", "models"
 FIRST = {
     "asyncfl_lite": "What most users need. Everything here can be imported from ``asyncfl_lite`` itself.",
 }
+WITH_OPTIONS = ("algorithms", "simulator", "tasks", "models", "runs")
 OPTIONS = "The options of each class are tables on :doc:`a page of their own </settings>`.\n"
 
 
@@ -35,14 +36,17 @@ def _page(room: str) -> str:
         table = f".. list-table::\n   :widths: 20 80\n\n{rows}\n"
         return f"{_title('asyncfl_lite')}\n{FIRST[room]}\n\n.. automodule:: asyncfl_lite\n   :no-index:\n\n{table}"
     package = f"asyncfl_lite.{room}"
+    modules = [*_modules(package)]
+    if modules == [package]:
+        return f"{_title(room)}\n.. automodule:: {package}\n   :members:\n"
     parts = [_title(room), f".. automodule:: {package}\n"]
     without = ""
     if room != "base":  # where the class of all options itself is
-        parts.append(OPTIONS)
         without = "   :exclude-members: Settings\n"
-    for name in _modules(package):
-        parts.append(_title(name.removeprefix(f"{package}.") if name != package else name, "-"))
-        parts.append(f".. automodule:: {name}\n   :members:\n{without}" + "   :no-index:\n" * (name == package))
+    if room in WITH_OPTIONS:
+        parts.append(OPTIONS)
+    for name in modules:
+        parts += [_title(name.removeprefix(f"{package}."), "-"), f".. automodule:: {name}\n   :members:\n{without}"]
     return "\n".join(parts)
 
 

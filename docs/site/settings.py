@@ -66,7 +66,7 @@ def _table(cls: type[BaseModel]) -> str:
         if not _is_group(field)
     ]
     return (
-        "\n".join(["| setting | values | default | meaning |", "|---|---|---|---|", *rows])
+        "\n".join(["{.settings}", "| setting | values | default | meaning |", "|---|---|---|---|", *rows])
         if rows
         else "*No settings.*"
     )

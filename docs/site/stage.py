@@ -86,7 +86,7 @@ def linked(text: str, folder: Path, names: set[str]) -> str:
             return found[0]
         if path.endswith(".html"):
             return f'<a href="{to}{anchor}">{said}</a>'
-        return f"{{repository}}`{said} <{path}>`"
+        return f"{{repository}}`` {said} <{path}> ``"  # what is said may be code
 
     fences = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
     return "".join(

@@ -20,6 +20,7 @@ if str(SOURCES) not in sys.path:
 
 import lessons  # noqa: E402  (docs/site)
 import stage as staging  # noqa: E402
+from breaks import with_breaks  # noqa: E402
 from rooms import room_pages  # noqa: E402
 from settings import GROUPS, meaning, settings_page  # noqa: E402
 
@@ -133,6 +134,22 @@ def test_each_room_has_a_page_with_all_its_modules():
             )
 
 
+def test_a_room_of_one_module_says_its_words_once():
+    assert room_pages()["reference/plots.rst"].count("automodule::") == 1
+
+
+def test_long_names_break_at_their_marks_and_formulas_keep_their_ends():
+    name = '<code><span class="pre">{}</span></code>'.format
+    assert with_breaks(name("synthesis_only_rounds")) == name("synthesis_<wbr>only_<wbr>rounds")
+    assert with_breaks(name("asyncfl_lite/runs/x_y.py")) == name("asyncfl_lite/<wbr>runs/<wbr>x_y.py")
+    assert with_breaks(name("M_c")) == name("M_c")
+    formula = r'<span class="math notranslate nohighlight">\(K = 3\)</span>'
+    assert with_breaks(f"is ({formula} b), {formula}.") == (
+        f'is <span class="whole">({formula}</span> b), <span class="whole">{formula}.</span>'
+    )
+    assert with_breaks(f"a {formula} b") == f"a {formula} b"
+
+
 def test_names_of_other_packages_lead_nowhere_and_ours_do():
     from names import foreign
 
@@ -151,15 +168,17 @@ def test_words_of_an_attribute_keep_their_colon():
 
 
 def test_links_to_files_that_are_no_pages_say_so():
-    text = "[a](b.md), [c](docs/explore.html), [d](x/e.yaml), ![f](g.png)\n```\n[h](i.py)\n```\n"
+    text = "[a](b.md), [c](docs/explore.html), [d](x/e.yaml), [`k`](l.py), ![f](g.png)\n```\n[h](i.py)\n```\n"
     made = staging.linked(text, Path(), {"b.md"})
-    assert made.startswith('[a](b.md), <a href="docs/explore.html">c</a>, {repository}`d <x/e.yaml>`, ![f](g.png)')
+    assert made.startswith(
+        '[a](b.md), <a href="docs/explore.html">c</a>, {repository}`` d <x/e.yaml> ``, {repository}`` `k` <l.py> ``, !'
+    )
     assert made.endswith("[h](i.py)\n```\n")
 
 
 TINY = """# Tiny
 
-A stale update and its staleness; staleness again. $x^2$. See {repository}`cells <cells/x.yaml>`.
+A stale update and its staleness; staleness again. $x^2$. See {repository}`` cells <cells/x.yaml> `` and {repository}`` `code` <x.py> ``.
 At most M_c clients start from x_{t_i}, `M_c` in code.
 
 $$M_c = x_{t_i}$$
@@ -194,6 +213,7 @@ def test_the_configuration_builds_a_tiny_site(tmp_path, address):
     assert page.count('class="term reference internal"') == 1 and 'title="How old an update is."' in page
     assert 'href="../docs/glossary.html#term-staleness"' in page
     assert "<em>M</em><sub>c</sub> clients start from <em>x</em><sub><em>t</em><sub>i</sub></sub>" in page
+    assert '<span class="pre">code</span>' in page and "{repository}" not in page
     assert '<span class="pre">M_c</span>' in page and "M_c = x_{t_i}" in page  # neither code nor a formula
     assert page.count("<table") == 1 and "| a |" not in page
     assert ("colab.research" in page, "mybinder" in page, f"{address}/blob/main/cells/x.yaml" in page) == (

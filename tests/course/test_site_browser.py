@@ -143,6 +143,25 @@ def test_a_phone_shows_formulas_from_their_beginning(page, site):
     assert len(left) >= 4 and min(left) >= 0
 
 
+def test_a_phone_scrolls_a_formula_in_a_sentence_that_is_wider_than_its_place(page, site):
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.goto((site / "notebooks/05_kuiper.html").as_uri())
+    page.evaluate("window.MathJax.startup.promise.then(() => null)")
+    page.locator("span.math[data-width=wide]").first.wait_for()
+    styles = page.evaluate("""[...document.querySelectorAll(".bd-article span.math")].map(formula => [
+        formula.firstElementChild.getBoundingClientRect().width > formula.clientWidth + 1,
+        getComputedStyle(formula).overflowX, formula.tabIndex])""")
+    assert {tuple(style) for style in styles} == {(True, "auto", 0), (False, "visible", -1)}
+
+
+def test_on_a_phone_settings_stand_one_below_another(page, site):
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.goto((site / "settings.html").as_uri())
+    wide = page.evaluate("""[...document.querySelectorAll("table.settings")].filter(
+        table => table.scrollWidth > table.clientWidth).length""")
+    assert page.locator("table.settings").count() > 50 and wide == 0
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("name", ["index.html", "docs/findings.html", "docs/results.html", "verdicts.html"])
 def test_words_in_tables_stay_whole(page, site, name, size):

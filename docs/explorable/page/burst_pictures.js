@@ -29,7 +29,7 @@ const burstsPicture = {
       write(g, `${client + 1}`, 18, (client + 0.5) * row, {align: "right", colour: run.moved === client ? tone("accent") : tone("ink")});
       write(g, `${run.time(client).toFixed(2)} s`, 24, (client + 0.5) * row);
     }
-    for (let time = Math.ceil(from / 2) * 2; time <= from + span; time += 2) write(g, `${time} s`, Math.max(at(time), left + 8), height - 8, {align: "center"});
+    for (let time = Math.ceil(from / 2) * 2; time <= from + span; time += 2) write(g, `${time} s`, Math.min(Math.max(at(time), left + 8), width - 14), height - 8, {align: "center"});
   },
 };
 

@@ -4,8 +4,8 @@ const WINDOW = 40;
 
 const clockPicture = {
   title: "Who trains when",
-  note: () => `Versions late on arrival: ${[0, 2, 6, 20, STALEST].map((late) => `<i style="background: ${shade(late)}"></i>${late}`).join(" ")}
-    <i style="background: ${tone("working")}"></i>still at work`,
+  note: () => `Versions late on arrival: ${[0, 2, 6, 20, STALEST].map((late) => `<span><i style="background: ${shade(late)}"></i>${late}</span>`).join(" ")}
+    <span><i style="background: ${tone("working")}"></i>still at work</span>`,
   draw(element, [run], step) {
     const {clients, slowClients} = run.settings, quick = clients - slowClients;
     const recent = run.done.filter((job) => job.until > run.now - WINDOW), stale = recent.map((job) => job.staleness);

@@ -2,7 +2,7 @@
 
 const lessonPicture = {
   title: "The latest late model, digit by digit", size: "wide",
-  note: () => `<i style="background: ${tone("soft")}"></i>today's model <i style="background: ${DATA.colours.fedasync[0]}"></i>the late model as it arrives <i style="background: ${onGround(DATA.colours.fedadt[0])}"></i>after its lesson`,
+  note: () => `<span><i style="background: ${tone("soft")}"></i>today's model</span> <span><i style="background: ${DATA.colours.fedasync[0]}"></i>the late model as it arrives</span> <span><i style="background: ${onGround(DATA.colours.fedadt[0])}"></i>after its lesson</span>`,
   draw(element, [run]) {
     const {latest} = run.server;
     if (!latest) { write(canvasOf(element, "No late model has come yet.").g, "No late model has come yet.", 4, 20); return; }

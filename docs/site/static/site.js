@@ -2,8 +2,10 @@
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
 // What is wider than its place scrolls there: the keyboard reaches it, too, once it is seen.
-const places = ".bd-article :is(table, pre, dt.sig, .cell_output, mjx-container[display=true])";
+const places = ".bd-article :is(table, pre, dt.sig, .cell_output, mjx-container[display=true], span.math[data-width=wide])";
 const reach = () => {
+  for (const formula of document.querySelectorAll(".bd-article span.math:has(mjx-container)"))
+    formula.dataset.width = formula.firstElementChild.getBoundingClientRect().width > formula.clientWidth + 1 ? "wide" : "fits";
   for (const place of document.querySelectorAll(places)) if (place.scrollWidth > place.clientWidth) place.tabIndex = 0;
 };
 addEventListener("load", async () => {
@@ -12,6 +14,12 @@ addEventListener("load", async () => {
 });
 addEventListener("toggle", reach, true);
 addEventListener("resize", reach);
+
+// The page's own place in the contents is in sight.
+addEventListener("load", () => {
+  const bar = document.querySelector(".bd-sidebar-primary"), here = bar?.querySelector("a.current")?.getBoundingClientRect();
+  if (here && (here.top < 0 || here.bottom > innerHeight)) bar.scrollTop += here.top - innerHeight / 2;
+});
 
 // The explorable on the first page is as light or dark as the page.
 addEventListener("load", () => {
