@@ -95,7 +95,7 @@ Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] |
 
 
 def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:
-    """Return name -> tables of curves, and the unit of time if the results state one."""
+    """Return tables of curves by name, and the unit of time if the results state one."""
     if isinstance(given, Mapping):
         runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
     else:

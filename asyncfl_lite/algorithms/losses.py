@@ -40,7 +40,7 @@ def entropy(probabilities: Tensor) -> Tensor:
 
 
 def _mean_gradient(weights: Tensor, logits: Tensor) -> Tensor:
-    """Return the ``(…, n)`` gradients, row by row of ``(…, n, C)`` logits, of rows' means times ``weights (…)``."""
+    """Return how the weighted mean over rows of ``(…, n, C)`` logits depends on each row, ``(…, n)``."""
     return (weights.unsqueeze(-1) / logits.shape[-2]).expand(logits.shape[:-1])
 
 

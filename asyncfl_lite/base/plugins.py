@@ -1,5 +1,4 @@
-"""Users' own code that extends the package without editing it: modules that register methods, models, tasks, delay
-laws.
+"""Users' own modules, which register methods, models, tasks or delay laws without editing the package.
 
 Two ways lead in. ``--import`` on the command line and ``import:`` in a grid's file name a module, or a file. And a
 package that is installed may name its module in the entry-point group :data:`GROUP`; it is imported as soon as

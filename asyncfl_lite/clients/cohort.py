@@ -131,7 +131,7 @@ class Cohort:
                 self.x[row].lerp_(midway.model, midway.weight)
 
     def _gradient(self, number: int) -> Tensor:
-        """Return the ``(g, d)`` gradients for the g jobs still running; accumulates their loss and accuracy sums."""
+        """Return the ``(g, d)`` gradients of the g jobs still running, and add to their sums of losses and hits."""
         still, counting = self.plan.active[number], self.plan.counts(number)
         inputs, targets = self._minibatches(number, still)
         shares = self.plan.shares(number, self.x)
@@ -143,7 +143,7 @@ class Cohort:
         return backward(gradient.view_as(outputs))
 
     def _draws(self, number: int, still: int) -> Draws | None:
-        """Return the random draws of dropout for the first ``still`` jobs in a step; None for models without any."""
+        """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
         generators = [work.draws for work in self.works[:still] if work.draws is not None]  # of all, or of none
         if not generators:
             return None

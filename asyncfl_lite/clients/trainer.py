@@ -1,4 +1,4 @@
-"""Local training of clients: takes jobs, returns outcomes, one by one or as a cohort.
+"""Train clients' jobs and return their outcomes, one by one or many in one computation.
 
 Which of the two computes a job does not matter beyond rounding: the minibatches come from the same streams, and
 the optimiser is the same.

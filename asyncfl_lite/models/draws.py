@@ -1,4 +1,4 @@
-"""Dropout in which each job has its own random numbers, the same whether it is trained alone or beside others.
+"""Dropout that gives each job its own random numbers, so that training alone or beside others makes no difference.
 
 Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
 ``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.
@@ -81,12 +81,12 @@ class _Dropped(torch.autograd.Function):
 
     @staticmethod
     def forward(h: Tensor, row: Tensor, dropped: Callable[..., Tensor], p: float, channels: bool) -> Tensor:
-        """Raise an error: ``row`` always belongs to one of several jobs, so this is never called."""
+        """Raise an error; this is never called, because ``row`` always belongs to one of several jobs."""
         raise NotImplementedError
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: tuple, output: Tensor) -> None:
-        """Save nothing: the rule for several jobs is differentiable by itself."""
+        """Save nothing, because the rule for several jobs is differentiable by itself."""
 
     @staticmethod
     def vmap(

@@ -1,4 +1,4 @@
-"""Checks that models fit into memory before their tensors are made: a process that asks for too much may be killed."""
+"""Check that models fit into memory before tensors are made, since a process that asks for too much may be killed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Room(TorchDispatchMode):
         return False  # else torch imports its compiler, which takes seconds
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Check every call that makes a tensor of a given shape; let it through if memory suffices."""
+        """Check every call that makes a tensor of a given shape, and allow the call if memory suffices."""
         kwargs = kwargs or {}
         if func.overloadpacket in MAKERS and str(kwargs.get("device")) != "meta":
             dtype = kwargs.get("dtype") or torch.get_default_dtype()
@@ -103,7 +103,7 @@ class Room(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _count(self) -> None:
-        """Refuse the model if it needs more memory than was free; let it through if it cannot be counted."""
+        """Refuse a model that needs more memory than was free; accept one whose need cannot be counted."""
         module = None
         with suppress(Exception), warnings.catch_warnings(action="ignore"), seeded(0), torch.device("meta"):
             module = self.build()

@@ -1,4 +1,4 @@
-"""Minibatches for gradient steps on the server: which samples, in which order, and which rows of predictions."""
+"""Minibatches for gradient steps on the server, with the samples, their order and their rows of predictions."""
 
 from __future__ import annotations
 

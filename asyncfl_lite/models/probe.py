@@ -56,7 +56,7 @@ def _two(inputs: Tensor) -> Tensor:
 
 
 def takes_one(model: VectorModel, inputs: Tensor) -> bool:
-    """Return whether a model can be trained on a minibatch of one sample; tries the first of ``(n, …)`` inputs."""
+    """Try the first of ``(n, …)`` inputs, and return whether a model can be trained on a minibatch of one sample."""
     x, buffers = model.flatten()
     with seeded(0, inputs.device):
         try:

@@ -226,7 +226,7 @@ class _SideBySide:
 
 
 class OneByOne:
-    """One model's forward pass, with a hand-written backward pass for a large chain; the bits equal its module's."""
+    """One model's forward pass with the same bits as its module; a large chain has a hand-written backward pass."""
 
     def __init__(self, model: VectorModel) -> None:
         chain = chain_of(model)

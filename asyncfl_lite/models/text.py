@@ -35,7 +35,7 @@ class _Block(nn.Module):
 
 
 class _TextTransformer(nn.Module):
-    """Encoder that classifies by a prediction token of its own, put before the text."""
+    """Encoder that classifies texts by a prediction token of its own in front of the text."""
 
     def __init__(self, length: int, num_classes: int, vocabulary: int, width: int, layers: int, heads: int) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Runs: from a configuration to a result, alone or several in lockstep, with or without interruptions."""
+"""Run configurations to results, one alone or several in lockstep, and continue runs that were interrupted."""

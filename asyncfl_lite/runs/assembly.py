@@ -144,7 +144,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
 
 
 def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
-    """Let the model train on minibatches of one sample, with which some clients end, or refuse it.
+    """Prepare the model for minibatches of one sample if a client has one, or refuse a model that cannot take them.
 
     Raises:
         ConfigError: when the model cannot be.

@@ -76,7 +76,7 @@ def _check(name: str, callback: Any, *arguments: str) -> None:
 
 
 def _call(run: Any, callback: Callable[..., None] | None, *arguments: Any) -> None:
-    """Call a callback; if it fails, save the run, if it can be saved now, and say so in a note."""
+    """Call a callback; if it fails, save the run where possible, and say so in a note on the error."""
     if callback is None:
         return
     try:

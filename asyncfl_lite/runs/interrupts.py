@@ -1,4 +1,4 @@
-"""Handle Ctrl-C and SIGTERM, which clusters send before they kill: runs with a checkpoint path are saved first.
+"""Handle Ctrl-C and SIGTERM, which clusters send before they kill, by saving the runs that have a checkpoint path.
 
 Python handles a signal wherever it happens to be, in the middle of an aggregation too. A run can be saved where it
 waits for jobs to be trained, and most of its time goes by there. So an interrupt ends training at once, and anything

@@ -1,4 +1,4 @@
-"""Several runs in lockstep: each continues until it needs a computation, and those of the same kind are done together.
+"""Run several runs in lockstep: each pauses when it needs a computation, and those of one kind are done together.
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
@@ -94,7 +94,7 @@ class _Course:
             return self._greenlet.parent.switch()
 
     def result(self, seconds: float, ended: Callable[[Run, Result], None] | None) -> Result | None:
-        """Pass a finished run's result and seconds to ``ended``, and return the result; None if that fails."""
+        """Pass a finished run's result and seconds to ``ended``, and return the result, or None if ``ended`` fails."""
         try:
             result = self.run.result(seconds, self.server_seconds + self.run.training_seconds)
             if ended is not None:
@@ -234,7 +234,7 @@ def finish_in_turn(
     *,
     progress: Shown = False,
 ) -> list[Result]:
-    """Run all that ``begin`` starts, in lockstep if the first trains in cohorts, as small models do, else one by one.
+    """Run all runs that ``begin`` starts, in lockstep if the first one trains in cohorts, and otherwise one by one.
 
     Large models gain nothing by company, and several of them may not fit into memory at once.
 
@@ -263,7 +263,7 @@ def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
 
 
 def _settle(courses: Sequence[_Course]) -> None:
-    """Let servers finish their current work: a run can be saved only while it waits for clients."""
+    """Let servers finish their current work, because a run can be saved only while it waits for clients."""
     while asking := [course for course in courses if course.request is not None]:
         _compute(asking)
 

@@ -85,7 +85,7 @@ class ClockOnly(Simulation):
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Switch Python's cycle collector off inside the block: a clock makes no cycles but millions of objects."""
+    """Switch Python's cycle collector off inside the block, because a clock makes millions of objects but no cycles."""
     was = gc.isenabled()
     gc.disable()
     try:

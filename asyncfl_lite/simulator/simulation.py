@@ -348,7 +348,7 @@ class Simulation:
             heappush(self.midway, (half_way, job.sequence_no, job))
 
     def call_off(self) -> None:
-        """Cancel every job in flight: its client is idle again, and its work is lost."""
+        """Cancel every job in flight, so that its client is idle again and its work is lost."""
         for _, _, job in sorted(self.heap):
             self._end(job, CALLED_OFF)
         self.heap, self.untrained, self.midway = [], [], []

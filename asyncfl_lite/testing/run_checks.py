@@ -97,7 +97,7 @@ def check_in_place(make: Candidate) -> None:
 
 
 def check_standing_still(make: Candidate) -> None:
-    """Check that updates of zero, fresh or stale, leave the model unchanged, as do clients at their optimum.
+    """Check that updates of zero, fresh or stale, and clients at their optimum leave the model unchanged.
 
     A method that moves all the same declares ``moves_by_itself``; of it only a
     finite model is asked.

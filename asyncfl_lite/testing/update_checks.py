@@ -113,7 +113,7 @@ def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
 
 
 def check_flush(make: Candidate) -> None:
-    """Check that flushing an empty buffer returns False and changes nothing, and a partly full one makes a version."""
+    """Check that flush does nothing and returns False with an empty buffer, and makes a version with a fuller one."""
     method = make.run(buffer_size=make.at_least_two).algorithm
     _expect_idle_flush(method)
     if make.cls.buffered:

@@ -1,4 +1,4 @@
-"""A cache of expensive initial models: a chain of teachers serves every method that starts from it.
+"""A cache of expensive initial models, so that all methods that start from a chain of teachers share one chain.
 
 They are kept in ``initial/`` of the cache folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``),
 under a digest of everything that they depend on: model, task, initialisation, seed, what the code's numbers mean, and
@@ -30,7 +30,7 @@ DECISIVE = ("task", "task_settings", "model", "model_settings", "initial", "init
 
 
 def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[], nn.Module]) -> nn.Module:
-    """Return the initial model of ``config``, from the cache if it exists there.
+    """Return the initial model of ``config`` from the cache, or make the model and cache it.
 
     Args:
         config: of the run.

@@ -142,7 +142,7 @@ class TeacherChain(Initialiser):
         return self._handed_over(student, _fresh(spec, task, seed, inputs))
 
     def _servers_task(self, task: Task) -> Task:
-        """Return the task that the chain learns, on the device of the clients' task: its own task, or theirs.
+        """Return the task that the chain learns, which is its own or the clients', on the device of the clients' task.
 
         Raises:
             ConfigError: when its inputs have another shape than the clients'.

@@ -30,7 +30,7 @@ LARGEST_OUTPUT = 2**27
 
 
 def final_number(text: str) -> Decimal | None:
-    """Return the number after GSM8K's ``####`` if there is one, else the last number; None without any.
+    """Return the number after GSM8K's ``####`` if there is one, else the last number; None if there is no number.
 
     Thousands' commas are dropped, so that 1,000 and 1000.0 are equal.
     """

@@ -1,4 +1,4 @@
-"""Split images by a seed into those of clients, for validation, for the server's unlabelled set and for testing.
+"""Split images by a seed into parts for clients, for validation, for the server's unlabelled set and for testing.
 
 No image is in two parts. Which images may be tested on is the same for every seed, so that settings that were chosen on
 one seed's validation images were chosen on none that another seed tests on. Which of them are tested, how often, and

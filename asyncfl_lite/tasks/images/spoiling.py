@@ -57,7 +57,7 @@ class Spoiling:
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
     def chosen(self, images: Tensor, index: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return the ``(k, C, height, width)`` images with these indices, each under a different one of ``images``.
+        """Return the ``(k, C, height, width)`` images with these indices, each under a different image from ``images``.
 
         Args:
             images: ``(n, C, height, width)``.
@@ -77,7 +77,7 @@ class Spoiling:
         )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
-        """Return unlabelled sets of the images of ``plain``, each image under a different one of its set."""
+        """Return unlabelled sets with the images of ``plain``, each image under a different image from its set."""
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:

@@ -83,7 +83,7 @@ class Writers(TaskSource):
         return self._made(rng, parts.clients, parts.test, parts)
 
     def _made(self, rng: np.random.Generator, train: Labelled, test: Labelled, parts: Parts | None = None) -> Task:
-        """Make the task of these digits in writers' hands; without ``parts``, unlabelled images are clients' own."""
+        """Make the task of these digits in writers' hands; without ``parts``, unlabelled sets use clients' images."""
         hands = {
             "angle": rng.uniform(-math.pi / 6, math.pi / 6, self.writers),
             "shear": rng.uniform(-0.5, 0.5, self.writers),

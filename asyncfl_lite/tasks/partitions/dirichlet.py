@@ -28,7 +28,7 @@ def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def deal(kinds: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Deal ``counts[class, client]`` random samples of each class to each client; returns clients (n,)."""
+    """Deal ``counts[class, client]`` random samples of each class to each client; return each sample's client (n,)."""
     shuffled = rng.permutation(len(kinds))
     class_by_class = shuffled[np.argsort(kinds[shuffled], kind="stable")]
     client_of = np.empty(len(kinds), dtype=np.int64)
@@ -46,7 +46,7 @@ def donations(sizes: np.ndarray, total: int) -> np.ndarray:
 
 
 def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.random.Generator) -> np.ndarray:
-    """Move random samples from the largest clients until every client has ``min_size``; returns (n,)."""
+    """Move random samples from the largest clients until every client has ``min_size``; return the clients (n,)."""
     sizes = np.bincount(client_of, minlength=num_clients)
     wanted = np.maximum(min_size - sizes, 0)
     given = donations(sizes, wanted.sum())

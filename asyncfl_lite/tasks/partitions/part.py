@@ -1,4 +1,4 @@
-"""A part of a larger federation: one client trained alone, stragglers dropped, a growing federation."""
+"""A part of a larger federation, such as one client alone, all but the stragglers, or a growing number of clients."""
 
 from __future__ import annotations
 

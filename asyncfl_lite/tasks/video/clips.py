@@ -1,4 +1,4 @@
-"""Video files to tensors: decoded once with PyAV and kept on disk; unreadable clips are listed and left out."""
+"""Decode video files to tensors once, with PyAV, and keep these on disk; unreadable clips are listed and left out."""
 
 from __future__ import annotations
 
