@@ -41,7 +41,7 @@ class Wrong(Exception):
 
 
 class Malformed(Wrong):
-    """Raised for an answer of the wrong form, such as one number instead of two; no guess is counted."""
+    """Raised for an answer of the wrong form, such as one number instead of two; it does not count as a guess."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def run_clock(
     seed: int = 0,
     **settings: Any,
 ) -> Schedule:
-    """Simulate when each client trains, with equally many samples per client and without data or training.
+    """Simulate when each client trains, without data or training, as if all clients had equally many samples.
 
     Args:
         law: name of the delay law.

@@ -217,7 +217,7 @@ def _family_lowest(m: Measured) -> Finding:
 
 
 def _distilling_is_cheaper(m: Measured) -> Finding:
-    """Check that Oort has the longest versions and KUIPER the shortest, and that larger bursts make them longer."""
+    """Compare the operations of distillation with those of local training, at the local epochs that our cells use."""
     ours, once = measure.distilling_over_training(measure.EPOCHS), measure.distilling_over_training(1)
     text = (
         f"{ours:.2f} of a client's training with {measure.EPOCHS} local epochs, as FLGo has and our cells have; "

@@ -139,7 +139,7 @@ def samples(m: Measured) -> tuple[str, ...]:
 
 
 def _spread_falls(m: Measured) -> Finding:
-    """Check by the Pitman-Morgan test that accuracy varies less over seeds with most samples than with fewest."""
+    """Check that accuracy varies less over seeds with the most samples than with the fewest (Pitman-Morgan test)."""
     fewest, most = (m.by_seed(cell) for cell in (samples(m)[0], samples(m)[-1]))
     if fewest is None or most is None:
         return Finding(NOT_RUN, "not run")
@@ -205,7 +205,7 @@ def _few_models_held(m: Measured) -> Finding:
 
 
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
-    """Check that stored logits are at most of one model's order of size, at the paper's scale."""
+    """Check that the stored logits are at most of the order of magnitude of one model, at the paper's scale."""
     shares = {task: measure.STORED[task].logits_over_model for task in tasks}
     text = "stored logits over one model: " + ", ".join(f"{task} {share:.2g}" for task, share in shares.items())
     return Finding(HOLDS if max(shares.values()) <= ONE_ORDER else FAILS, text)

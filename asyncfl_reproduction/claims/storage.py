@@ -1,4 +1,4 @@
-"""How much a method's server stores at most over a cell's runs, at 4 bytes per number."""
+"""The most that a method's server stores over a cell's runs, at 4 bytes per number."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
 
 
 def timed_speed(config: Config) -> Speed:
-    """Time ever longer versions of ``config`` on this device, and return the speed.
+    """Time longer and longer versions of ``config`` on this device, and return the speed.
 
     Raises:
         ConfigError: when two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.

@@ -94,7 +94,7 @@ def _give_back(path: Path) -> None:
 
 
 def is_left_behind(folder: Path, grid: str) -> bool:
-    """Return whether the last claim in a folder is this grid's own, so that the process that made it was lost."""
+    """Return whether the last claim in a folder is this grid's own, which means that its process was lost."""
     return _holder(folder, max(_numbers(folder), default=0)).get("grid") == grid
 
 

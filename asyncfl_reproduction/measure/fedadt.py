@@ -12,7 +12,7 @@ EPOCHS = SETUPS["fedadt"].common["local_epochs"]
 
 
 def distilling_over_training(epochs: int) -> float:
-    """Return the operations of distilling one client's model as a multiple of those of that client's local training.
+    """Return the operations of distilling one client's model, divided by those of the client's local training.
 
     The server's set is a share of all samples, the clients have the rest in equal parts. On each of the server's
     samples the client's model takes a step and the global model a forward pass. The model and the number of samples

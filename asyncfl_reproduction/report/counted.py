@@ -17,7 +17,7 @@ def _ours(values: object, source: str) -> Ours:
 
 
 def versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return how many model versions clients in flight hold at most in FedEcho's 500 rounds under large delay."""
+    """Return the most model versions that clients in flight hold in FedEcho's 500 rounds under large delay."""
     return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
 
 

@@ -139,7 +139,7 @@ def _times(times: pd.Series | None, cell: str) -> Ours:
 
 
 def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
-    """Return by how many percent times to target are shorter by seed; not measured if a run does not reach it."""
+    """Return by how many percent times to target are shorter, by seed; "not measured" if a run misses its target."""
     if fast is None or slow is None:
         return Ours(None, source)
     both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()

@@ -1,4 +1,4 @@
-"""The report of a user's own grid, which shows the grid's cells, curves and cost and no papers."""
+"""The report of a user's own grid, which shows its cells, curves and cost, but no papers."""
 
 from __future__ import annotations
 

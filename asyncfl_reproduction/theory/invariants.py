@@ -57,21 +57,21 @@ def some_deltas() -> Tensor:
 
 
 def translated(name: str, **settings: object) -> float:
-    """Return how far a method's final models are apart without and with a shift of space by (5, -2, 1)."""
+    """Return how far apart a method's final models are with and without a shift of space by (5, -2, 1)."""
     deltas, by = some_deltas(), vector(5, -2, 1)
     moved = path(name, vector(1, 0, 2) + by, deltas, **settings)
     return float((moved - by - path(name, vector(1, 0, 2), deltas, **settings)).abs().max())
 
 
 def scaled(name: str, factor: float = 1000.0, **settings: object) -> float:
-    """Return how far a method's final models are apart if every update is ``factor`` times as long."""
+    """Return how far apart a method's final models are if every update is ``factor`` times as long."""
     deltas, x0 = some_deltas(), vector(1, 0, 2)
     ends = [path(name, x0, factor * d, **settings) for d in (deltas, deltas / factor)]
     return float((ends[0] - ends[1]).abs().max())
 
 
 def renumbered(name: str) -> float:
-    """Return how far a synchronous method's final models are apart if its clients are renumbered with their data."""
+    """Return how far apart a synchronous method's final models are if clients are renumbered with their data."""
     deltas, order = some_deltas(), torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
     sizes = torch.arange(1, 9)
     ends = []

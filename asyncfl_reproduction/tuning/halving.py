@@ -97,7 +97,7 @@ def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
 
 
 def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
-    """Return the next value beyond the edge on which the best lies, in proportion to the edge's neighbour.
+    """Return a value beyond the edge on which the best value lies, at the ratio of the edge to its neighbour.
 
     None where the best lies inside, or nothing is beyond: of words, of 0, and of what the option's bounds exclude.
     """
@@ -116,7 +116,7 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
 
 
 def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
-    """Return the grid with one more value, beyond the edge if the best lies on it and otherwise beside the best.
+    """Return the grid with one more value, which lies beyond the edge if the best value is there, else beside the best.
 
     Beside the best, it is the clients' learning rate halfway, as a ratio, to the better of its neighbours.
 
