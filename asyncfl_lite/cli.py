@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_seeds(configs: Sequence[Config], options: argparse.Namespace, progress: Any) -> list[Result]:
-    """Run several seeds, small models in lockstep; finished runs are read from their folders."""
+    """Run several seeds, in lockstep if the model is small; finished runs are read from their folders."""
     from asyncfl_lite.runs.lockstep import finish_in_turn
     from asyncfl_lite.runs.results import load_complete
     from asyncfl_lite.runs.run import Run, run_at

@@ -40,7 +40,7 @@ def entropy(probabilities: Tensor) -> Tensor:
 
 
 def _mean_gradient(weights: Tensor, logits: Tensor) -> Tensor:
-    """Return how the weighted mean over rows of ``(…, n, C)`` logits depends on each row, ``(…, n)``."""
+    """Return the ``(…, n)`` gradient of ``weights (…)`` times the mean of n losses, with respect to each loss."""
     return (weights.unsqueeze(-1) / logits.shape[-2]).expand(logits.shape[:-1])
 
 

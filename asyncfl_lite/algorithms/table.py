@@ -46,7 +46,7 @@ def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
 
 
 def storage_claim(method: type[Algorithm]) -> str:
-    """Describe what a method's server stores; N clients, M_c in flight, buffer of M, U unlabelled samples."""
+    """Describe what a method's server stores for N clients, M_c in flight, a buffer of M and U unlabelled samples."""
     parts = [f"{method.about.models_stored} model" + ("" if method.about.models_stored == "1" else "s")]
     if method.about.keeps_versions:
         parts.append("versions in flight (≤ M_c)")

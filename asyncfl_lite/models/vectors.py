@@ -83,7 +83,7 @@ class VectorModel:
 
     @property
     def module(self) -> nn.Module:
-        """The module that calls go through, for hooks only; its own values are not used."""
+        """The module through which calls go, to put hooks on; the values in it are not used."""
         return self._module
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The set D_KD on which a server distils: labelled inputs, oldest out first (FedRevive §2.2, steps 2 and 4)."""
+"""The set D_KD of labelled inputs on which a server distils; the oldest leave first (FedRevive §2.2, steps 2 and 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of generation tasks: from a small tokeniser of their own or from a language model's."""
+"""Tokens of generation tasks, from a small tokeniser of their own or from a language model's tokeniser."""
 
 from __future__ import annotations
 

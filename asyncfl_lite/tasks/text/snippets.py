@@ -27,7 +27,7 @@ HOW_TO_GET = (
 
 @TASKS.register("topics20_snippets")
 class Topics20Snippets(Topics20):
-    """Documents of other topics, `topics20`'s cross set, labelled with those topics; test set of topics20.
+    """Documents of `topics20`'s cross set, labelled with their topics; tested on the test set of `topics20`.
 
     They share only common words with the test documents, so chance, one in twenty, is to be expected.
 

@@ -1,4 +1,4 @@
-"""Moving digits in fewer frames: how much of a clip a model must see (KUIPER Appendix F, Fig. 11)."""
+"""Moving digits in fewer frames, to test how much of a clip a model must see (KUIPER Appendix F, Fig. 11)."""
 
 from __future__ import annotations
 
