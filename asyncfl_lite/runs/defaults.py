@@ -121,6 +121,13 @@ TASKS: dict[str, dict[str, Any]] = {
     },
     "topics20": {**_LANGUAGE, "model": "text_transformer", "batch_size": 8, "client_lr": 0.003, "rounds": 40},
     "topics20_bags": {**_SMALL, "model": "mlp", "model_settings": {"hidden": (32,)}, "client_lr": 0.02, "rounds": 200},
+    "newsgroups20_vectors": {
+        **_SMALL,
+        "model": "mlp",
+        "model_settings": {"hidden": (32,)},
+        "client_lr": 0.1,
+        "rounds": 200,
+    },
     "pairs": {**_LANGUAGE, "model": "t5", "batch_size": 8, "client_lr": 0.001, "rounds": 60},
     "pydoc_chars": {
         **_LANGUAGE,
@@ -214,7 +221,7 @@ _UNTUNED: tuple[str, ...] = (
     "glyphs50",
 )
 _UNTUNED += ("overlaid_mnist", "overlaid_pairs100", "pydoc_topics", "topics20", "topics20_bags", "pairs")
-_UNTUNED += ("pydoc_chars",)
+_UNTUNED += ("pydoc_chars", "newsgroups20_vectors")
 _ON_SMALL_TASKS: dict[str, dict[str, Any]] = {
     "fedecho": {"settings": {"distill_samples": 100, "distill_lr": 1e-4}},
     "fedadt": {"settings": {"kd_fraction": 0.05}},

