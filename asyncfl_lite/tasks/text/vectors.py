@@ -79,8 +79,8 @@ def remembered_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> 
 
 
 def _place(texts: Tensor) -> Path:
-    digest = hashlib.sha256(texts.numpy().tobytes()).hexdigest()[:16]
-    return files.cache_root() / "vectors" / f"{CHECKPOINT}-{tuple(texts.shape)[1]}-{digest}.npy"
+    digest = hashlib.sha256(CHECKPOINT.encode() + texts.numpy().tobytes()).hexdigest()[:16]
+    return files.cache_root() / "vectors" / f"{digest}.npy"
 
 
 @TASKS.register("newsgroups20_vectors")
@@ -130,8 +130,8 @@ class Newsgroups20Vectors(TaskSource):
             DataError: in one line, when files are missing or damaged.
             MissingLibraryError: without the encoder's package.
         """
-        _, ids = checkpoint_tokens(CHECKPOINT, self.download)
         posts = self._posts.load()
+        _, ids = checkpoint_tokens(CHECKPOINT, self.download)
         train, test = (remembered_vectors(texts, ids, self.download) for texts in (posts.inputs, posts.test_inputs))
 
         def read(kind: str) -> UnlabelledSet:
