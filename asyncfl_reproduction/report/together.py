@@ -22,8 +22,8 @@ MARKS = {"stand-in": "o", "real data": "s", "the paper's own cell": "^"}
 STAND_IN, REAL, EXACT = MARKS
 TIERS = {STAND_IN: ("fair", "laptop"), REAL: ("real",), EXACT: ("paper",)}
 """Kind of evidence -> where it is recorded; the first tier that has both cells counts."""
-RATES = ("fedbuff", "fedbuff-rate0.3", "fedbuff-rate0.1")
-"""FedBuff at the server rates 1, 0.3 and 0.1, where a paper's own cell was run."""
+RATES = ("fedbuff", *(f"fedbuff-rate{rate}" for rate in (0.3, 0.1, 0.03, 0.01)))
+"""FedBuff at the server rates 1, 0.3, 0.1, 0.03 and 0.01, where a paper's own cell was run."""
 WIDEST = 30.0
 """Points at which the axis ends; what is farther is put there, with its number."""
 
@@ -55,9 +55,14 @@ LEADS = (
     Lead("FedEcho, large delay", 25.0, REAL, *_at("real/cifar10_jpeg75", "fedecho-natural")),
     Lead("FedRevive, images", 16.5, STAND_IN, *_at("fedrevive/table1/cifar10", "fedrevive")),
     Lead("KUIPER, 12 devices, bias 1", 12.0, STAND_IN, *_at("kuiper/fig3b/bias1", "kuiper")),
+    Lead("FedRevive, 20 Newsgroups", -0.4, STAND_IN, *_at("fedrevive/table1/newsgroups", "fedrevive")),
+    Lead("FedRevive, 20 Newsgroups", -0.4, REAL, *_at("fedrevive/table1/newsgroups", "fedrevive")),
+    Lead("KUIPER, 20 Newsgroups, 50 clients", None, STAND_IN, *_at("kuiper/fig5/topics-clients50", "kuiper")),
+    Lead("KUIPER, 20 Newsgroups, 50 clients", None, REAL, *_at("kuiper/fig5/topics-clients50", "kuiper")),
     Lead("KUIPER, MNIST, 1,000 clients", None, EXACT, *_at("kuiper/fig5/mnist-clients1000", "kuiper")),
     Lead("KUIPER, Fashion-MNIST, 1,000 clients", None, EXACT, *_at("kuiper/fig5/fmnist-clients1000", "kuiper")),
     Lead("FedADT, MNIST, α = 0.1", 1.3, STAND_IN, *_at("fedadt/table1/mnist-dir0.1", "fedadt")),
+    Lead("FedADT, MNIST, α = 0.1", 1.3, REAL, *_at("fedadt/table1/mnist-dir0.1", "fedadt")),
 )
 """The papers' leads over FedBuff that are recorded somewhere."""
 
@@ -142,7 +147,7 @@ def draw_together(table: pd.DataFrame) -> Figure:
     axis.set_xlabel("points of accuracy above FedBuff; grey: within a point")
     marks = [axis.plot([], [], color="0.2", linewidth=3, label="printed in the paper")[0]]
     for kind in dict.fromkeys(table["kind"]):
-        for face, how in (("white", "rate 1"), ("0.35", "best of three rates" if kind == EXACT else "tuned")):
+        for face, how in (("white", "rate 1"), ("0.35", f"best of {len(RATES)} rates" if kind == EXACT else "tuned")):
             marks += axis.plot(
                 [], [], MARKS[kind], color="0.35", markerfacecolor=face, linestyle="", label=f"{kind}, {how}"
             )
