@@ -59,12 +59,13 @@ def by_seed(cell: str, tier: str | None = None) -> pd.Series | None:
     return runs.loc[cell].set_index("seed")["last5_accuracy"] if cell in runs.index else None
 
 
-def difference(left: str, right: str) -> str:
-    sides = [by_seed(cell, tier_of(left, right)) for cell in (left, right)]
+def difference(left: str, right: str, tier: str | None = None) -> str:
+    tier = tier or tier_of(left, right)
+    sides = [by_seed(cell, tier) for cell in (left, right)]
     if any(side is None for side in sides):
         return "not run"
     found = contrast((sides[0] - sides[1]).dropna().to_numpy(), "")
-    assert found.seeds >= {"real": 5, "paper": 3}.get(tier_of(left, right), 10)
+    assert found.seeds >= (5 if left.startswith("real/") else {"paper": 3}.get(tier, 10))
     return in_points(100 * found.mean, 100 * found.low, 100 * found.high)
 
 
@@ -222,6 +223,10 @@ def test_numbers_in_the_text_stand_in_its_tables():
     }  # α, rates and mixing as papers print them, levels of looks
 
 
+ON_REAL_DATA = " on real data"
+"""Ends the column of a note whose cells of the same names are those of the tier ``real``."""
+
+
 def sources(text: str) -> dict[str, tuple[str, str, str]]:
     """Number of each note of findings -> column and the two cells whose difference stands before its mark."""
     found = re.findall(r"^\[\^(\d+)\]: ([\w ]+), `([^`]+)` − `([^`]+)`$", text, re.M)
@@ -233,6 +238,9 @@ def noted(column: str, left: str, right: str) -> str:
     if column == "first eighth":
         lead = lessons.leads(left, right, tier=tier_of(left, right)).iloc[0]
         return in_points(lead["mean"], lead["low"], lead["high"])
+    if column.endswith(ON_REAL_DATA):
+        twin = TWIN * (column != TUNED + ON_REAL_DATA)
+        return difference(left + twin, right + twin, "real")
     marks = {TUNED: "", untuned(left.split("/")[0]): TWIN, "every rate of Table 8": ALL_PRINTED, "own cell": ""}
     assert column in marks, f"{left} has no column {column!r}"
     return difference(left + marks[column], right + marks[column])
