@@ -108,6 +108,8 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
     if not neighbour:
         return None
     new = float(f"{value * value / neighbour:.2g}")
+    if new == value:  # such as a decay of 1 beside 0.98
+        return None
     try:
         search.config({**best, option: new}, search.seeds[0])
     except ConfigError:

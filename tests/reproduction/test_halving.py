@@ -95,6 +95,14 @@ def test_a_grid_grows_beyond_an_edge_or_beside_the_best():
     assert grown(inside, [best, *others])["client_lr"] == [0.1, 0.2, 0.28, 0.4]
 
 
+def test_a_value_that_rounds_to_the_edge_itself_does_not_count_as_grown():
+    search = replace(SEARCH, grid={"client_lr": [0.1, 0.2, 0.4], "client_lr_decay": [0.95, 0.98, 1.0]})
+    ranked = sorted(points_of(search.grid), key=lambda point: (point["client_lr"] != 0.2, -point["client_lr_decay"]))
+    assert edges(search, search.grid, ranked[0]) == []
+    points = [json.dumps(point) for point in points_of(grown(search, ranked))]
+    assert len(points) == len(set(points)) == 12
+
+
 def test_nothing_lies_beyond_a_word_a_zero_or_a_bound():
     search = replace(
         SEARCH,
