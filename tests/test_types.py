@@ -18,15 +18,25 @@ Config(tsak="digits")
 run(3)
 result.sumary
 """
+CHECKED = """
+[mypy]
+strict = True
+follow_imports = skip
+
+[mypy-asyncfl_lite.*,pydantic.*]
+follow_imports = normal
+"""
+"""The types of torch and the like decide nothing here, and take ten times as long to read as the library's."""
 
 
 def test_the_first_call_of_the_readme_type_checks_and_wrong_ones_do_not(tmp_path):
     block = README.partition("```python\n")[2].partition("```")[0]
     (tmp_path / "mine.py").write_text(block + MORE)
+    (tmp_path / "mypy.ini").write_text(CHECKED)
     last = len(block.splitlines())
     # As for a user: the package is on the path where Python finds it, and counts as typed because it says so.
     told = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache" / "readme"), "mine.py"],
+        [sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache" / "readme"), "mine.py"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
