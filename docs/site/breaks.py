@@ -1,4 +1,4 @@
-"""Where lines may break: inside long names of code, and not between a formula and its bracket or full stop."""
+"""Where lines may break: inside long names of code, not inside an interval, nor between a formula and its full stop."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 from docutils.nodes import document
 from sphinx.application import Sphinx
 
-NAME = re.compile(r"(?<=<span class=\"pre\">)[^<\s]{10,}(?=</span>)")
-IN_PATH, IN_NAME = (re.compile(rf"(?<=\w)([{marks}]+)(?=\w)") for marks in ("/=", "_.="))
+NAME = re.compile(r"(?<=<span class=\"pre\">)[^<\s]{12,}(?=</span>)")
+IN_PATH, IN_NAME = (re.compile(rf"(?<=\w)([{marks}]+)(?=\w)") for marks in ("/=", "_="))
+INTERVAL = re.compile(r"\[([+−-]?[\d.]+), ([+−-]?[\d.]+)\]")
 FORMULA = re.compile(r"(\()?(<span class=\"math notranslate nohighlight\">[^<]*</span>)([.,;:?!)’]+)?")
 
 
 def with_breaks(page: str) -> str:
-    """Return a page's HTML with places for breaks in long names, and formulas that keep their bracket and full stop."""
+    """Return a page's HTML with breaks in long names, and none where an interval or a formula would be torn."""
     page = NAME.sub(lambda name: (IN_PATH if "/" in name[0] else IN_NAME).sub(r"\1<wbr>", name[0]), page)
-    return FORMULA.sub(_whole, page)
+    return FORMULA.sub(_whole, INTERVAL.sub("[\\1,\u00a0\\2]", page))
 
 
 def _whole(found: re.Match[str]) -> str:

@@ -36,6 +36,7 @@ nb_merge_streams = True
 nb_render_markdown_format = "gfm"  # outputs may hold tables
 nb_number_source_lines = False
 nb_code_prompt_show = "Show {type}"
+nb_code_prompt_hide = "Hide {type}"
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "attrs_block", "attrs_inline", "colon_fence"]
 myst_heading_anchors = 4
 myst_dmath_allow_labels = False

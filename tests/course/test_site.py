@@ -138,11 +138,12 @@ def test_a_room_of_one_module_says_its_words_once():
     assert room_pages()["reference/plots.rst"].count("automodule::") == 1
 
 
-def test_long_names_break_at_their_marks_and_formulas_keep_their_ends():
+def test_long_names_break_at_their_marks_and_intervals_and_formulas_stay_whole():
     name = '<code><span class="pre">{}</span></code>'.format
     assert with_breaks(name("synthesis_only_rounds")) == name("synthesis_<wbr>only_<wbr>rounds")
     assert with_breaks(name("asyncfl_lite/runs/x_y.py")) == name("asyncfl_lite/<wbr>runs/<wbr>x_y.py")
-    assert with_breaks(name("M_c")) == name("M_c")
+    assert with_breaks(name("M_c")) == name("M_c") and with_breaks(name("server.settings")) == name("server.settings")
+    assert with_breaks("by +1.1 [−0.3, 1.9]") == "by +1.1 [−0.3,\u00a01.9]"
     formula = r'<span class="math notranslate nohighlight">\(K = 3\)</span>'
     assert with_breaks(f"is ({formula} b), {formula}.") == (
         f'is <span class="whole">({formula}</span> b), <span class="whole">{formula}.</span>'

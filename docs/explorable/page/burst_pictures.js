@@ -42,7 +42,7 @@ function sharing(run) {
 
 const sharingPicture = (which, title) => ({
   title, size: "tall half",
-  note: () => "The darker a cell, the more often the two boards share a burst: white never, full colour always.",
+  note: () => "The stronger a cell's colour, the more often the two boards share a burst. Full colour means always.",
   draw(element, runs) {
     const run = runs[which], shares = sharing(run), {clients} = run.settings;
     const always = shares.flatMap((row, a) => row.flatMap((share, b) => (a < b && share > 0.9 ? [`${a + 1} with ${b + 1}`] : [])));

@@ -45,7 +45,7 @@ const classesPicture = {
 
 const storePicture = {
   title: "What FedEcho's server stores",
-  note: () => "A row is a device, a column a digit. The darker a cell, the surer that device's latest model was of the digit. On the right: how many versions ago a slow device was heard.",
+  note: () => "A row is a device, a column a digit. The stronger a cell's colour, the surer that device's latest model was of the digit. On the right: how many versions ago a slow device was heard.",
   draw(element, runs) {
     const run = runs.find((one) => one.server.logits), store = run?.server.logits;
     const slow = run ? [...store.keys()].filter((client) => run.isSlow(client)).length : 0;
