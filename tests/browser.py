@@ -196,6 +196,23 @@ def settle(page: Page) -> None:
     }""")
 
 
+def serious(page: Page, rules: dict[str, dict] | None = None) -> dict[str, list[str]]:
+    """Return what axe-core finds serious or critical on a page: rule -> the first nodes.
+
+    Args:
+        page: as it stands open.
+        rules: rule -> axe-core's options for it.
+    """
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"resultTypes": ["violations"], "iframes": False, "preload": False, "rules": rules or {}}
+    return {
+        one["id"]: [node["html"][:120] for node in one["nodes"][:3]]
+        for one in Axe().run(page, options=options).response["violations"]
+        if one["impact"] in ("serious", "critical")
+    }
+
+
 @contextlib.contextmanager
 def reported(page: Page, folder: Path) -> Iterator[None]:
     """Have a failure say what was on the screen: ``screen.png`` and ``screen.txt`` in a folder, the text in brief."""

@@ -228,18 +228,11 @@ KINDS = (
 
 def kept_out(page, address: str, **rules: dict) -> dict[str, list[str]]:
     """What axe-core finds serious or critical on a page with all that folds open: rule -> the first nodes."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page.goto(address)
     page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
     page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    options = {"resultTypes": ["violations"], "iframes": False, "preload": False, "rules": rules}
-    found = axe.Axe().run(page, options=options).response["violations"]
-    return {
-        one["id"]: [node["html"][:120] for node in one["nodes"][:3]]
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    }
+    return browser.serious(page, rules)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
