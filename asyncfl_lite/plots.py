@@ -183,35 +183,6 @@ def plot_curves(
     return axes
 
 
-def label_lines(axes: Axes, size: float = 9.0) -> Axes:
-    """Label each line at its right end, in its colour, instead of in a legend; labels do not overlap.
-
-    Args:
-        axes: with lines that have labels, after its limits were set.
-        size: of the letters, in points.
-    """
-    named = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    lines = [line for line in named if np.size(line.get_ydata())]
-    into_axes = axes.transData + axes.transAxes.inverted()
-    ends = [into_axes.transform(np.asarray(line.get_xydata())[-1])[1] for line in lines]
-    gap = 1.3 * size / 72 / (axes.get_window_extent().height / axes.figure.dpi)
-    order = sorted(range(len(lines)), key=ends.__getitem__)
-    for below, above in zip(order, order[1:], strict=False):
-        ends[above] = max(ends[above], ends[below] + gap)
-    ceiling = 1.0
-    for place in reversed(order):
-        ends[place] = min(ends[place], ceiling)
-        ceiling = ends[place] - gap
-    for line, height in zip(lines, ends, strict=True):
-        axes.annotate(
-            str(line.get_label()), (1, height), xycoords="axes fraction", xytext=(5, 0), textcoords="offset points",
-            va="center", fontsize=size, color=line.get_color(), annotation_clip=False,
-        )  # fmt: skip
-    if (legend := axes.get_legend()) is not None:
-        legend.remove()
-    return axes
-
-
 def _variant(method: str, curves: Iterable[str]) -> int:
     """Return the index of a method among the variants of its family, which sets the line style."""
     family = [name for name in curves if name.split("-")[0] == method.split("-")[0]]

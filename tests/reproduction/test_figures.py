@@ -100,19 +100,6 @@ def test_curves_that_are_no_methods_have_colours_of_their_own():
     assert not set(plots.OTHERS) & {ALGORITHMS.get(name).about.colour for name in ALGORITHMS}
 
 
-def test_labels_at_the_ends_of_lines_keep_off_each_other():
-    """Six lines end at one point; their labels stand one above the other, in their colours, without a legend."""
-    names = ("fedbuff", "fedecho", "kuiper", "fedadt", "fedasync", "fadas")
-    axes = plots.label_lines(curves(*names))
-    axes.figure.draw_without_rendering()
-    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
-    assert len(boxes) == 6 and all(one.y1 <= other.y0 + 0.5 for one, other in zip(boxes, boxes[1:], strict=False))
-    assert {text.get_text(): text.get_color() for text in axes.texts} == {
-        plots.title(name): plots.colour(name) for name in names
-    }
-    assert axes.get_legend() is None and max(box.x1 for box in boxes) <= axes.figure.bbox.x1
-
-
 @pytest.mark.parametrize("make", [distillation_figure, staleness_figure, schedules, gallery, time_machine])
 def test_no_label_and_no_title_is_cut_off(make):
     figure = make()
