@@ -53,7 +53,7 @@ def check_device(name: str) -> None:
 
 @contextmanager
 def seeded(seed: int, device: str | torch.device = "cpu") -> Iterator[list[torch.Generator]]:
-    """Seed torch's generators inside the block and restore them afterwards; yields them.
+    """Seed torch's generators inside the block, restore them afterwards, and yield them.
 
     They are what torch draws from where it takes no generator: layers' first weights, layers that draw.
     ``torch.manual_seed`` would set them too, but notes a stack of calls for every kind of device that is not there,

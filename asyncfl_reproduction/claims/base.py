@@ -166,7 +166,7 @@ def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
 
 
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per claim, with what the paper's own numbers say of it and the verdict on ours.
+    """Return one row per claim, with what the paper's own numbers say and the verdict on our numbers.
 
     The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked in the column "printed",
     there are also ``fixed server rate`` and its detail; claims that rest on no cell with a twin have the same verdict

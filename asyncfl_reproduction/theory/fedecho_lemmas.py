@@ -14,7 +14,7 @@ from asyncfl_reproduction.theory.results import AS_PRINTED, ASIDE, CONDITIONED, 
 
 
 def drift_sides(clients: int, steps: int = 5) -> dict[str, float]:
-    """Return, for T4's bumps, the squared distance that clients drift in K steps, and the bounds on it.
+    """Return, for T4's bumps, the squared distance that clients drift in K steps, and the bounds on this distance.
 
     Returns:
         ``each`` and ``bound``: both sides of Eq. 22, every client from its own peak; ``bound with N``: the same with

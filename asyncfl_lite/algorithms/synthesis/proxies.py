@@ -60,7 +60,7 @@ def teacher_weights(proportions: Tensor) -> Tensor:
 
 
 class ClassProxies:
-    """Estimated class proportions of every client, as far as known.
+    """Estimates of the clients' class proportions, as far as these are known.
 
     Args:
         num_classes: C.

@@ -170,7 +170,7 @@ def _folders(place: Path) -> tuple[tuple[str, ...], Posts, Posts]:
 
 
 def _scikit_learns(home: Path, download: bool) -> tuple[tuple[str, ...], Posts, Posts]:
-    """Read scikit-learn's copy, downloaded by it and checked by SHA-256 if that is allowed and needed.
+    """Read scikit-learn's copy; if needed and allowed, scikit-learn downloads the copy and checks its SHA-256.
 
     What it keeps is pickled. Only the few classes that it consists of are admitted: nothing else in it is executed.
     """
