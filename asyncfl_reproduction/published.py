@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import pandas as pd
@@ -59,6 +59,7 @@ class Artefact(NamedTuple):
     sketch: str
 
 
+@cache
 def layout(paper: str, artefact: str) -> Artefact:
     """Return the layout of a table or figure; without a recorded layout, it is a plain list.
 

@@ -78,9 +78,10 @@ class Measured:
     def constant_runs(self, cell: str) -> int:
         """Return how many of a cell's runs predict one class for every input."""
         runs = self.summaries.get(cell)
-        if runs is None or "largest_prediction_share" not in runs:
+        share = "largest_prediction_share"
+        if runs is None or share not in runs or 1 not in runs[share].to_numpy():
             return 0
-        columns = ["largest_prediction_share", "worst_class_accuracy"]
+        columns = [share, "worst_class_accuracy"]
         return sum(map(is_constant_answer, runs[[name for name in columns if name in runs]].to_dict("records")))
 
     def is_constant(self, cell: str) -> bool:
