@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from asked import Asked
 
 from asyncfl_lite import Config
 from asyncfl_lite.simulator.tables import Schedule
@@ -167,17 +168,12 @@ def test_the_paper_tier_has_a_cell_for_every_printed_accuracy(grid):
 
 
 def test_claims_ask_for_cells_that_exist(grid):
-    class Asked(dict):
-        def __contains__(self, name):
-            names.add(name)
-            return False
-
-    names: set[str] = set()
+    asked = Asked()
     for claim in TRAINED:
-        assert claim.check(Measured(Asked())).verdict == NOT_RUN
-    assert names <= {name for cells in grid.values() for name in cells}
-    assert names >= set(grid["paper"])  # and each cell is asked for
-    assert names >= {name for name in grid["laptop"] if not OURS.search(name)}
+        assert claim.check(Measured(asked)).verdict == NOT_RUN
+    assert asked.names <= {name for cells in grid.values() for name in cells}
+    assert asked.names >= set(grid["paper"])  # and each cell is asked for
+    assert asked.names >= {name for name in grid["laptop"] if not OURS.search(name)}
 
 
 def test_the_paper_tier_has_the_papers_rates(grid):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from asked import Asked
 
 from asyncfl_lite.tasks.text import snippets  # noqa: F401 - two of the cells' tasks
 from asyncfl_reproduction.claims import HOLDS, NOT_RUN, REVERSED, SMALLER, UNDECIDED, Measured
@@ -107,22 +108,6 @@ def test_cells_differ(tier):
 def test_ids_are_complete():
     assert len(FEDREVIVE) == len(IDS)
     assert set(BY_ID) == set(IDS)
-
-
-class Asked(dict):
-    """A mapping that remembers what it was asked for."""
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.names = set()
-
-    def __contains__(self, name):
-        self.names.add(name)
-        return super().__contains__(name)
-
-    def __getitem__(self, name):
-        self.names.add(name)
-        return super().__getitem__(name)
 
 
 GOOD = {  # pattern: (final accuracy, time at which it is reached, noise); later ones are stronger

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from asked import Asked
 
 from asyncfl_reproduction.claims import CLAIMS, Measured
 from asyncfl_reproduction.claims.headlines import HEADLINES, check_headlines
@@ -23,31 +24,12 @@ ROOT = Path(__file__).parents[2]
 
 def world(**levels: float) -> Measured:
     """Every cell that a headline asks for, at an accuracy by the end of its name, reached the sooner the higher it is."""
-    asked: set[str] = set()
-
-    class Asked(dict):
-        def __contains__(self, name: object) -> bool:
-            asked.add(str(name))
-            return False
-
-        def get(self, name: str, default: object = None) -> object:
-            asked.add(name)
-            return default
-
+    asked = Asked()
     for headline in HEADLINES:
-        headline.check(Measured(Asked(), Asked()))
-    for method in (
-        "fedavg",
-        "fedavgm",
-        "fedbuff",
-        "ca2fl",
-        "fedasync",
-        "fedfa",
-        "fedadt",
-    ):  # asked for once others are there
-        asked.add(f"fedadt/table1/mnist-dir0.1/{method}")
+        headline.check(Measured(asked, asked))
+    later = ("fedavg", "fedavgm", "fedbuff", "ca2fl", "fedasync", "fedfa", "fedadt")  # asked for once others are there
     summaries, curves = {}, {}
-    for cell in asked:
+    for cell in asked.names | {f"fedadt/table1/mnist-dir0.1/{method}" for method in later}:
         row = seeds_apart(cell) / 200
         level = levels.get(re.split("[/-]", cell)[-1], levels["rest"]) + row
         summaries[cell] = pd.DataFrame({"last5_accuracy": level, "seed": range(10)})
