@@ -56,6 +56,19 @@ def test_relative_links_lead_somewhere(path):
     assert [link for link in links if not (path.parent / link.partition("#")[0]).exists()] == []
 
 
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", path.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_links_to_headings_lead_to_one(path):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", prose(path))
+    pages = [(path.parent / page if page else path, anchor) for page, anchor in links]
+    assert [(page.name, anchor) for page, anchor in pages if page.suffix == ".md" and anchor not in anchors(page)] == []
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_files_that_are_named_exist(path):
     """A word in code with a slash or a file's ending is a path in the repository, or in the package."""
