@@ -10,8 +10,7 @@ import ast
 from pathlib import Path
 from typing import NamedTuple
 
-import nbformat
-from solutions import FENCED, FOLDED
+from solutions import FENCED, FOLDED, cells_of
 
 TAG = "exercise"
 
@@ -42,7 +41,7 @@ class Stub(NamedTuple):
 
 def exercises_of(path: Path) -> list[Stub]:
     """Read a lesson's exercises; a solution that is not there is empty."""
-    cells = nbformat.read(path, as_version=4).cells
+    cells = cells_of(path)
     found = []
     for index, cell in enumerate(cells):
         if cell.cell_type != "code" or TAG not in cell.metadata.get("tags", []):

@@ -47,14 +47,26 @@ class Lesson(NamedTuple):
 
 
 @cache
+def cells_of(path: Path) -> list[nbformat.NotebookNode]:
+    """Read a notebook's cells; they are kept, so they must not be changed."""
+    return nbformat.read(path, as_version=4).cells
+
+
+@cache
+def statements_of(code: str) -> list[str]:
+    """Return the statements of a cell's code."""
+    return [ast.unparse(statement) for statement in ast.parse(code).body]
+
+
+@cache
 def lesson(path: Path, until: int | None = None) -> Lesson:
     """Read a notebook, or its cells before one, without the cells of exercises, which nothing else may need."""
     statements: list[str] = []
     found: list[Solution] = []
-    for cell in nbformat.read(path, as_version=4).cells[:until]:
+    for cell in cells_of(path)[:until]:
         if cell.cell_type == "code":
             if "exercise" not in cell.metadata.get("tags", []):
-                statements += map(ast.unparse, ast.parse(cell.source).body)
+                statements += statements_of(cell.source)
             continue
         for summary, text in FOLDED.findall(cell.source):
             for language, code in FENCED.findall(text) if "Solution" in summary else ():

@@ -128,7 +128,8 @@ def simulated_alarms(n, trials):
 
 def simulated_square(updates, M):
     rng = np.random.default_rng(1)
-    return np.mean([rng.choice(updates, M, replace=False).mean() ** 2 for _ in range(40_000)])
+    drawn = rng.permuted(np.tile(updates, (40_000, 1)), axis=1)[:, :M]
+    return np.mean(drawn.mean(1) ** 2)
 
 
 def simulated_settling(durations, centres):
