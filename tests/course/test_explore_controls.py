@@ -77,8 +77,8 @@ def test_controls_stand_left_and_the_picture_right():
     assert "max-width: 100%" in picture.value
 
 
-@pytest.mark.parametrize("template", ["lab", "classic"])
-def test_an_exported_page_shows_the_picture(template):
+@pytest.fixture(scope="module")
+def executed() -> nbformat.NotebookNode:
     """Two cells, executed; the states of widgets are not saved, or a page would look for a kernel in vain."""
     code = [
         "import matplotlib.pyplot as plt, ipywidgets\nfrom asyncfl_course.explore import under_controls",
@@ -87,9 +87,14 @@ def test_an_exported_page_shows_the_picture(template):
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in code])
     ExecutePreprocessor(store_widget_state=False).preprocess(book)
-    (out,) = book.cells[1].outputs
+    return book
+
+
+@pytest.mark.parametrize("template", ["lab", "classic"])
+def test_an_exported_page_shows_the_picture(executed, template):
+    (out,) = executed.cells[1].outputs
     assert set(out.data) == {VIEW, PNG, TEXT} and "VBox" not in out.data[TEXT]
-    page, _ = HTMLExporter(template_name=template).from_notebook_node(book)
+    page, _ = HTMLExporter(template_name=template).from_notebook_node(executed)
     images = re.findall(r"<img[^>]*data:image/png;base64,([^\"]*)\"[^>]*>", page)
     assert [image.replace("\n", "") for image in images] == [out.data[PNG].replace("\n", "")]
     if template == "classic":  # the lab template asks for no text alternative
