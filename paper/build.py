@@ -44,6 +44,8 @@ ASKED = re.compile(r'#(?:d|says)\(\s*"([^"]+)",\s*"([^"]+)"(?:,\s*column:\s*"([^
 ASKED_ALONE = re.compile(r'#accuracy\(\s*"([^"]+)"(?:,\s*column:\s*"([^"]+)")?\s*\)')
 SUFFIXES = {"tuned": "", "rate 1": TWIN, "printed": "@all-printed"}
 """Column -> what its cells' names end with."""
+ON_REAL_DATA = " on real data"
+"""Ends a column's name where the cells are those of the tier ``real``."""
 WORDS = {LEVEL: "level with", HOLDS: "above", REVERSED: "below"}
 """Verdict on "left is above right" -> how the text says it; every other one is "not distinguishable from"."""
 PLACES = [(f"{delay} delay, α = {alpha}", f"fedecho/table2/{delay}-dir{alpha}") for delay in ("large", "mild")
@@ -81,8 +83,9 @@ def measured(*cells: str) -> Measured:
 
 def compared(left: str, right: str, column: str) -> Contrast | None:
     """Return the difference of two cells in a column; None where one was not run."""
-    cells = [cell + SUFFIXES[column] for cell in (left, right)]
-    gap = measured(*cells).gap(*cells)
+    cells = [cell + SUFFIXES[column.removesuffix(ON_REAL_DATA)] for cell in (left, right)]
+    found = recorded("real").measured if column.endswith(ON_REAL_DATA) else measured(*cells)
+    gap = found.gap(*cells)
     return None if gap is None else contrast(gap.to_numpy(), "")
 
 
