@@ -110,7 +110,6 @@ def test_every_setting_has_a_meaning():
         for cls in [Config, Trouble, *chosen]
         if cls.__module__.startswith("asyncfl_lite.")  # other tests register classes of their own
         for name, field in cls.model_fields.items()
-        if name != "test_samples"
     ]
     assert len(settings) > 500
     silent = {f"{cls.__name__}.{name}" for cls, name, field in settings if len(meaning(cls, name, field).split()) < 2}

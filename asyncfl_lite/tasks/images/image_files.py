@@ -54,6 +54,7 @@ class ImageFiles(TaskSource):
     samples: int | None = Field(None, ge=1)
     """Number of training images, balanced over classes, always the same ones; None for all."""
     test_samples: int | None = Field(None, ge=1)
+    """Number of test images, balanced over classes, always the same ones; None for all."""
     cross: Other
     """FedEcho's unlabelled set of another data set."""
     natural: Literal["warped", Other]

@@ -79,6 +79,7 @@ class Pairs(TaskSource):
     samples: int = Field(4000, ge=10)
     """Number of training pairs."""
     test_samples: int = Field(1000, ge=10)
+    """Number of test pairs."""
     length: int = Field(20, ge=8)
     """Number of tokens that a model reads, including its prediction token; the longest pairs need 19."""
     meanings: int = Field(MEANINGS, ge=2, le=MEANINGS)
@@ -120,6 +121,7 @@ class Topics20(TaskSource):
     samples: int = Field(4000, ge=20)
     """Number of training documents."""
     test_samples: int = Field(1000, ge=20)
+    """Number of test documents."""
     words: int = Field(64, ge=1)
     """Number of words in a document."""
     vocabulary: int = Field(2000, ge=100)
