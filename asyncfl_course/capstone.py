@@ -61,7 +61,7 @@ _entered: dict[str, str] = {}
 
 
 def enter(file: str | Path) -> Any:
-    """Read a method from its file, as the league does, and check the league's rules.
+    """Read a method from its file, as the league does, and check it against the league's rules.
 
     A file that was changed since it was entered is read anew.
 

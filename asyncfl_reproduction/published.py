@@ -38,7 +38,7 @@ def published(paper: str, artefact: str) -> pd.DataFrame:
 
 
 def hyperparameters(paper: str) -> pd.DataFrame:
-    """Return a paper's printed settings; rows whose artefact is ``missing`` are settings that it does not print."""
+    """Return a paper's printed settings; rows whose artefact is ``missing`` are ones that the paper does not print."""
     table = _read("hyperparameters.csv")
     return table[table["paper"] == paper].reset_index(drop=True)
 
@@ -61,7 +61,7 @@ class Artefact(NamedTuple):
 
 @cache
 def layout(paper: str, artefact: str) -> Artefact:
-    """Return the layout of a table or figure; without a recorded layout, it is a plain list.
+    """Return the layout of a table or figure; one without a recorded layout counts as a plain list.
 
     Example:
         >>> layout("FedADT", "Table IV")

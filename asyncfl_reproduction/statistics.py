@@ -179,7 +179,7 @@ def as_level(low: float, high: float, equal: bool, bound: float) -> str:
 
 
 def as_equality(found: Contrast, bound: float) -> Contrast:
-    """Judge a difference for the claim that there is no difference.
+    """Return the comparison with its verdict on the claim that the two methods do not differ.
 
     Its p is that of equivalence, or of lying apart where it is reversed.
     """

@@ -17,7 +17,7 @@ STARTS = ("random", "labels only", "teacher", "teacher, assistant")
 
 @exercise("13.1", "Which frames a model sees")
 def middles(answer: Callable) -> None:
-    """Check the frames in the middles of equal parts of a recording."""
+    """Check that the chosen frames are the middle ones of equal parts of a video."""
     for length, frames, because in (
         (32, 4, "the four parts have 8 frames each, and their middles are 4, 12, 20 and 28"),
         (8, 8, "each of the 8 frames is shown once"),

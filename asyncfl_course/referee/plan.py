@@ -73,7 +73,7 @@ class Plan(Settings):
 
 @dataclass(frozen=True)
 class Sealed:
-    """A seal: the plan's content when it was sealed.
+    """The content of a plan at the moment when it was sealed, with the SHA-256 of that content.
 
     Attributes:
         text: the plan in canonical form: JSON, keys sorted.

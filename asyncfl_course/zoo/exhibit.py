@@ -86,7 +86,7 @@ class Exhibit:
 
     @contextmanager
     def registered(self) -> Iterator[str]:
-        """Register the method with the bug as a ``Config.algorithm`` inside the block, and yield its name."""
+        """Register the buggy method as a value of ``Config.algorithm`` inside the block, and yield its name."""
         name = f"{self.method} (exhibit {self.letter})"
         ALGORITHMS.register(name)(self.ill_cls)
         try:

@@ -137,7 +137,7 @@ class FedRevive(MultiTeacher):
 
     @property
     def warming_up(self) -> bool:
-        """Return whether it is too early to distil, which is so up to version ``synthesis_only_rounds``."""
+        """Return whether the warm-up still lasts; up to version ``synthesis_only_rounds`` nothing is distilled."""
         return self.version <= self.settings.synthesis_only_rounds
 
     @property

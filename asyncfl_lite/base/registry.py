@@ -216,7 +216,7 @@ class Registry(Generic[T]):
         return file
 
     def remove(self, name: str) -> None:
-        """Remove a name, such as that of a method that a test has made up."""
+        """Remove a name from the registry, for example that of a test's own method."""
         del self._entries[name]
 
     def get(self, name: str) -> type[T]:

@@ -131,7 +131,7 @@ class Cohort:
                 self.x[row].lerp_(midway.model, midway.weight)
 
     def _gradient(self, number: int) -> Tensor:
-        """Return the ``(g, d)`` gradients of the g jobs still running, and add to their sums of losses and hits."""
+        """Return ``(g, d)`` gradients of the g running jobs; update their sums of losses and correct predictions."""
         still, counting = self.plan.active[number], self.plan.counts(number)
         inputs, targets = self._minibatches(number, still)
         shares = self.plan.shares(number, self.x)

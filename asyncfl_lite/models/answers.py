@@ -53,7 +53,7 @@ class Answers:
         return [self.inputs] * len(self.xs) if self.one_for_all else self.inputs.unbind()
 
     def alone(self) -> list[Tensor]:
-        """Return the outputs, one model after another; models that are chains on images are computed together."""
+        """Return the outputs, model by model; chains with their own inputs and no buffers are computed together."""
         if not self.one_for_all and chain_of(self.model) is not None and all(given is None for given in self.buffers):
             with torch.no_grad():
                 return list(stacked_forward(self.model)(torch.stack(list(self.xs)), self.inputs))

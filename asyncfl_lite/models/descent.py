@@ -112,7 +112,7 @@ class Descent:
         return [*(table[self.batches.rows] for table in self.tables), *self.given]
 
     def alone(self) -> Descended:
-        """Run the steps with the model's own forward pass; large tables are read step by step."""
+        """Run the steps with the model's own forward pass; rows of large tables are read one step at a time."""
         x, step, batches, forward = self.start.clone(), _Stepping([self]), self.batches, OneByOne(self.model)
         by_row = (given.split(batches.row_sizes) for given in (batches.rows, *self.given))
         for indices, rows, *given in zip(batches.indices.split(batches.sizes), *by_row, strict=True):

@@ -129,7 +129,7 @@ class WrittenOut(torch.autograd.Function):
 
 
 class OneWrittenOut(torch.autograd.Function):
-    """One chain, computed by its module's operations; gradients of large matrices are written in place."""
+    """One chain with a hand-written backward pass; aligned matrices' gradients go straight into the flat gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:

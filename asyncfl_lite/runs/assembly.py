@@ -164,7 +164,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 
 
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
-    """Return whether to vectorise over clients; this depends only on the configuration and the model."""
+    """Return whether to vectorise over clients; this depends only on the configuration, the task and the model."""
     reason = "with running statistics" if model.num_buffers else ""
     if not config.model_spec.vectorises:
         reason = "of this kind"

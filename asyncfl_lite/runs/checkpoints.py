@@ -54,7 +54,7 @@ def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identi
 
 
 def check_place(path: str | Path, identity: Identity) -> None:
-    """Refuse to save a run at ``path`` if anything but its own checkpoint lies there or beside it.
+    """Refuse to save a run at ``path`` if that file or its ``.previous`` file is not a checkpoint of the same run.
 
     Raises:
         ResultError: one line that names what lies there.

@@ -59,7 +59,7 @@ def pooled(clients: Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]], test:
 
 
 def _parts(whose: str, parts: Any, lengths: tuple[int, ...]) -> tuple[Any, ...]:
-    """Split a client's data into tensors and arrays, with as many labels as inputs."""
+    """Return a client's inputs and labels as tensors or arrays, after checking that they match in number."""
     allowed = "(inputs, labels)" + " or (inputs, labels, test_inputs, test_labels)" * (4 in lengths)
     if not isinstance(parts, tuple | list) or len(parts) not in lengths:
         found = f"{len(parts)} parts" if isinstance(parts, tuple | list) else shown(type(parts).__name__)

@@ -1,4 +1,4 @@
-"""Checks that a new method keeps the rules of every method, and that a new model works.
+"""Checks that a new method obeys the rules for all methods, and that a new model works.
 
 After the model of scikit-learn's ``check_estimator``. A method's author calls it in a test::
 

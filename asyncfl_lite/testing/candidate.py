@@ -1,4 +1,4 @@
-"""The method under check, and small helpers of the checks."""
+"""The method under test, and small helpers for the checks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def expect(kept: bool, sentence: str) -> None:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The method under check; a call makes a fresh instance with the settings to check.
+    """The method under test; a call makes a fresh instance with the settings to check.
 
     Attributes:
         cls: the method's class.
@@ -174,7 +174,7 @@ Watch = Callable[[Update, Callable[[Update], Receipt]], Receipt]
 
 
 def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -> Algorithm:
-    """Run to the end and return the method.
+    """Carry out ``run`` to its end and return its method.
 
     Args:
         run: a run that has not begun.

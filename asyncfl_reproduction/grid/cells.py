@@ -341,7 +341,7 @@ def _searched_cell(
 
 
 def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | None:
-    """Return study, method and column of the search from which a cell takes its rates, or None if there is none.
+    """Return the study, method and column of the search from which a cell takes its rates, or None if there is none.
 
     A method whose clients are not drawn uniformly is called by its selection, as FedAvg with Oort is.
     """

@@ -25,7 +25,7 @@ PALE = 0.35
 
 
 def draw_forest(headlines: pd.DataFrame) -> Figure | None:
-    """Draw the headlines' differences of accuracy on the left and ratios of times on the right; None if none was run.
+    """Draw the headlines' accuracy differences (left) and time ratios (right); return None if no headline was run.
 
     A filled mark says that the verdict survives Holm's correction over the twelve, a hollow one that it does not. What
     rests on borrowed rates, and decides nothing, is pale.

@@ -66,7 +66,7 @@ def words(part: str) -> str:
 
 
 def place(path: str) -> str:
-    """Return the paper's table or figure at the beginning of a path, such as ``FedEcho, Table 2``."""
+    """Return the name of the paper's table or figure that a path begins with, such as ``FedEcho, Table 2``."""
     paper, _, rest = path.partition("/")
     artefact = rest.partition("/")[0]
     title = plots.title(paper) if paper in ALGORITHMS else words(paper)

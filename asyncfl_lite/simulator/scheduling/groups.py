@@ -108,7 +108,7 @@ class Refill(Scheduling):
         self._fill(simulation)
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """Dispatch a batch if the report left too few clients active."""
+        """Dispatch a group of clients if the report leaves too few in flight."""
         self._fill(simulation)
 
     def _fill(self, simulation: Dispatcher) -> None:

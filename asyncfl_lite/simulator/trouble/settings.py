@@ -74,7 +74,7 @@ class _OneClass(Registry[Trouble]):
     """A registry of a single class that is always used, so that nobody chooses it by name."""
 
     def get(self, name: object) -> type[Trouble]:
-        """Return the class."""
+        """Return the only class, whatever the name."""
         return Trouble
 
 

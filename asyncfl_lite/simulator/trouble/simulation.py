@@ -230,7 +230,7 @@ class TroubledSimulation(Simulation):
             super()._check_progress(job, refused)
 
     def _count_lost(self, why: str) -> None:
-        """Count one more lost or damaged job; end a run in which too many were in a row."""
+        """Count one more lost or damaged job; end a run without a horizon after too many in a row."""
         self.lost_in_a_row += 1
         chance = (1 - self.trouble.drop_out) * (1 - self.trouble.damage)
         limit = math.ceil(max(MOST_LOST_IN_A_ROW, 30 * self.scheduling.most_in_flight) / chance)

@@ -160,7 +160,7 @@ class FEMNIST(ImageFiles):
         return data_places(self.folder, "femnist", "FEMNIST") + super().files()
 
     def _parts(self) -> tuple[Written, Written]:
-        """Read the training and test samples, all by the chosen writers."""
+        """Read the training and test samples of the chosen writers."""
         how = "run LEAF's data/femnist/preprocess.sh -t sample, or put the parquet copy there"
         try:
             place = data_folder(self.folder, "femnist", "FEMNIST", how=how)

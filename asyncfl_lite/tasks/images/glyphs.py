@@ -84,7 +84,7 @@ class Scene(NamedTuple):
 
 @TASKS.register("glyphs")
 class Glyphs(TaskSource):
-    """Ten generated shapes with clutter and noise, a different world per seed; stand-in for CIFAR-10.
+    """Generated images of ten shapes, with clutter and noise; the seed chooses the data set. Stand-in for CIFAR-10.
 
     A class is a smooth random shape, of which there are several looks. An image is one look, moved and turned, with a
     shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test

@@ -34,7 +34,7 @@ from asyncfl_lite.tasks.worlds import Worlds
 
 @TASKS.register("overlaid_mnist")
 class OverlaidMNIST(TaskSource):
-    """5,000 real MNIST digits at 10×10, each under a second digit and noise, stand-in for CIFAR-10; 1,000 test.
+    """Real MNIST digits (4,000 training, 1,000 test) at 10×10, under a second digit and noise; stand-in for CIFAR-10.
 
     The class is that of the digit that counts for 1; the other counts for ``overlay``. Overlays of training digits are
     training digits, those of test digits test digits. A person reads nine in ten. It is not CIFAR-10: ten familiar

@@ -36,7 +36,7 @@ def resize(images: Tensor, side: int) -> Tensor:
 
 
 def fit(images: Tensor, side: int, channels: int) -> Tensor:
-    """Convert images to ``(n, channels, side, side)`` in [0, 1]: grey repeated as colour, colour averaged to grey."""
+    """Convert images to ``(n, channels, side, side)`` in [0, 1]; grey is repeated, and colour is averaged to grey."""
     sized = resize(unit(images), side)
     if sized.shape[1] == channels:
         return sized

@@ -51,7 +51,7 @@ class Natural(Partition):
 
 @PARTITIONS.register("given")
 class Given(Partition):
-    """The samples that came with each client, as in Task.from_clients.
+    """Each client's own samples, as given to Task.from_clients.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS

@@ -145,7 +145,7 @@ class TextSource(TaskSource):
     """Whether missing data or a missing tokeniser may be downloaded."""
 
     def tokeniser(self, name: str, texts: Sequence[Text]) -> Tokeniser:
-        """Return the chosen tokeniser; the task's own is trained on the training ``texts``."""
+        """Return the chosen tokeniser, or one trained on the training ``texts`` if none is chosen."""
         if self.tokenizer is None:
             return trained_tokeniser(name, texts, self.vocabulary)
         return pretrained_tokeniser(self.tokenizer, self.download)

@@ -92,5 +92,5 @@ class SequenceTask(Task):
 
 
 def _mean_where(mask: Tensor, values: Tensor) -> Tensor:
-    """Return ``(n,)`` means of the ``(n, L)`` values that ``mask`` marks, 0 where it marks none."""
+    """Return ``(n,)`` row means of the values that ``mask`` selects; 0 for rows without any."""
     return (values * mask).sum(-1) / mask.sum(-1).clamp(min=1)

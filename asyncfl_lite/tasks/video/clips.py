@@ -1,4 +1,4 @@
-"""Decode video files to tensors once, with PyAV, and keep these on disk; unreadable clips are listed and left out."""
+"""Decode video files once, with PyAV, and keep the tensors on disk; unreadable clips are listed and left out."""
 
 from __future__ import annotations
 
