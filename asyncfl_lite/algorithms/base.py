@@ -247,7 +247,7 @@ class Algorithm(ABC):
         self.rejections = [Rejection(*row) for row in state["rejections"]]
 
     def mix_buffers(self, update: Update, rate: float) -> None:
-        """Move the running statistics towards the client's by ``rate``, as mixing methods do."""
+        """Mix in the client's running statistics by ``rate``; with ``bn_mode`` delta, add their change, scaled."""
         if self.buffers is not None and update.buffers is not None:
             change = update.buffers_change if self.bn_mode == "delta" else update.buffers - self.buffers
             self.set_buffers(self.buffers + rate * change)

@@ -57,7 +57,7 @@ class ServerContext:
     compute: Callable[[Request], Any] = fulfilled_now
 
     def samples(self, inputs: Tensor) -> SampleSet:
-        """Return the ``(n, …)`` inputs from which minibatches are drawn."""
+        """Return ``(n, …)`` inputs as a set from which minibatches are drawn."""
         return SampleSet(inputs, self.prediction_counts(inputs))
 
     def outputs(self, models: Sequence[tuple[Tensor, Tensor | None]], inputs: Tensor, **how: Any) -> list[Tensor]:

@@ -71,7 +71,7 @@ class FedAC(AdaptiveStep):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the client's mean gradient as an extra report, if corrections are on."""
+        """Return the extra reports; with corrections on, this is the client's mean gradient."""
         return frozenset() if self.settings.correction == "off" else frozenset({"mean_gradient"})
 
     @property
@@ -95,7 +95,7 @@ class FedAC(AdaptiveStep):
         return control - self.controls[client] if client in self.controls else control
 
     def agreement(self, update: Update) -> float:
-        """Return r_i, the floored cosine of the update with the global model's movement since its start."""
+        """Return r_i, the floored cosine between the update and the global model's movement since the job's start."""
         chosen = self.settings
         movement = self.x - self.start_of(update)
         if not movement.any():
@@ -109,7 +109,7 @@ class FedAC(AdaptiveStep):
         return min(max(cosine, chosen.floor), 1.0)  # tiny vectors' lengths are rounded
 
     def weights(self, update: Update) -> tuple[float, float]:
-        """Weight an entry by r_i."""
+        """Return r_i, both as an entry's weight in the sum and as the number that it adds to the divisor."""
         agreement = self.agreement(update)
         return agreement, agreement
 
@@ -134,7 +134,7 @@ class FedAC(AdaptiveStep):
         self.controls = {**self.controls, update.client: renewed}
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the prospective momentum, in which the newest mean counts twice."""
+        """Update C, and step along the prospective momentum, in which the newest mean counts twice."""
         chosen = self.settings
         self.average(mean)
         self.control = self.control + self._control_sum / self._divisor

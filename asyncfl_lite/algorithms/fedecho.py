@@ -94,7 +94,7 @@ class FedEcho(FedBuff):
         return self.settings.distill_lr > 0 and self.settings.distill_q > 0
 
     def start(self, x0: Tensor, context: ServerContext | None = None, **options: Any) -> None:
-        """Start at version 0 with no stored logits."""
+        """Start at version 0 with no stored logits, and draw the unlabelled samples."""
         super().start(x0, context, **options)
         self.logits: dict[int, Tensor] = {}
         self.last_weight = float("nan")

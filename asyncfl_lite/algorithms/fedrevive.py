@@ -184,7 +184,7 @@ class FedRevive(MultiTeacher):
         raise ConfigError("features: FedRevive with alpha_feat above 0 needs every update to bring its statistics")
 
     def learn_proportions(self, update: Update, teacher: Teacher) -> None:
-        """Probe the client's model, unless its proxy is already final."""
+        """Record the client's true class proportions, or probe its model until its estimate is final."""
         if self.settings.proxy == "true":
             super().learn_proportions(update, teacher)
         elif not self.proxies.complete(update.client):

@@ -88,7 +88,7 @@ class KUIPER(Algorithm):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra report that the reward needs: the accuracy of the received or of the trained model."""
+        """Return the extra report that the reward needs, if any: accuracy of the received or of the trained model."""
         chosen = self.settings
         needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client reports its last epoch's accuracy
         return frozenset({self.ACCURACIES[chosen.acc]} if needed else ())
@@ -110,7 +110,7 @@ class KUIPER(Algorithm):
         self._staleness = self.filled = 0
 
     def accuracy_factor(self, update: Update) -> float:
-        """Return e_i, the weight of a client's accuracy.
+        """Return e_i, which is 1 - accuracy while accuracy counts, else 1.
 
         Raises:
             ConfigError: where the update comes without the accuracy that is asked for.

@@ -125,7 +125,7 @@ class MultiTeacher(AFLDW):
         return self.context.inputs
 
     def seen_as(self, purpose: str) -> Callable[[Tensor], Tensor]:
-        """Return ``(n, …)`` inputs as models on the server see them now, augmented if that option is on."""
+        """Return the function that inputs of models on the server pass through; it augments if that option is on."""
         if not self.settings.augment:
             return lambda inputs: inputs
         seed = int(stream(self._crop_seed, purpose, self.version).integers(2**63))
@@ -150,14 +150,14 @@ class MultiTeacher(AFLDW):
         self.proxies.add(update.client, update.label_counts.double().cpu() / update.label_counts.sum().cpu())
 
     def renew_pool(self) -> None:
-        """Generate new data when due; real data stays as it is."""
+        """Generate new data when due; the default does nothing, as is right for real data."""
 
     def proportions(self) -> Tensor:
         """Return the ``(K, C)`` class proportions of the teachers' clients."""
         return self.proxies.of([teacher.client for teacher in self.teachers])
 
     def distilled_update(self) -> Tensor | None:
-        """Return Δ^KD: K_KD steps of the global model towards its teachers, each on its own minibatches."""
+        """Return Δ^KD, the change in K_KD distillation steps; None if distillation is off, has no data or overflows."""
         chosen, pool = self.settings, self.pool
         if pool.inputs is None or not (len(pool) and chosen.k_kd and chosen.kd_lr):
             return None
@@ -183,7 +183,7 @@ class MultiTeacher(AFLDW):
         return delta if torch.isfinite(delta).all() else None  # a teacher that overflows must not break the model
 
     def _spikes(self, loss: float) -> bool:
-        """Return whether a loss is far above the latest ones; if not, add it to them."""
+        """Return whether a loss is far above the mean of the latest losses; if not, record it as one of them."""
         latest = self.kd_losses
         if len(latest) >= LOSSES_BEFORE_SPIKES and loss > SPIKE_FACTOR * sum(latest) / len(latest):
             return True

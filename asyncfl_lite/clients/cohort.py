@@ -66,7 +66,7 @@ class Plan:
         self.columns = torch.arange(places.shape[-1]).to(device)
 
     def counts(self, step: int) -> bool:
-        """Return whether losses and hits of this step count for any job."""
+        """Return whether any job is in its last epoch at this step, so that losses and accuracies are summed."""
         return step >= self.first_counted[step]
 
     def shares(self, step: int, like: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Cohort:
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
     def train(self) -> tuple[Tensor, Tensor]:
-        """Run all steps; return the ``(G, d)`` deltas, and ``(G, 3)`` sums of losses, hits and squared losses."""
+        """Run all steps; return ``(G, d)`` deltas and ``(G, 3)`` sums of losses, accuracies and squared losses."""
         for number in range(len(self.plan.active)):
             self._merge(number)
             gradient = self._gradient(number)

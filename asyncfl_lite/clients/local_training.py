@@ -55,7 +55,7 @@ class LocalTraining:
 
     @property
     def means_gradients(self) -> bool:
-        """Return whether clients must report a job's mean gradient; with plain SGD it follows from the delta."""
+        """Return whether clients must report a job's mean gradient; with plain SGD, the delta already determines it."""
         return "mean_gradient" in self.reports and self.optimiser != "sgd"
 
     def lr_at(self, version: int) -> float:
@@ -156,7 +156,7 @@ class Work:
 def minibatch_gradient(
     data: ClientData, outputs: Tensor, targets: Tensor, weights: Tensor, counting: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradient of weighted losses with respect to outputs and, if ``counting``, the losses and hits.
+    """Return the gradient of weighted losses with respect to outputs and, if ``counting``, ``(3, n)`` values to sum.
 
     Args:
         data: whose losses and hits.

@@ -101,7 +101,7 @@ class Trainer:
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
-        """Return a job with its minibatches, drawn with random numbers that depend only on the client and job number.
+        """Return a job with its minibatches, drawn by random numbers of the run's seed, the client and the job number.
 
         One that is cut short takes the first of its steps, at least one.
         """
@@ -172,7 +172,7 @@ class Trainer:
         return found
 
     def train_one(self, work: Work) -> Outcome:
-        """Train one job by itself, with random numbers that depend only on the client and job number."""
+        """Train one job by itself; its random numbers depend only on the run's seed, the client and the job number."""
         if work.draws is None:
             return self._train_one(work, nullcontext())
         with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws that are not dropout's
@@ -211,7 +211,7 @@ class Trainer:
 
 
 def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
-    """Train jobs of one or several runs; clients with the same computation share cohorts.
+    """Train jobs of one or several runs; jobs that need the same computation are trained in cohorts.
 
     Returns:
         Outcomes in the order of ``jobs``. Each is what its trainer alone gives, within rounding.

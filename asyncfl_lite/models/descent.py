@@ -88,7 +88,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Key of requests that can be computed together with the same bits as each one alone."""
+        """Key that requests share if they give the same bits together as alone; None if each is computed by itself."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None
@@ -112,7 +112,7 @@ class Descent:
         return [*(table[self.batches.rows] for table in self.tables), *self.given]
 
     def alone(self) -> Descended:
-        """Run the steps with the model's own forward pass; rows of large tables are read one step at a time."""
+        """Run the steps one after another; each step reads only its own rows of the tables."""
         x, step, batches, forward = self.start.clone(), _Stepping([self]), self.batches, OneByOne(self.model)
         by_row = (given.split(batches.row_sizes) for given in (batches.rows, *self.given))
         for indices, rows, *given in zip(batches.indices.split(batches.sizes), *by_row, strict=True):
@@ -191,11 +191,11 @@ class _Stepping:
             self.adam.restore((torch.stack(mean), torch.stack(square), counts[0]))
 
     def __call__(self, x: Tensor, gradient: Tensor) -> None:
-        """Update ``(G, d)`` in place."""
+        """Update the ``(G, d)`` parameters in place; gradients are clipped first if that option is set."""
         self.step(x, gradient if self.clip is None else clipped_to(gradient, self.clip))
 
     def descended(self, x: Tensor) -> list[Descended]:
-        """Return the results, given the last ``(G, d)``; each is a copy, aligned as vectors are."""
+        """Return the results, given the final ``(G, d)`` parameters; each model is copied to a tensor of its own."""
         if self.adam is None:
             return [Descended(row.clone(), None) for row in x]
         mean, square, count = self.adam.state()

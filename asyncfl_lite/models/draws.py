@@ -57,7 +57,7 @@ class Draws(TorchFunctionMode):
         return FUNCTIONS[func](self, *args, **kwargs) if func in FUNCTIONS else func(*args, **kwargs)
 
     def dropped(self, h: Tensor, p: float, channels: bool = False) -> Tensor:
-        """Return ``(G, n, …)`` activations of the jobs, with each number, or each channel, zero with probability p."""
+        """Zero each number, or channel, of ``(G, n, …)`` activations with probability p, and scale up the others."""
         shape = (*h.shape[:3], *[1] * (h.dim() - 3)) if channels else h.shape
         keep = torch.empty(shape, device=h.device)
         for row, (own, padding) in enumerate(self.generators):
@@ -81,7 +81,7 @@ class _Dropped(torch.autograd.Function):
 
     @staticmethod
     def forward(h: Tensor, row: Tensor, dropped: Callable[..., Tensor], p: float, channels: bool) -> Tensor:
-        """Raise an error; this is never called, because ``row`` always belongs to one of several jobs."""
+        """Raise an error; torch never calls this, because ``row`` is always a tensor inside ``vmap``."""
         raise NotImplementedError
 
     @staticmethod

@@ -35,7 +35,7 @@ def has_gradient(gradient: Gradient) -> Callable[[_L], _L]:
 def losses_and_gradient(
     loss: Loss, weights: Tensor, predictions: Tensor, *compared: Tensor, wanted: bool = True
 ) -> tuple[Tensor | None, Tensor]:
-    """Return losses, and the gradient of their weighted sum with respect to ``predictions``, by autograd if need be.
+    """Return losses and their weighted sum's gradient for ``predictions``, by a registered function or by autograd.
 
     Args:
         loss: a function, a method, or a :class:`~functools.partial` of one with settings.

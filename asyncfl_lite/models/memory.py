@@ -26,7 +26,7 @@ LARGE = 1 / 8
 
 
 def free_memory() -> int:
-    """Return the number of free bytes on this machine or in its container."""
+    """Return the number of free bytes on this machine, at most the limit of its container."""
     limit = LIMIT.read_text().strip() if LIMIT.is_file() else ""
     available = psutil.virtual_memory().available
     return min(available, int(limit)) if limit.isdigit() else available

@@ -117,7 +117,7 @@ def from_checkpoint(loader: Any, name: str, download: bool, **options: Any) -> A
 
 
 def checkpoint_tokens(name: str, download: bool) -> tuple[Any, TokenIds]:
-    """Return a checkpoint's tokeniser and special ids; without a separator (T5), the end token takes its place."""
+    """Return a checkpoint's tokeniser and special ids; if there is no separator (T5), the end token replaces it."""
     with needs("text", "a checkpoint"):
         from transformers import AutoTokenizer
 

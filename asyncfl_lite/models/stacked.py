@@ -73,7 +73,7 @@ def stacked_forward(model: VectorModel) -> Forward:
 def outputs_and_backward(
     forward: Forward, x: Tensor, inputs: Tensor, draws: Draws | None = None
 ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Return ``(G, B, …)`` outputs without a history, and a function from their gradient to that of ``x (G, d)``.
+    """Return detached ``(G, B, …)`` outputs, and a function that maps their gradient to the gradient of ``x (G, d)``.
 
     A chain whose backward pass is written out does without autograd; the bits are the same.
     """
@@ -117,7 +117,7 @@ def _pooled_first(layers: list[nn.Module]) -> list[nn.Module]:
 
 
 def shared_chain(model: VectorModel, *buffers: Tensor | None) -> Chain | None:
-    """Return a chain of layers on vectors only, without running statistics; None for any other model.
+    """Return a model's chain if it has only layers on vectors and no running statistics, else None.
 
     What several such models compute side by side has the bits that each has by itself, for minibatches of the sizes of
     :func:`keeps_bits`; of other models that may depend on their company.
@@ -213,7 +213,7 @@ class _SideBySide:
         return self.written_out and not (inputs.requires_grad or torch.is_autocast_enabled(inputs.device.type))
 
     def of_vectors(self, h: Tensor, parts: Iterator[Tensor], draws: Draws | None = None) -> list[Tensor]:
-        """Apply the linear layers to ``h (G, B, features)``; return each layer's output, then the model's."""
+        """Apply layers on vectors to ``h (G, B, features)``; return each linear layer's output, then the models'."""
         hidden = []
         for layer in self.chain.vectors:
             if type(layer) is not nn.Dropout:
@@ -226,7 +226,7 @@ class _SideBySide:
 
 
 class OneByOne:
-    """One model's forward pass with the same bits as its module; a large chain has a hand-written backward pass."""
+    """One model's forward pass, with the same bits as its module's; large chains have a hand-written backward pass."""
 
     def __init__(self, model: VectorModel) -> None:
         chain = chain_of(model)
@@ -272,7 +272,7 @@ def _own(layer: nn.Module, parts: Iterator[Tensor]) -> tuple[Tensor | None, Tens
 
 
 def _side_by_side(layer: nn.Module, h: Tensor, own: Sequence[Tensor | None], count: int) -> Tensor:
-    """Apply G copies of ``layer``, each with its own parameters, to ``(G, B, …)`` activations."""
+    """Apply ``count`` copies of ``layer``, each with its own parameters, to the activations of as many models."""
     weight, bias = own
     if type(layer) is nn.Linear and weight is not None:
         if torch.is_autocast_enabled(h.device.type):  # which would cast inside, where the backward pass cannot see it

@@ -83,12 +83,12 @@ class VectorModel:
 
     @property
     def module(self) -> nn.Module:
-        """The module through which calls go, to put hooks on; the values in it are not used."""
+        """The module that computes the outputs, to put hooks on; the values of its trained parameters are not used."""
         return self._module
 
     @cached_property
     def architecture(self) -> Hashable:
-        """A key that is equal for models that compute the same from the same vectors (without constants)."""
+        """Key that is equal for models with the same modules and vectors; values of frozen parts are not compared."""
         return repr(self._module), tuple(self.parameter_slots)
 
     @property
@@ -98,7 +98,7 @@ class VectorModel:
 
     @property
     def num_buffers(self) -> int:
-        """Length b of the vector of floating-point buffers, 0 for a model without trained BatchNorm."""
+        """Length b of the vector of floating-point buffers, such as running statistics; 0 if there are none."""
         return self.buffer_slots[-1].stop if self.buffer_slots else 0
 
     def trained_modules(self) -> dict[str, nn.Module]:
@@ -107,7 +107,7 @@ class VectorModel:
         return {name: inner for name, inner in self._module.named_modules() if id(inner) not in frozen}
 
     def steady_on_one(self) -> None:
-        """Use BatchNorm's running statistics from now on for a minibatch of one sample, which has no spread."""
+        """From now on, use BatchNorm's running statistics for minibatches of one sample, which have no spread."""
         layers = self.trained_modules().values()
         self._steady_on_one = [part for part in layers if isinstance(part, _BatchNorm) and part.track_running_stats]
 
@@ -136,7 +136,7 @@ class VectorModel:
         )
 
     def unflatten(self, x: Tensor, buffers: Tensor | None = None) -> dict[str, Tensor]:
-        """Split a vector into named parameters: differentiable views of it.
+        """Return named parameters, and buffers if given, as differentiable views of their vectors.
 
         Args:
             x: ``(d,)`` parameters.
@@ -150,7 +150,7 @@ class VectorModel:
         return state
 
     def load(self, module: nn.Module, x: Tensor, buffers: Tensor | None = None) -> None:
-        """Copy a vector into ``module``; later steps on the module do not change the vector."""
+        """Copy the vectors into ``module``; later steps on the module do not change them."""
         targets = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         with torch.no_grad():
             for name, value in self.unflatten(x, buffers).items():
@@ -163,7 +163,7 @@ class VectorModel:
         return module.cpu().eval()
 
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
-        """Return the batch in the model's fastest memory format, which is channels last if it pools images.
+        """Return the batch; images are in channels-last format if the model has max-pooling, or if ``always``.
 
         Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose, and get
         them so only if ``always``.

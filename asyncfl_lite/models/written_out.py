@@ -70,7 +70,7 @@ def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class Kept:
-    """What a chain's forward pass keeps for its backward pass where autograd does not run."""
+    """Keeps the tensors that a chain's backward pass needs, in place of autograd's context."""
 
     saved_tensors: tuple[Tensor, ...]
 
@@ -129,7 +129,7 @@ class WrittenOut(torch.autograd.Function):
 
 
 class OneWrittenOut(torch.autograd.Function):
-    """One chain with a hand-written backward pass; aligned matrices' gradients go straight into the flat gradient."""
+    """One chain with a hand-written backward pass that fills the flat gradient vector layer by layer."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:

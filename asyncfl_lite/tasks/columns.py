@@ -20,7 +20,7 @@ out."""
 
 
 def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Tensor, Tensor | np.ndarray]:
-    """Read a data set's inputs ``(n, …)`` and labels ``(n,)``; labels are words if the data set has words.
+    """Read a data set's inputs ``(n, …)`` and labels ``(n,)``; labels that are words stay words.
 
     Args:
         data: map-style with items ``(input, label)`` or with rows that are mappings, or a pandas table.
@@ -91,7 +91,7 @@ def _columns_of_inputs(names: list[str] | None, given: Named, labels: str, is_ta
 
 
 def _rows(data: Any, wanted: list[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield a data set's rows; Hugging Face's are read in batches if they support iteration."""
+    """Yield the wanted columns of each row; Hugging Face's data sets are iterated, others are read by index."""
     try:
         rows = iter(data) if hasattr(data, "column_names") else (data[place] for place in range(len(data)))
         for row in rows:
@@ -108,7 +108,7 @@ def _is_image(data: Any, name: str) -> bool:
 
 
 def _words_of(data: Any, name: str, values: list[Any]) -> Tensor | np.ndarray:
-    """Return labels as words if the data set's features name them, else unchanged."""
+    """Return labels as an array of words or a tensor of numbers; refuse numbers that have no class name."""
     names = getattr((getattr(data, "features", None) or {}).get(name), "names", None)
     if names is None and any(isinstance(value, str) for value in values):
         return np.array(values, dtype=str)
@@ -134,7 +134,7 @@ def _numbers(name: str, values: list[Any]) -> Tensor:
 
 
 def _of_table(table: Any, inputs: str | list[str], labels: str) -> tuple[Tensor, Tensor | np.ndarray]:
-    """Return the numbers of a pandas table as float32, one row per sample, and its labels."""
+    """Return a pandas table's inputs and labels; columns of numbers become one float32 row per sample."""
     answers = table[labels]
     if answers.isna().any():
         raise DataError(f"labels: column {labels!r} lacks {int(answers.isna().sum())} of {len(answers)}")

@@ -39,7 +39,7 @@ class TaskData:
 
     @property
     def own_places(self) -> np.ndarray:
-        """``(k,)`` int64 indices of the training samples for clients: :attr:`places`, or all if that is None."""
+        """``(k,)`` int64 indices of the clients' training samples; these are all samples if :attr:`places` is None."""
         return np.arange(len(self.labels)) if self.places is None else self.places
 
     @property

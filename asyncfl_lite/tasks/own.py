@@ -88,7 +88,7 @@ def _say_what_nothing_trains(labels: Tensor, test_labels: Tensor, names: tuple[s
 
 
 def _numbered(labels: list[Any], names: tuple[str, ...]) -> tuple[list[Any], tuple[str, ...]]:
-    """Return training and test labels as numbers in place of words, and the class names."""
+    """Convert labels that are words to numbers; return training and test labels, and the class names."""
     words = [value if isinstance(value, Tensor) else np.asarray(value) for value in labels]
     if any(isinstance(value, Tensor) or value.dtype.kind not in "UO" or value.ndim != 1 for value in words):
         return labels, names

@@ -85,11 +85,11 @@ class Task(OwnTask):
         return show(self, parts)
 
     def of_run(self, seed: int) -> Task:
-        """Return the task for the run with this seed; it is the same for all seeds unless the seed draws the data."""
+        """Return the task for the run with this seed; all seeds share one task unless the seed draws the data."""
         return self
 
     def judged_on(self, part: Literal["test", "validation"]) -> Task:
-        """Return the task scored on ``part``: itself, or a copy that tests on its validation samples.
+        """Return the task scored on ``part``; for validation, return a copy whose test set is the validation samples.
 
         Raises:
             ConfigError: if the task keeps no validation samples.

@@ -40,7 +40,7 @@ class Worlds:
         return self.known[world]
 
     def _placed(self, world: int, task: Task) -> TaskInWorld:
-        """Return a world's task, with its training samples at their indices among all worlds' samples."""
+        """Copy a world's training samples to their rows of the shared tensors, and return the world's task."""
         places = np.arange(world * self.size, (world + 1) * self.size)
         own = slice(world * self.size, (world + 1) * self.size)
         self.inputs[own], self.labels[own] = task.inputs, task.labels

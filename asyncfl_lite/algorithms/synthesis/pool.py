@@ -37,7 +37,7 @@ class Pool:
         self._by_label = None
 
     def draw(self, proportions: Tensor, count: int, rng: np.random.Generator) -> Tensor:
-        """Draw each teacher's minibatches: a label by its proportions, then any input of that label.
+        """Draw each teacher's inputs: first labels by its client's proportions, then random inputs with these labels.
 
         Labels that the pool does not hold are drawn again, so that the others keep their proportions. A
         teacher all of whose classes are missing gets all labels alike.

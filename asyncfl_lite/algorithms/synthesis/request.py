@@ -59,7 +59,7 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """Key of requests that can be computed together with the same bits as each one alone.
+        """Key that requests share if they give the same bits together as alone; None if each is computed by itself.
 
         Each synthesiser makes its own inputs.
         """
@@ -103,7 +103,7 @@ class Synthesis:
 
 
 def _all_stored(stored: Sequence[Tensor | None]) -> Tensor:
-    """Return the ``(K, 2, F)`` feature statistics of K clients; each must have reported them."""
+    """Stack the ``(2, F)`` feature statistics of the clients that reported them."""
     return torch.stack([own for own in stored if own is not None])
 
 

@@ -29,7 +29,7 @@ STRANGERS = 200
 
 
 def soft_shapes(fields: Tensor, side: int) -> Tensor:
-    """Return shapes ``(n, 1, side, side)`` in [0, 1]: high values of smooth fields, with soft edges, in a disc.
+    """Return ``(n, 1, side, side)`` shapes in [0, 1], the high regions of smooth fields in a disc, with soft edges.
 
     Args:
         fields: ``(n, GRAIN, GRAIN)`` of independent normal numbers, which are joined smoothly.
@@ -64,7 +64,7 @@ ANYWHERE = Warp(angle=np.pi, scale=0.3, shear=0.3, shift=0.8)
 
 
 class Scene(NamedTuple):
-    """The surroundings of shapes in a world: clutter, scale and noise.
+    """The surroundings of shapes in images: clutter (shapes of no class) and noise.
 
     Attributes:
         strangers: ``(STRANGERS, 1, 2 side, 2 side)`` shapes of no class.
@@ -119,7 +119,7 @@ class Glyphs(TaskSource):
     """Number of worlds; the run with seed s is in world s modulo this number."""
 
     def load(self) -> Task:
-        """Load the task in world 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives the world of a seed.
+        """Load the task as drawn for seed 0; :meth:`~asyncfl_lite.tasks.task.Task.of_run` gives it for other seeds.
 
         Raises:
             ConfigError: when there are more classes than samples.
@@ -130,7 +130,7 @@ class Glyphs(TaskSource):
         return Worlds(self.draw, self.worlds).of_run(0)
 
     def draw(self, world: int) -> Task:
-        """Generate the task of one world."""
+        """Generate version ``world`` of the task; this number is the seed of shapes and images."""
         rng = stream(world, "glyphs", "shapes")
         centres = rng.standard_normal((self.classes, 1, GRAIN, GRAIN))
         known, fresh = (self._looks(centres, rng) for _ in range(2))

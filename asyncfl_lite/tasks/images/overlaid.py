@@ -66,7 +66,7 @@ class OverlaidMNIST(TaskSource):
     """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Load the task, in world 0 if the seed splits the images."""
+        """Load the task; if the seed splits the images, they are split as for seed 0."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         images, labels = mnist_images()
@@ -84,7 +84,7 @@ class OverlaidMNIST(TaskSource):
         return {**about, "stands_in_for": "CIFAR-10, MNIST, Fashion-MNIST", "num_classes": 10}
 
     def draw(self, world: int) -> Task:
-        """Make the task of one world; the world's number decides how the images are split."""
+        """Make version ``world`` of the task; this number is the seed that splits the images."""
         rng = stream(world, "overlaid_mnist", "images")
         images, labels = mnist_images()
         parts = Parts.of((resize(images, self.side), labels), 1000, world, rng)
@@ -134,7 +134,7 @@ class OverlaidPairs100(TaskSource):
     """Way to split the images: see :data:`~asyncfl_lite.tasks.images.parts.Split`."""
 
     def load(self) -> Task:
-        """Load the task, in world 0 if the seed splits the images."""
+        """Load the task; if the seed splits the images, they are split as for seed 0."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         left, right = split(*digits_images(), 360)
@@ -152,7 +152,7 @@ class OverlaidPairs100(TaskSource):
         return {**about, "class_names": number_names(100), "stands_in_for": "CIFAR-100", "num_classes": 100}
 
     def draw(self, world: int) -> Task:
-        """Make the task of one world; the world's number decides how the images are split."""
+        """Make version ``world`` of the task; this number is the seed that splits the images."""
         rng = stream(world, "overlaid_pairs100", "images")
         parts = Parts.of(digits_images(), 360, world, rng)
         train, validation, test = (

@@ -35,12 +35,12 @@ class Spoiling:
         return cls(overlay, noise * float(images.std()))
 
     def spoiled(self, images: Tensor, others: Tensor, rng: np.random.Generator) -> Tensor:
-        """Return ``images`` with ``others`` laid over them, both ``(n, C, height, width)``, and noise."""
+        """Lay ``others`` over ``images``, both ``(n, C, height, width)``, and add noise."""
         drawn = rng.standard_normal(images.shape, dtype=np.float32)
         return images + self.overlay * others + self.noise * torch.from_numpy(drawn)
 
     def among(self, images: Tensor, rng: np.random.Generator, copies: int = 1) -> Tensor:
-        """Return ``copies`` versions of every image, each under a different other image.
+        """Return ``copies`` versions of every image, each with noise and with another of the images laid over it.
 
         Args:
             images: ``(n, C, height, width)``; each may lie over any of the others, never over itself.
@@ -57,7 +57,7 @@ class Spoiling:
         return self.chosen(images, np.tile(np.arange(len(images)), copies), rng)
 
     def chosen(self, images: Tensor, index: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return the ``(k, C, height, width)`` images with these indices, each under a different image from ``images``.
+        """Return the ``(k, C, height, width)`` images at ``index``, each with noise and under another of ``images``.
 
         Args:
             images: ``(n, C, height, width)``.
@@ -77,11 +77,11 @@ class Spoiling:
         )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
-        """Return unlabelled sets with the images of ``plain``, each image under a different image from its set."""
+        """Return the unlabelled sets ``plain`` with noise, and with another image of its set laid over each image."""
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:
-        """Return one such set; ``draw`` itself if there is neither overlay nor noise."""
+        """Return the set ``draw`` with overlay and noise, or ``draw`` itself if both are 0."""
         if not (self.overlay or self.noise):
             return draw
 

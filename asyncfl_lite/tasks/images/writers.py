@@ -70,14 +70,14 @@ class Writers(TaskSource):
     the seed."""
 
     def load(self) -> Task:
-        """Load the task, in world 0 if the seed splits the digits; its test images are by the same writers."""
+        """Load the task; if the seed splits the digits, they are split as for seed 0."""
         if self.split == "seeded":
             return Worlds(self.draw, WORLDS).of_run(0)
         train, test = split(*mnist_images(), 1000)
         return self._made(np.random.default_rng(0), train, test)
 
     def draw(self, world: int) -> Task:
-        """Make the task of one world; the world's number decides how the digits are split."""
+        """Make version ``world`` of the task; this number is the seed that splits the digits."""
         rng = stream(world, "writers", "images")
         parts = Parts.of(mnist_images(), 1000, world, rng)
         return self._made(rng, parts.clients, parts.test, parts)

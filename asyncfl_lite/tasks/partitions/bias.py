@@ -26,7 +26,7 @@ class BiasPartition(Partition):
 
     @abstractmethod
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return (G, G): the probabilities that a sample of a row's group goes to each group.
+        """Return the (G, G) probabilities that a sample of a row's group goes to each group.
 
         Args:
             group_sizes: (G,) number of clients in each group.
@@ -64,7 +64,7 @@ class NoniidBias(BiasPartition):
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return the (G, G) mixture of the own group and a uniformly random client."""
+        """Return (G, G) probabilities: ``bias`` for the own group, the rest for all groups by numbers of clients."""
         anywhere = group_sizes / group_sizes.sum()
         return self.bias * np.eye(len(group_sizes)) + (1 - self.bias) * anywhere
 
@@ -85,7 +85,7 @@ class NoniidBiasFang(BiasPartition):
     """
 
     def group_probabilities(self, group_sizes: np.ndarray) -> np.ndarray:
-        """Return (G, G) with the bias on the diagonal and the rest spread evenly."""
+        """Return (G, G) probabilities, with ``bias`` on the diagonal and the rest spread evenly; a bias of 0 is IID."""
         num_groups = len(group_sizes)
         if self.bias == 0 or num_groups == 1:
             return np.tile(group_sizes / group_sizes.sum(), (num_groups, 1))

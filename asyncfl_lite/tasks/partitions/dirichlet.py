@@ -22,7 +22,7 @@ SMALL_SHARE = 1e-12
 
 
 def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Cut each class at its cumulative shares: (C,) sizes and (C, N) shares give (C, N) int counts."""
+    """Cut classes of (C,) sizes at their cumulative (C, N) shares, and return the (C, N) int counts."""
     cuts = (np.cumsum(shares, axis=1)[:, :-1] * class_sizes[:, None]).astype(np.int64)
     return np.diff(cuts, axis=1, prepend=0, append=class_sizes[:, None])
 
