@@ -76,7 +76,7 @@ class CA2FL(FedBuff):
         return update.delta if cached is None else update.delta - cached
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the cached mean plus the mean correction; both use the cache from the start of the round."""
+        """Step along the mean of the cache plus the mean correction, and then cache the updates of this round."""
         x = super().step(self.cached_mean() + mean if self.cache else mean)
         self._commit()
         return x

@@ -90,7 +90,7 @@ class FedADT(MixingMethod):
         return chosen.alpha_min + (chosen.alpha_max - chosen.alpha_min) * min(1.0, version / chosen.alpha_versions)
 
     def client_model(self, update: Update) -> Tensor:
-        """Return the client's model; a stale one is first distilled from the global model."""
+        """Return the client's model; if its staleness exceeds ``tau_kd``, it first learns from the global model."""
         model = super().client_model(update)
         if update.staleness <= self.settings.tau_kd or self.distill_lr == 0 or self.settings.kd_rounds == 0:
             return model

@@ -86,7 +86,7 @@ class FedBuff(Algorithm):
         return size * shrink, size * shrink if self.settings.staleness_weight == "poly_norm" else size
 
     def entry(self, update: Update) -> Tensor:
-        """Return the ``(d,)`` vector that the buffer sums for an update: in FedBuff, its delta."""
+        """Return the ``(d,)`` vector that the buffer sums for an update; in FedBuff, this is the delta."""
         return update.delta
 
     def flush(self) -> bool:

@@ -62,7 +62,7 @@ class FedAvgM(FedAvg):
         self.velocity = torch.zeros_like(self.x)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the velocity, the running sum of mean updates."""
+        """Step along the velocity, a sum of mean updates in which older ones count less."""
         self.velocity = self.settings.fedavgm_beta * self.velocity + mean
         return self.x + self.server_lr * self.velocity
 

@@ -59,7 +59,7 @@ def _channels_last(layer: nn.Module, features: Tensor) -> Tensor:
 
 
 def _layers(model: VectorModel) -> tuple[list[nn.Module], Look]:
-    """Return the layers that φ uses, in the module's order, each with the function that reads its features."""
+    """Return the layers that φ uses, in the module's order, and the function that reads their features."""
     encoders = (part for part in model.module.modules() if isinstance(part, (nn.ModuleList, nn.Sequential)))
     if hasattr(model.module, "prediction_token") and (encoder := next(encoders, None)) is not None:
         return list(encoder), _of_first_token

@@ -34,7 +34,7 @@ EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 
 
 class _PredictionToken(nn.Module):
-    """One trained embedding, the same for every text."""
+    """One embedding, the same for every text."""
 
     def __init__(self, embedding: Tensor) -> None:
         super().__init__()

@@ -135,7 +135,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, leave_out: 
 
 
 def _hint(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> str:
-    """Suggest the prefix, such as ``module.``, whose removal would make the names match; otherwise return nothing.
+    """Suggest removing the prefix of all names, such as ``module.``, if some names then match; else return nothing.
 
     DataParallel puts ``module.`` before every name, and ``torch.compile`` puts ``_orig_mod.``.
     """

@@ -146,7 +146,7 @@ def _examples(task: TaskData, count: int) -> list[int]:
 
 
 def _named(task: TaskData, place: int) -> str:
-    """Return the name of a sample's label."""
+    """Return the name of a sample's label; it is empty if the sample has several labels."""
     if task.labels.dim() > 1:
         return ""
     label = int(task.labels[place])

@@ -190,7 +190,7 @@ class Task(OwnTask):
         raise ConfigError(f"distill_set: task {self.name!r} has no unlabelled sets of its own, got {name!r}{others}")
 
     def _noise(self, count: int, rng: np.random.Generator) -> Tensor:
-        """Return ``(count, …)`` normal noise with the training inputs' mean and spread."""
+        """Return ``(count, …)`` normal noise with the training inputs' mean and spread, clipped to their range."""
         own, _ = self.samples
         spread, mean = torch.std_mean(own)
         drawn = torch.from_numpy(rng.standard_normal((count, *self.input_shape), dtype=np.float32))

@@ -59,7 +59,7 @@ class SoftPrompts:
         return self._initial
 
     def latents(self, labels: Tensor, x: Tensor, rng: np.random.Generator) -> list[Tensor]:
-        """Return the ``(B, text length - length, width)`` embeddings of text snippets, by the model ``x``."""
+        """Return the ``(B, text length - length, width)`` embeddings, in model ``x``, of snippets or random tokens."""
         shape = (len(labels), self.spec.shape[0])
         if self.snippets is None:
             tokens = torch.from_numpy(rng.integers(self.spec.vocabulary or 0, size=shape))

@@ -183,7 +183,7 @@ class FEMNIST(ImageFiles):
         return _part(train, mine), _part(test, tested if tested.any() else np.ones_like(tested))
 
     def _held_out(self, written: Written) -> tuple[Written, Written]:
-        """Split the samples: return all but a fixed share, and that share."""
+        """Hold out a random share of the samples for testing; return the training and the test samples."""
         count = max(1, round(self.test_share * len(written[1])))
         test = np.isin(np.arange(len(written[1])), np.random.default_rng(0).permutation(len(written[1]))[:count])
         return _part(written, ~test), _part(written, test)

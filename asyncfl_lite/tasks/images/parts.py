@@ -49,7 +49,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of_two(cls, train: Labelled, test: Labelled, seed: int, rng: np.random.Generator) -> Parts:
-        """Return the parts for a seed, of data that come in two parts already.
+        """Return the parts for a seed, from data that are already split into training and test images.
 
         Args:
             train: is split into what clients, validation and the unlabelled set get.
