@@ -226,12 +226,18 @@ KINDS = (
 """One page of each kind; axe takes a second for each 1,500 nodes, most of it for contrast."""
 
 
+SETTLED = """Promise.all(document.getAnimations().filter(one => one instanceof CSSTransition)
+    .map(one => one.finished.catch(() => null))).then(() => null)"""
+"""Waits until colours that change with the scheme have their final values."""
+
+
 def kept_out(page, address: str, **rules: dict) -> dict[str, list[str]]:
     """What axe-core finds serious or critical on a page with all that folds open: rule -> the first nodes."""
     page.goto(address)
     page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
     page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(SETTLED)
     return browser.serious(page, rules)
 
 
