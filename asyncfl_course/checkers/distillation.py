@@ -59,7 +59,7 @@ def overrules(answer: Any) -> None:
 
 @exercise("06.4", "Before you run it")
 def stale(answer: Any) -> None:
-    """Accept at most 20 % added and at least 75 % taught."""
+    """Accept guesses of at most 20 % accuracy if the update is added, and at least 75 % if it is distilled."""
     added, taught = numbers(answer, 2, "Please give two numbers in percent: (added, taught).")
     expect(min(added, taught) >= 0 and max(added, taught) <= 100, "Both are percentages, from 0 to 100.")
     expect(max(added, taught) > 1, "Both are percentages: 50 means half of the images, 0.5 means nearly none.")

@@ -60,7 +60,7 @@ class Exhibit:
         return self.mutation.applied(self.cls)
 
     def healthy(self, **settings: Any) -> Algorithm:
-        """Return the package's server, started on the bench.
+        """Return the server without the bug, started with the test model.
 
         Args:
             settings: ``buffer_size``, ``server_lr`` and the method's switches, in place of the exhibit's usual ones.
@@ -68,7 +68,7 @@ class Exhibit:
         return started(self.cls(**(settings or self.settings[0])))
 
     def ill(self, **settings: Any) -> Algorithm:
-        """Return the server with the bug, started on the bench."""
+        """Return the server with the bug, started with the test model."""
         return started(self.ill_cls(**(settings or self.settings[0])))
 
     def ask(self, drive: Callable[[Algorithm], Mapping[str, Any]], **settings: Any) -> pd.DataFrame:

@@ -78,7 +78,7 @@ class AFLDW(Algorithm):
         return self.beta(update.staleness)
 
     def distilled_update(self) -> Tensor | None:
-        """Return the ``(d,)`` update Δ^KD that replaces the damped part; None in AFL-DW."""
+        """Return the ``(d,)`` update Δ^KD that replaces the part removed by damping; None in AFL-DW."""
         return None
 
     def on_receive(self, update: Update) -> bool:

@@ -1,4 +1,4 @@
-"""Read and write the files of a result's folder, and check whether it is the result of a configuration.
+"""Read and write the files in a result's folder, and check whether they belong to a given configuration.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.

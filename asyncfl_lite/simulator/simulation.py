@@ -276,7 +276,7 @@ class Simulation:
             self.clock += self.server_time
 
     def _note(self, arrival: Arrival | None = None) -> None:
-        """Record an arrival, if there is one, and tell observers of it and of a new version."""
+        """Record the arrival, if there is one, and tell observers about the arrival and about any new version."""
         if arrival is not None and self.keep_arrivals:
             self.arrivals.append(arrival)
         if self.algorithm.version != self.observed_version:

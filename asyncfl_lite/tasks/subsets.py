@@ -40,7 +40,7 @@ def balanced(labels: np.ndarray, count: int | None, what: str = "samples") -> np
 
 
 def check_labels(path: str | Path, labels: np.ndarray, samples: int, classes: int) -> None:
-    """Refuse labels that are not one per sample, from 0 to ``classes`` - 1.
+    """Check that there is one label per sample, and that each is from 0 to ``classes`` - 1.
 
     Raises:
         DataError: naming the file and what is allowed.

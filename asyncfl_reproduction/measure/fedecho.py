@@ -105,7 +105,7 @@ def most_versions_held(plan: Schedule) -> int:
 
 @lru_cache(maxsize=len(LAWS))
 def versions_held(law: str) -> tuple[int, ...]:
-    """Return :func:`most_versions_held` over the paper's 500 versions, with each seed in :data:`SEEDS`."""
+    """Return the most distinct model versions that clients hold at once in 500 versions, one number per seed."""
     return tuple(most_versions_held(planned(law, seed)) for seed in SEEDS)
 
 

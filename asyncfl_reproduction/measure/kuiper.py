@@ -64,6 +64,6 @@ def seconds_of_80_epochs(dataset: str, algorithm: str) -> float:
 
 
 def five_clients() -> Schedule:
-    """Return the schedule of six bursts of three with five clients on the paper's boards."""
+    """Simulate KUIPER's schedule for five clients on the paper's boards: six bursts of three updates."""
     base = {"task": "digits", "delay": LAWS["HMDB51"], "partition": "iid"}
     return schedule(Config(**base, algorithm="kuiper", clients=5, concurrency=5, buffer_size=3, rounds=6))

@@ -147,7 +147,7 @@ def read_networks(path: Path) -> np.ndarray:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """Read the object in a JSON file, which must not be empty."""
+    """Read a JSON object from a file; an empty object is an error."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ from asyncfl_lite.simulator.scheduling import Burst, DispatchBeforeAggregation, 
 
 @singledispatch
 def after_lost(policy: Scheduling, simulation: Dispatcher, client: int) -> None:
-    """React when the server gives up on the job of ``client``, in the same way as to a refused report.
+    """Continue after the server gives up on a job of ``client``, as after a refused report.
 
     So a lost job counts as a report of a round, and its client waits with the others of a burst. A round, or a burst,
     ends when nobody is in flight any more.
