@@ -31,6 +31,7 @@ from asyncfl_reproduction.places import tier_file
 from asyncfl_reproduction.report.compared import first_tier
 from asyncfl_reproduction.report.forest import draw_forest
 from asyncfl_reproduction.report.recorded import Recorded
+from asyncfl_reproduction.report.together import RATES as FEDBUFFS
 from asyncfl_reproduction.report.tries import draw_tries, tries
 from asyncfl_reproduction.statistics import Contrast, contrast
 from asyncfl_reproduction.tuning.grids import read_grids
@@ -53,7 +54,7 @@ PLACES = [(f"{delay} delay, α = {alpha}", f"fedecho/table2/{delay}-dir{alpha}")
 SETS = ("natural", "cross", "synthetic")
 EXACT = [(f"{data}, {clients:,} clients", f"kuiper/fig5/{task}-clients{clients}")
          for task, data in (("mnist", "MNIST"), ("fmnist", "Fashion-MNIST")) for clients in (1000, 500)]  # fmt: skip
-RATES = {"1": "fedbuff", **{rate: f"fedbuff-rate{rate}" for rate in ("0.3", "0.1", "0.03", "0.01")}}
+RATES = {cell.partition("-rate")[2] or "1": cell for cell in FEDBUFFS}
 """FedBuff's server rate -> its cell at the paper's own size."""
 MAIN = (
     "fedecho/table2/large-dir0.1/fedecho-natural",

@@ -150,7 +150,7 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
     return found
 
 
-def _results(cells: Iterable[Cell], rows: pd.DataFrame, curves: pd.DataFrame) -> dict[str, list[Result]]:
+def _results(cells: Sequence[Cell], rows: pd.DataFrame, curves: pd.DataFrame) -> dict[str, list[Result]]:
     """Make the results of a paper's two tables; numpy selects a run's rows, for which pandas takes milliseconds."""
     configs = {(cell.name, config.seed): config for cell in cells for config in cell.configs}
     kept = rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :]
