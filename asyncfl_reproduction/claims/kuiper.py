@@ -168,7 +168,7 @@ def above_alone(m: Measured) -> Finding:
 
 
 def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
-    """Return KUIPER's gap to clients that train alone, at each bias, with a name."""
+    """Return how far KUIPER is above clients that train alone, as one named difference for each bias."""
     return [(f"gap of {clients} clients at bias {bias}", m.gap(*alone(clients, bias))) for bias in BIASES]
 
 

@@ -77,7 +77,7 @@ class Spoiling:
         )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
-        """Return the unlabelled sets ``plain`` with noise, and with another image of its set laid over each image."""
+        """Return the sets ``plain``, each image with another one of its set laid over it and with noise added."""
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:
