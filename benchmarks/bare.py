@@ -1,4 +1,4 @@
-"""The bare loop that everything is measured against, and how two things are measured side by side."""
+"""A bare PyTorch loop that is the baseline of the benchmarks, and functions that time programs side by side."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def bare_loop(config: Config, *, evaluate: bool = False) -> Callable[[], None]:
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Return the processor time that ``work`` takes."""
+    """Return the seconds of processor time that a call of ``work`` takes."""
     began = time.process_time()
     work()
     return time.process_time() - began
 
 
 def ratio(ours: Callable[[], object], theirs: Callable[[], object], most: int = 7) -> dict[str, float]:
-    """Return median processor times of alternating pairs, and the pairs' median ratio; see :func:`medians`."""
+    """Time two programs in turn; return their median processor times and the median of their ratios."""
     found = medians(ours, theirs, most=most)
     return {"ours_s": found[0][0], "bare_s": found[0][1], "ratio": found[1][0], "pairs": found[2]}
 
@@ -91,7 +91,10 @@ def _ratios(measured: list[list[float]]) -> list[tuple[float, ...]]:
 
 
 def _steady(values: tuple[float, ...]) -> bool:
-    """Whether twice the standard error of a median, told by the spread of the middle half, is below 5 % of it."""
+    """Return whether a median is known within 5 %, by twice its standard error.
+
+    The error is estimated from the median absolute deviation.
+    """
     middle = statistics.median(values)
     spread = 1.4826 * statistics.median(abs(value - middle) for value in values)
     return 2 * 1.2533 * spread / len(values) ** 0.5 < 0.05 * middle

@@ -1,4 +1,4 @@
-"""How hard the small tasks are: synchronous FedAvg on IID data, and FedBuff on unequal data at the printed server rate.
+"""Measure how hard the small tasks are: FedAvg on IID data, and FedBuff on non-IID data at the printed server rate.
 
     python benchmarks/calibrate.py [--only overlaid_mnist] [--record]
 
@@ -35,7 +35,7 @@ ADAM_RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is tried on one task.
+    """The runs that are tried on one task.
 
     Attributes:
         knobs: setting of the task -> its values; all combinations are run.
@@ -85,7 +85,7 @@ def _fedrevive(updates: int, task_settings: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _kuiper(versions: int, hidden: int) -> dict[str, Any]:
-    """Return settings of KUIPER's federation: 12 boards, all at work, a burst of 4, each client's labels its own."""
+    """Return settings of KUIPER's federation: 12 boards, all in flight, a buffer of 4, each client's labels its own."""
     common = {"clients": 12, "concurrency": 12, "delay": "kuiper_hmdb51", "batch_size": 16, "local_epochs": 3}
     common |= {"model": "mlp", "model_settings": {"hidden": (hidden,)}, "server_lr": 1.0, "partition": "noniid_bias"}
     iid = {"algorithm": "fedavg", "partition": "iid", "rounds": versions // 3, "eval_every": versions // 50}
@@ -121,7 +121,7 @@ def runs(task: str, knobs: Mapping[str, float], method: str) -> list[dict[str, A
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """Return what is recorded of one run."""
+    """Return the values of one run that are recorded."""
     names = ("algorithm", "partition", "alpha", "client_lr", "server_lr", "seed")
     return {
         **{name: getattr(result.config, name) for name in names},
@@ -132,7 +132,7 @@ def figures(result: Result) -> dict[str, Any]:
 
 
 def wanted(task: str) -> Iterator[tuple[dict[str, float], str]]:
-    """Yield the knobs and methods that are run on a task."""
+    """Yield each combination of knobs with each method that is run on a task."""
     tried = TASKS[task]
     usual = registry.TASKS.get(task)()
     for values in itertools.product(*tried.knobs.values()):
@@ -143,7 +143,10 @@ def wanted(task: str) -> Iterator[tuple[dict[str, float], str]]:
 
 
 def best(rows: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
-    """Return, for knobs and method, the best client rate by mean over seeds: mean, deviation over seeds, swing in %."""
+    """Return the best client rate for each setting of the knobs and each method, with mean, deviation and swing in %.
+
+    The best rate has the highest mean over seeds; the deviation is over seeds too.
+    """
     tried = rows.groupby([*knobs, "method", "client_lr"], sort=False)
     accuracy = 100 * tried["last5_accuracy"].agg(["mean", "std"])
     means = accuracy.assign(swing=100 * tried["swing"].mean()).round(2).reset_index()
@@ -151,7 +154,7 @@ def best(rows: pd.DataFrame, knobs: list[str]) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Run, print, and record if asked."""
+    """Run the calibration, print its figures, and record them if asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=TASKS, action="append", help="only this task; may be repeated")
     parser.add_argument("--record", action="store_true", help="keep every run in results/calibration/TASK.csv")

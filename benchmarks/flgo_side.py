@@ -1,4 +1,4 @@
-"""FLGo with our data, partition, first weights and durations, and the configuration that it is compared with.
+"""FLGo with our data, partition, first weights and durations, and the configuration of our runs to compare it with.
 
 FLGo's servers, clients, clock and calculator are used as they are. See ``peers.py`` for what is compared.
 """
@@ -72,7 +72,7 @@ def get_model():
 
 @dataclass(frozen=True, eq=False)
 class TickDelays(ClientDelays):
-    """A whole number of ticks from 1 to a client's ``longest`` (N,), divided by ``coarser`` and rounded up."""
+    """Random whole numbers of ticks from 1 to a client's ``longest`` (N,), divided by ``coarser`` and rounded up."""
 
     longest: np.ndarray
     coarser: int
@@ -84,7 +84,7 @@ class TickDelays(ClientDelays):
 
 @DELAYS.register("whole_ticks")
 class WholeTicks(DelayLaw):
-    """Whole ticks, as FLGo's clock counts; clients differ tenfold in their longest job."""
+    """Durations in whole ticks, as FLGo's clock counts; clients differ up to tenfold."""
 
     unit = "ticks"
 
@@ -98,10 +98,10 @@ class WholeTicks(DelayLaw):
 
 @SELECTIONS.register("flgo")
 class ChosenByFLGo(Selection):
-    """FLGo's choice: uniform over the idle clients of which no update waits in the buffer."""
+    """FLGo's choice: uniform over the idle clients that have no update waiting in the buffer."""
 
     class Settings(registry.Settings):
-        """What FLGo draws from."""
+        """Options of FLGo's choice."""
 
         seed: int = 0
         """The run's."""
@@ -121,7 +121,7 @@ class ChosenByFLGo(Selection):
         return sorted(self.draws.choice(candidates, count, replace=False).tolist())
 
     def observe(self, update: Update) -> None:
-        """Leave the reporter out until the buffer has been emptied."""
+        """Leave the client that reported out of the choice until the buffer has been emptied."""
         self.waiting.add(update.client)
         if len(self.waiting) == self.settings.buffer_size:
             self.waiting = set()
@@ -154,7 +154,7 @@ def untied_seeds(method: str, count: int) -> list[int]:
 
 @dataclass
 class Trace:
-    """What a run did.
+    """The arrivals, models and accuracies of one run.
 
     Attributes:
         arrivals: client, tick, version that it started from, version that it went into, of each update.
@@ -173,7 +173,7 @@ class OurDelays(flgo.simulator.base.BasicSimulator):
     run: Run
 
     def initialize(self, *_: Any) -> None:
-        """Prepare the law as our run does."""
+        """Prepare the delay law as our run does."""
         seed, sizes = self.run.config.seed, np.array([len(part) for part in self.run.parts])
         self.law = prepared(self.run.config.delay_law, sizes, stream(seed, "delays setup"))
         self.draws = stream(seed, "delays")
@@ -184,7 +184,7 @@ class OurDelays(flgo.simulator.base.BasicSimulator):
 
 
 def parties(method: str, run: Run, trace: Trace | None, *, aligned: bool, trains: bool = True) -> Any:
-    """Return FLGo's method for one run.
+    """Return FLGo's server and client classes of a method, for one run.
 
     Its classes are made anew each time: ``flgo.init`` wraps the methods of those that it is given, once more at every
     call, so that a second run of the same classes would draw each latency twice.
@@ -266,7 +266,7 @@ class Theirs:
         return server
 
     def trace(self, method: str, run: Run) -> Trace:
-        """Run FLGo, aligned, and return what it did."""
+        """Run FLGo, aligned with our ``run``, and return its :class:`Trace`."""
         server = self.runner(method, run, trace := Trace(), aligned=True)
         server.run()
         trace.accuracies = list(server.gv.logger.output["test_accuracy"])

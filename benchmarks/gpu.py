@@ -50,13 +50,13 @@ def made_up(samples: int, shape: tuple[int, ...]) -> Task:
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done what it was given."""
+    """Wait until the device has finished all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def peak_flops(device: torch.device, dtype: torch.dtype, size: int) -> float:
-    """Return the floating-point operations a second of a square matrix product."""
+    """Return the floating-point operations per second of a square matrix product."""
     a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     a @ b
     synchronise(device)
@@ -68,7 +68,7 @@ def peak_flops(device: torch.device, dtype: torch.dtype, size: int) -> float:
 
 
 def made(config: Config, task: Task, **changed: object) -> tuple[Run, Result, float]:
-    """Make a run; return it, its result, and the seconds that it took, setting up left out."""
+    """Run a configuration; return the run, its result, and the seconds that it took after the setup."""
     run = Run(Config(**{**config.as_dict(), **changed}), task)
     device = torch.device(config.device)
     synchronise(device)
@@ -79,7 +79,7 @@ def made(config: Config, task: Task, **changed: object) -> tuple[Run, Result, fl
 
 
 def cell(name: str, config: Config, task: Task, whole: dict[str, float], size: int) -> None:
-    """Measure a run in both precisions, and print what the whole cell would take."""
+    """Time a run in both precisions, and print an estimate of the whole cell's time."""
     device = torch.device(config.device)
     for told, precision in PRECISIONS.items():
         peak = peak_flops(device, torch.bfloat16 if precision else torch.float32, size)
@@ -111,7 +111,7 @@ def against_bare(config: Config, task: Task) -> None:
 
 
 def bare(run: Run, clients: list[int], config: Config) -> float:
-    """Return the seconds of a plain PyTorch loop over jobs of these clients."""
+    """Return the seconds that a plain PyTorch loop takes for one job of each client in ``clients``, in order."""
     module, inputs, labels = run.model.module.train(), run.task.inputs, run.task.labels
     device, loss = inputs.device, torch.nn.CrossEntropyLoss()
     parts: list[Tensor] = [torch.from_numpy(part).to(device) for part in run.parts]
@@ -129,7 +129,7 @@ def bare(run: Run, clients: list[int], config: Config) -> float:
 
 
 def main() -> None:
-    """Measure everything, and print it."""
+    """Measure everything, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small models and data, to see that every path works")

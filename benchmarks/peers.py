@@ -1,4 +1,4 @@
-"""FLGo 0.4.4 and this package on the same work: the server's step, the whole run, the clock, and what an update costs.
+"""Compare FLGo 0.4.4 with this package: the server's step, whole runs, the clock, and the cost of an update.
 
 FLGo goes into a folder of its own, so that nothing of this package depends on it::
 
@@ -36,7 +36,7 @@ from asyncfl_lite.runs.run import Run
 
 
 def servers_step(theirs: Theirs, _: Any) -> None:
-    """Feed both servers the same client models, and compare the version that comes of them."""
+    """Feed both servers the same client models, and compare the versions that the servers make."""
     print("\n| server's step, one version from the same client models | largest difference | largest change |")
     print("|---|---|---|")
     rng, round_ = torch.Generator().manual_seed(0), 20
@@ -73,7 +73,7 @@ def servers_step(theirs: Theirs, _: Any) -> None:
 
 
 def filled(model: Any, vector: Tensor, round_: int = 0) -> Any:
-    """Return FLGo's model with these parameters, sent in this round."""
+    """Return a new model of FLGo's type with these parameters, marked as sent in round ``round_``."""
     made = type(model)()
     vector_to_parameters(vector.clone(), made.parameters())
     made._round = round_
@@ -81,7 +81,7 @@ def filled(model: Any, vector: Tensor, round_: int = 0) -> Any:
 
 
 def ours(config: Any) -> Trace:
-    """Run our side and return what it did."""
+    """Run our side, and return its :class:`Trace`."""
     trace = Trace()
     result = Run(config, on_version=lambda run: trace.models.append(run.algorithm.x)).finish()
     used = result.updates["version"].shift(fill_value=0) + 1
@@ -111,7 +111,7 @@ def aligned(theirs: Theirs, seeds: dict[str, list[int]]) -> None:
 
 
 def stock(theirs: Theirs, seeds: dict[str, list[int]], timed: int = 4) -> None:
-    """Compare whole runs in which each simulator draws by itself, and what an update costs in each."""
+    """Compare whole runs in which each simulator draws by itself, and the cost of an update in each."""
     accuracy, cost = [], []
     for method, own in seeds.items():
         ends, times = [], []
@@ -142,7 +142,7 @@ def points(gaps: np.ndarray) -> str:
 
 
 def defaults(_: Any, seeds: dict[str, list[int]]) -> None:
-    """Say what each default of ours that is not FLGo's does to the aligned runs' accuracy at the end."""
+    """Print how each of our defaults that differs from FLGo's changes the final accuracy of the aligned runs."""
     print("\n| method | our default in place of FLGo's | accuracy, points |\n|---|---|---|")
     anyone: dict[str, Any] = {"selection": "uniform", "selection_settings": {}}
     for method, what, changes in (
@@ -159,7 +159,7 @@ def defaults(_: Any, seeds: dict[str, list[int]]) -> None:
 
 
 def clock_costs(theirs: Theirs, method: str, seed: int) -> list[float]:
-    """Return the milliseconds of an update that is not trained in FLGo, and the microseconds of an empty tick."""
+    """Return FLGo's milliseconds per update without training, and its microseconds per empty tick."""
     seconds, ticks = [], []
     for coarser in (1, 10):
         run = Run(configuration(method, seed, aligned=False, coarser=coarser))
@@ -170,7 +170,10 @@ def clock_costs(theirs: Theirs, method: str, seed: int) -> list[float]:
 
 
 def ticks(theirs: Theirs, seeds: dict[str, list[int]], runs: int = 2) -> None:
-    """Let FLGo's ticks become coarser, and count what it takes as one; our heap takes one update after another."""
+    """Make FLGo's ticks coarser, and count the updates that it takes as one.
+
+    Our heap takes one update after another.
+    """
     print("\n| mean job | method | ticks | updates that share their tick | updates of a version: mean, most "
           "| ours |\n|---|---|---|---|---|---|")  # fmt: skip
     for coarser in (1, 10, 100, 500):

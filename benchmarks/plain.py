@@ -1,4 +1,4 @@
-"""The methods whose servers distil, written as a user would without this package: modules, ``torch.optim``, one run.
+"""Methods that distil on the server, written as a user would without this package: modules, ``torch.optim``, one run.
 
 Each follows the schedule of a run (who arrives when, from which version), and takes as many steps on as many samples.
 Nothing is shared or batched that its paper does not batch. They are what ``speed.py`` measures against, no references:
@@ -25,7 +25,7 @@ from asyncfl_lite.runs.run import Run
 
 
 class Script:
-    """What the scripts have in common: data, clients' training, the order of arrivals."""
+    """The common part of the scripts: data, clients' training, and the order of arrivals."""
 
     def __init__(self, config: Config) -> None:
         run = Run(config)
@@ -36,7 +36,7 @@ class Script:
         self.settings = run.algorithm.settings
 
     def train(self, start: Tensor, client: int) -> Tensor:
-        """Return a client's parameters after its epochs."""
+        """Return a client's parameters after its local training from ``start``."""
         config, inputs, labels, part = self.config, self.task.inputs, self.task.labels, self.parts[client]
         module = self.module.train()
         vector_to_parameters(start, module.parameters())
@@ -55,14 +55,14 @@ class Script:
         return module
 
     def test(self, x: Tensor, version: int) -> None:
-        """Test the model as often as a run does."""
+        """Test the model ``x``, as often as a run does."""
         if version % self.config.eval_every == 0:
             with torch.no_grad():
                 self.task.evaluate(self.loaded(x).eval())
 
 
 def fedecho(config: Config) -> Callable[[], None]:
-    """FedEcho, Alg. 1."""
+    """Return a plain script of FedEcho, Alg. 1."""
     script = Script(config)
     chosen = script.settings
     unlabelled = script.task.unlabelled_set(
@@ -102,7 +102,7 @@ def fedecho(config: Config) -> Callable[[], None]:
 
 
 def fedadt(config: Config) -> Callable[[], None]:
-    """FedADT, §IV, Eqs. 7 and 8."""
+    """Return a plain script of FedADT, §IV, Eqs. 7 and 8."""
     script = Script(config)
     chosen = script.settings
     inputs, labels = script.labelled
@@ -136,7 +136,10 @@ def fedadt(config: Config) -> Callable[[], None]:
 
 
 def fedrevive(config: Config) -> Callable[[], None]:
-    """FedRevive, §2, with a generator of images; warm-up is left out, so a run should have none."""
+    """Return a plain script of FedRevive, §2, with a generator of images.
+
+    Warm-up is left out, so a run should have none.
+    """
     script = Script(config)
     chosen = script.settings
     spec = script.task.input_spec

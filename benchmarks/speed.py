@@ -43,7 +43,7 @@ Figure = dict[str, object]
 
 
 def small() -> Iterator[Figure]:
-    """A small model: cohorts of all jobs in flight."""
+    """A small model, with cohorts of all jobs in flight."""
     config = Config(algorithm="fedbuff", rounds=100, **FEDECHO)
     yield {"name": "MLP on digits, 25 in flight", "target": 0.33, **ratio(partial(run, config), bare_loop(config))}
 
@@ -71,7 +71,7 @@ def large() -> Iterator[Figure]:
 
 
 def met() -> Iterator[Figure]:
-    """What has met its goal for long; where the model is tested, the bare loop is tested as often as the run."""
+    """Figures that met their goals long ago; where the model is tested, the bare loop is tested as often as the run."""
     mlp = Config(algorithm="fedbuff", rounds=60, **FEDREVIVE)
     yield {"name": "MLP on digits, 100 in flight", "target": 0.2, **ratio(partial(run, mlp), bare_loop(mlp))}
     cnn = Config(algorithm="fedbuff", task="mnist5k", rounds=20)
@@ -81,7 +81,7 @@ def met() -> Iterator[Figure]:
 
 
 def server() -> Iterator[Figure]:
-    """What the server's own work takes of a run."""
+    """The share of a run's processor time that the server's own work takes."""
     for method, settings in (
         ("fedbuff", {}),
         ("fedecho", {}),
@@ -106,7 +106,7 @@ TEN_SEEDS = {"fedecho": 0.25, "fedadt": 0.3, "fedrevive": 0.35}
 
 
 def plain() -> Iterator[Figure]:
-    """Methods whose servers distil, alone and ten seeds at once, over a user's plain script of one run."""
+    """Methods that distil on the server, alone and ten seeds at once, relative to a plain script of one run."""
     scripts: dict[str, float] = {}
     for method, settings in DISTILLING.items():
         config = Config(algorithm=method, **{**FEDECHO, **settings})
@@ -124,7 +124,7 @@ def plain() -> Iterator[Figure]:
 
 
 def seeds() -> Iterator[Figure]:
-    """Time ten seeds of small CNNs at once, as a ratio to the bare loop, which tests its model as often."""
+    """Ten seeds of small CNNs at once, relative to a bare loop whose model is tested as often."""
     common = {"algorithm": "fedbuff", "rounds": 10, "task": "mnist5k"}
     lenet = {"task_settings": {"side": 28}, "model": "lenet"}
     for name, target, settings in (
@@ -136,7 +136,7 @@ def seeds() -> Iterator[Figure]:
 
 
 def _ten_seeds(config: Config, script: Callable[[], object]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return what a run takes alone, and one of ten seeds at once, over a script of one run."""
+    """Return the time of a run alone, and per run of ten seeds at once, both relative to a script of one run."""
     ten = [config.with_seed(seed) for seed in range(10)]
     (alone, all_ten, bare), (of_one, of_ten), rounds = medians(
         partial(run, config), partial(run_many, ten), script, most=5
@@ -148,7 +148,7 @@ def _ten_seeds(config: Config, script: Callable[[], object]) -> tuple[dict[str, 
 
 
 def paper() -> Iterator[Figure]:
-    """Seconds of one core an update in cells of the papers' size, on noise of MNIST's shape."""
+    """Seconds of one core per update in cells of the papers' size, on noise of MNIST's shape."""
     flgo = {"model": "flgo_cnn", "clients": 500, "concurrency": 100, "delay": "fedadt", "partition": "dirichlet_flgo",
             "alpha": 0.3, "local_epochs": 5, "batch_size": 32, "client_lr": 0.01}  # fmt: skip
     kuiper = {"model": "cnn", "clients": 100, "local_epochs": 3, "batch_size": 10, "concurrency": 12,
@@ -169,7 +169,7 @@ def paper() -> Iterator[Figure]:
 
 
 def _noise() -> Task:
-    """Return as many samples as MNIST has, of its shape."""
+    """Return a task of noise with MNIST's shape and its number of training samples."""
     rng = np.random.default_rng(0)
     train, test = (
         (rng.standard_normal((count, 1, 28, 28), dtype=np.float32), rng.integers(10, size=count))
@@ -190,7 +190,7 @@ def setup() -> Iterator[Figure]:
 
 
 def clock(sizes: Sequence[int] = (10_000,)) -> Iterator[Figure]:
-    """Events a second without training; an event is an arrival and the dispatch that follows it."""
+    """Events per second without training; an event is an arrival and the dispatch that follows it."""
     for in_flight in sizes:
         clients, events = max(1_000_000, 2 * in_flight), 200_000
         rates, grown = zip(*(_clock(clients, in_flight, events) for _ in range(3)), strict=True)
@@ -200,12 +200,12 @@ def clock(sizes: Sequence[int] = (10_000,)) -> Iterator[Figure]:
 
 
 def clocks() -> Iterator[Figure]:
-    """The same with fewer and more clients in flight."""
+    """Events per second without training, with fewer and with more clients in flight."""
     yield from clock((100, 1_000, 100_000, 1_000_000))
 
 
 def _clock(clients: int, in_flight: int, events: int) -> tuple[float, float]:
-    """Return events a second, and MiB that the clock holds at the end, its delay law's arrays included."""
+    """Return events per second, and the MiB that the clock holds at the end, with its delay law's arrays."""
     gc.collect()
     tracemalloc.start()
     delays = DELAYS.get("exponential")().prepare(np.ones(clients), np.random.default_rng(0))
@@ -265,7 +265,7 @@ SECTIONS = {**WITH_GOALS, "met": met, "server": server, "setup": setup, "clocks"
 
 
 def main() -> None:
-    """Measure, print, compare with what is recorded, and record if asked."""
+    """Measure and print the figures, compare them with the recorded ones, and record them if asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--record", action="store_true", help="write what is measured into benchmarks/results/cpu.json")
     parser.add_argument("--only", choices=SECTIONS, action="append", help="only this section; may be repeated")
@@ -290,7 +290,7 @@ def main() -> None:
 
 
 def line(figure: Figure, before: Figure | None) -> str:
-    """Return a figure as a line of the table: what it is today, its goal, and what is recorded."""
+    """Return a figure as a line of the table: today's value, its goal, and the recorded value."""
     told = ("ratio", "rate", "share", "MiB", "seconds")
     key = next(key for key in told if key in figure)
     value = figure[key]

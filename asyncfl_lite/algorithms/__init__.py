@@ -1,4 +1,4 @@
-"""The methods, one file each; importing this package registers them all."""
+"""Federated learning methods, one module each; importing this package registers them all."""
 
 from asyncfl_lite.algorithms.about import About
 from asyncfl_lite.algorithms.afl_dw import AFLDW

@@ -1,4 +1,4 @@
-"""What a method declares about itself: labels for tables and pictures, and its costs."""
+"""The metadata that a method declares: labels for tables and figures, and costs."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 
 
 class AdaptiveStep(FedBuff):
-    """FedBuff whose mean update Δ_t feeds ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²``.
+    """FedBuff that keeps ``m ← β₁ m + (1 - β₁) Δ_t`` and ``v ← β₂ v + (1 - β₂) Δ_t²`` of the mean update Δ_t.
 
     Both persist for the whole run. There is no bias correction unless a subclass adds one.
 

@@ -19,7 +19,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("afl_dw")
 class AFLDW(Algorithm):
-    """Every update is added with a weight 1 - β that falls with its staleness (FedRevive §3.1, AFL-DW).
+    """Asynchronous updates with a weight 1 - β that falls with staleness (FedRevive §3.1).
 
     ``x ← x + η (1 - β(τ)) Δ``. With β = 0 it is vanilla asynchronous federated learning (FedRevive Eq. 1), which
     is FedBuff with a buffer of one.
@@ -61,7 +61,7 @@ class AFLDW(Algorithm):
     settings: Settings
 
     def beta(self, tau: int) -> float:
-        """Return β, between 0 and 1, for an update of staleness ``tau``."""
+        """Return the damping β, between 0 and 1, of an update of staleness ``tau``."""
         chosen = self.settings
         if chosen.beta_family == "constant":
             return chosen.beta_constant
@@ -74,7 +74,7 @@ class AFLDW(Algorithm):
         return 0.5 * (1.0 - math.cos(math.pi * min(1.0, tau / (2 * chosen.s_max))))
 
     def weight_of(self, update: Update) -> float:
-        """Return β for an update, from its staleness."""
+        """Return the damping β of an update, from its staleness."""
         return self.beta(update.staleness)
 
     def distilled_update(self) -> Tensor | None:
@@ -82,7 +82,7 @@ class AFLDW(Algorithm):
         return None
 
     def on_receive(self, update: Update) -> bool:
-        """Add the damped update, and the distilled one that replaces the rest (FedRevive Eq. 3)."""
+        """Add the damped update, and the distilled update that replaces the damped part (FedRevive Eq. 3)."""
         beta = self.weight_of(update)
         step = (1.0 - beta) * update.delta
         distilled = self.distilled_update() if beta > 0 else None

@@ -247,13 +247,16 @@ class Algorithm(ABC):
         self.rejections = [Rejection(*row) for row in state["rejections"]]
 
     def mix_buffers(self, update: Update, rate: float) -> None:
-        """Mix in the client's running statistics by ``rate``; with ``bn_mode`` delta, add their change, scaled."""
+        """Mix the client's running statistics into the server's, with weight ``rate``.
+
+        With ``bn_mode`` ``delta``, add the change of the statistics in training, multiplied by ``rate``, instead.
+        """
         if self.buffers is not None and update.buffers is not None:
             change = update.buffers_change if self.bn_mode == "delta" else update.buffers - self.buffers
             self.set_buffers(self.buffers + rate * change)
 
     def set_buffers(self, buffers: Tensor) -> None:
-        """Replace the running statistics, keeping variances positive; frozen ones stay as they are."""
+        """Replace the running statistics, keeping variances positive; do nothing if ``bn_mode`` is ``freeze``."""
         if self.bn_mode == "freeze":
             return
         if self._variance_mask is not None:

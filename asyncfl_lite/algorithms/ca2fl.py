@@ -20,7 +20,9 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("ca2fl")
 class CA2FL(FedBuff):
-    """FedBuff that adds the mean of every client's cached update, and buffers corrections (Wang et al. 2024).
+    """FedBuff calibrated by a cache of every client's latest update (Wang et al. 2024).
+
+    A step adds the mean of all cached updates h_i to the mean of the buffered corrections Δ_i - h_i.
 
     ``v = h + (1/M) Σ (Δ_i - h_i)``, ``x ← x + η v``, then ``h_i ← Δ_i``; h is the mean of all h_i, which start
     at zero. Without the cache, and in the first aggregation, it is FedBuff.
@@ -76,7 +78,7 @@ class CA2FL(FedBuff):
         return update.delta if cached is None else update.delta - cached
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the mean of the cache plus the mean correction, and then cache the updates of this round."""
+        """Step along the mean of the cache plus the mean correction, and then cache the buffered updates."""
         x = super().step(self.cached_mean() + mean if self.cache else mean)
         self._commit()
         return x

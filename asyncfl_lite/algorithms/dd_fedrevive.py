@@ -17,7 +17,7 @@ from asyncfl_lite.algorithms.synthesis import ClassProxies, Pool
 
 @ALGORITHMS.register("dd_fedrevive")
 class DDFedRevive(MultiTeacher):
-    """FedRevive on real data that the server has, with true class proportions (FedRevive §3.1, DD-FedRevive).
+    """FedRevive with real data on the server and true class proportions (FedRevive §3.1).
 
     Half of every update is the client's, half what 8 client models teach on data that no client has.
 

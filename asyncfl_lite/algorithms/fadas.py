@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fadas")
 class FADAS(AdaptiveStep):
-    """FedBuff with AMSGrad on the server; optionally slower for stale buffers (Wang et al. 2024, Alg. 1).
+    """FedBuff with AMSGrad on the server, optionally delay-adaptive (Wang et al. 2024, Alg. 1).
 
     ``v̂ ← max(v̂, v)``, ``x ← x + η_t m / (√v̂ + ε)``. With ``delay_adaptive``, η_t falls when the stalest
     entry of the buffer is older than ``tau_c``.

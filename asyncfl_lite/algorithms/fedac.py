@@ -21,7 +21,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedac")
 class FedAC(AdaptiveStep):
-    """Cosine weights, prospective momentum and control variates (Zang et al. 2024; re-implementation).
+    """Cosine weights, prospective momentum, control variates (Zang et al. 2024; reimplemented).
 
     ``r_i = max(cos(x_t - x_{t_i}, Δ_i), 0.1)``, ``Δ = Σ r_i Δ_i / Σ r_j``, ``m̂ = β₁ m + (1 - β₁) Δ``,
     ``x ← x + η m̂ / (√v + ε)``. Clients add ``C - C_i`` to their gradients, as in SCAFFOLD (option II); their new
@@ -71,7 +71,7 @@ class FedAC(AdaptiveStep):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra reports; with corrections on, this is the client's mean gradient."""
+        """Return the extra report that clients must send: their mean gradient, unless corrections are off."""
         return frozenset() if self.settings.correction == "off" else frozenset({"mean_gradient"})
 
     @property

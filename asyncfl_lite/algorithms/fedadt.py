@@ -23,7 +23,9 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedadt")
 class FedADT(MixingMethod):
-    """FedAsync whose stale client models first learn from the global one on labelled data (FedADT Eqs. 7-8).
+    """FedAsync whose stale client models first learn from the global model (FedADT, Eqs. 7-8).
+
+    They learn by distillation on labelled data.
 
     A client model of staleness above 1 takes a pass over the server's labelled set with the loss
     ``α̃ KL(σ(z_S/T) ‖ σ(z_C/T)) + (1 - α̃) CE(z_C, y)``, where z_S are the server's logits (the teacher's), z_C the
@@ -81,7 +83,7 @@ class FedADT(MixingMethod):
         return self.settings.kd_fraction
 
     def weight_of(self, update: Update) -> float:
-        """Return the mixing weight β."""
+        """Return the mixing weight β for an update, from its staleness."""
         return staleness.poly(update.staleness)
 
     def kl_weight(self, version: int) -> float:

@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedasmu")
 class FedASMU(MixingMethod):
-    """Time-aware mixing; clients merge a newer model half-way (Liu et al. 2024; secondary sources).
+    """Time-aware mixing; clients merge a newer model (Liu et al. 2024; secondary sources).
 
     ``α = μ ξ / (1 + μ ξ)`` with ``ξ = λ / (√t s^σ) + ι``, where t counts versions and s staleness, both from 1.
     Half-way a client that started from version o merges the newest version g:

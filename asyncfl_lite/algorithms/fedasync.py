@@ -19,7 +19,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedasync")
 class FedAsync(MixingMethod):
-    """Mixes in every arriving model, with a weight that falls with staleness (Xie et al. 2019).
+    """Mixing of every arriving model, with less weight the staler it is (Xie et al. 2019).
 
     ``x ← (1 - α_t) x + α_t x_i`` with ``α_t = α s(τ)`` and ``x_i = x_{t_i} + Δ_i``.
 
@@ -64,7 +64,7 @@ class FedAsync(MixingMethod):
         return self.settings.rho
 
     def mixing_weight(self, tau: int) -> float:
-        """Return α_t for an update of staleness ``tau``."""
+        """Return the mixing weight α_t for an update of staleness ``tau``."""
         chosen = self.settings
         if chosen.staleness_function == "hinge":
             return chosen.mixing * staleness.hinge(tau, chosen.hinge_a, chosen.hinge_b)
@@ -73,5 +73,5 @@ class FedAsync(MixingMethod):
         return chosen.mixing * staleness.constant(tau)
 
     def weight_of(self, update: Update) -> float:
-        """Return α_t for an update, from its staleness."""
+        """Return the mixing weight α_t for an update, from its staleness."""
         return self.mixing_weight(update.staleness)

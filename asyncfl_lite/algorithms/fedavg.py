@@ -1,4 +1,4 @@
-"""FedAvg: synchronous rounds.
+"""FedAvg: synchronous rounds, each of which averages the updates of its clients.
 
 McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
 Algorithm 1; with a server learning rate as FedRevive Table 4 uses it (η = 1.4, so never a bare mean of
@@ -16,7 +16,7 @@ from asyncfl_lite.algorithms.fedbuff import FedBuff
 
 @ALGORITHMS.register("fedavg")
 class FedAvg(FedBuff):
-    """Synchronous rounds: mean of all updates of a round, weighted by sample count (McMahan et al. 2017).
+    """Synchronous rounds; updates are averaged, weighted by sample count (McMahan et al. 2017).
 
     ``x ← x + η Σ n_i Δ_i / Σ n_j``. It is FedBuff with a buffer of a whole round, in which every update is
     fresh.

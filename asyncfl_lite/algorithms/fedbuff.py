@@ -19,7 +19,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedbuff")
 class FedBuff(Algorithm):
-    """Adds the mean of M updates to the current model (Nguyen et al. 2022).
+    """Buffered aggregation: the mean of M updates makes a new version (Nguyen et al. 2022).
 
     ``x ← x + η · (1/M) Σ s(τ_i) Δ_i`` when M updates have arrived. Entries are averaged, not clients: one
     that reports twice before the buffer fills counts twice.
@@ -90,7 +90,7 @@ class FedBuff(Algorithm):
         return update.delta
 
     def flush(self) -> bool:
-        """Apply the mean of the buffered updates."""
+        """Apply the mean of the buffered updates; return whether there were any."""
         if not self.filled:
             return False
         if self.buffers is not None and self._statistics_sum is not None:

@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedfa")
 class FedFa(Algorithm):
-    """Mean of the latest client models, a new version at every arrival (Xu et al. 2024; re-implementation).
+    """Mean of the latest client models, new at each arrival (Xu et al. 2024; reimplemented).
 
     ``x ← (1/|Q|) Σ x_q`` over a first-in-first-out queue Q of the latest client models. With a queue of one
     it is FedAsync of full weight.

@@ -37,7 +37,9 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("fedrevive")
 class FedRevive(MultiTeacher):
-    """Replaces part of a stale update by distilling 8 client models on synthetic data (FedRevive §2, Eqs. 3-4).
+    """Stale updates are partly replaced by data-free distillation (FedRevive §2, Eqs. 3-4).
+
+    The teachers are the latest 8 client models, and the data are synthetic.
 
     Every ``t_gen`` updates a generator makes up a batch that the teachers recognise as the classes asked for,
     whose features look like real ones, and on which teacher and global model differ. The batch joins the pool.
@@ -142,7 +144,7 @@ class FedRevive(MultiTeacher):
 
     @property
     def frozen(self) -> bool:
-        """Return whether it is too early to synthesise."""
+        """Return whether the version is still below ``freeze_rounds``, so that nothing is synthesised yet."""
         return self.version < self.settings.freeze_rounds
 
     def begin(self) -> tuple[ClassProxies, Pool]:
@@ -171,7 +173,7 @@ class FedRevive(MultiTeacher):
         return SoftPrompts(self.spec, context.model, chosen.prompt_length, seed, self.x, snippets)
 
     def weight_of(self, update: Update) -> float:
-        """Return β, or 0 while the warm-up lets updates through unchanged."""
+        """Return the damping β of an update, or 0 while the warm-up lets updates through unchanged."""
         passes = {"authors": self.frozen, "damp": False, "pass": self.warming_up}
         return 0.0 if passes[self.settings.warmup_mode] else super().weight_of(update)
 

@@ -1,4 +1,4 @@
-"""KUIPER: bursts of waiting clients, averaged by sample count and training accuracy, then mixed in.
+"""KUIPER: bursts of waiting clients, averaged with weights from sample count and accuracy, then mixed in.
 
 "KUIPER: Moderated Asynchronous Federated Learning on Heterogeneous Mobile Devices with Non-IID Data",
 Section 3.1, Eqs. 2 to 4, Algorithm 1. What the paper leaves open (which accuracy a client reports, whether the weights
@@ -24,7 +24,9 @@ from asyncfl_lite.simulator.update import Update
 
 @ALGORITHMS.register("kuiper")
 class KUIPER(Algorithm):
-    """Bursts of M waiting clients, weighted by sample count and error, mixed by mean staleness (KUIPER Alg. 1).
+    """Bursts of M clients, weighted by sample count and error, then mixed in (KUIPER Alg. 1).
+
+    The mixing weight falls with the mean staleness of the burst.
 
     ``c_i = n_i / Σ n_j · e_i`` with ``e_i = 1 - acc_i`` (Eq. 2), ``β_t = β (1 + τ̄)^-α`` with the burst's mean
     staleness τ̄ (Eq. 3), ``w ← (1 - β_t) w + β_t Σ c_i w_i`` (Eq. 4). Literally, the coefficients sum to less
@@ -110,7 +112,7 @@ class KUIPER(Algorithm):
         self._staleness = self.filled = 0
 
     def accuracy_factor(self, update: Update) -> float:
-        """Return e_i, which is 1 - accuracy while accuracy counts, else 1.
+        """Return the factor e_i of an update's weight: 1 - accuracy while accuracy counts, else 1.
 
         Raises:
             ConfigError: where the update comes without the accuracy that is asked for.
@@ -126,7 +128,7 @@ class KUIPER(Algorithm):
         return 1.0 - accuracy
 
     def on_receive(self, update: Update) -> bool:
-        """Add the client's model to the burst; close the burst when M have arrived."""
+        """Add the client's model to the burst, and mix the burst into the global model when it holds M."""
         weight = update.num_samples * self.accuracy_factor(update)
         self._models = self._models + weight * (self.start_of(update) + update.delta)
         if self._statistics_sum is not None and update.buffers is not None:
@@ -143,7 +145,7 @@ class KUIPER(Algorithm):
         return self.settings.mixing * staleness.poly(mean_staleness, self.settings.poly_a)
 
     def flush(self) -> bool:
-        """Mix the burst into the global model."""
+        """Mix the burst into the global model; return whether it held any updates."""
         if not self.filled:
             return False
         rate = self.mixing_weight(self._staleness / self.filled)

@@ -11,7 +11,7 @@ from asyncfl_lite.simulator.update import Update
 
 
 class MixingMethod(Algorithm):
-    """Base class of ``x ← (1 - α) x + α x_i`` at every arrival; a subclass decides α."""
+    """Base class of methods that set ``x ← (1 - α) x + α x_i`` at every arrival; a subclass chooses α."""
 
     redispatch = "after_agg"
     buffered = False

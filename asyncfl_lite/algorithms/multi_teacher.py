@@ -125,7 +125,7 @@ class MultiTeacher(AFLDW):
         return self.context.inputs
 
     def seen_as(self, purpose: str) -> Callable[[Tensor], Tensor]:
-        """Return the function that inputs of models on the server pass through; it augments if that option is on."""
+        """Return the transform of inputs for models on the server: random crops and mirroring if ``augment`` is on."""
         if not self.settings.augment:
             return lambda inputs: inputs
         seed = int(stream(self._crop_seed, purpose, self.version).integers(2**63))

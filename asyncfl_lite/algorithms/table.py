@@ -1,4 +1,4 @@
-"""A table of all methods and their needs, and a measurement of what each server actually stores."""
+"""A table of all methods and their costs, and a measurement of each server's actual storage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asyncfl_lite.base.errors import ConfigError
 
 
 class Stored(NamedTuple):
-    """What a server stores for its method, in numbers of vectors and logits.
+    """A method's storage on the server, in numbers of vectors, logits and other bytes.
 
     Attributes:
         models: ``(d,)`` vectors, the global model included.
@@ -46,7 +46,10 @@ def _row(name: str, method: type[Algorithm]) -> dict[str, str]:
 
 
 def storage_claim(method: type[Algorithm]) -> str:
-    """Describe what a method's server stores for N clients, M_c in flight, a buffer of M and U unlabelled samples."""
+    """Describe a method's declared storage on the server, such as ``N + M + 2 models``.
+
+    N counts clients, M_c clients in flight, M is the buffer size, and U counts unlabelled samples.
+    """
     parts = [f"{method.about.models_stored} model" + ("" if method.about.models_stored == "1" else "s")]
     if method.about.keeps_versions:
         parts.append("versions in flight (≤ M_c)")
@@ -68,7 +71,7 @@ def claimed(method: Algorithm, *, clients: int, unlabelled: int = 0) -> Stored:
 
 
 def _value(expression: str, known: dict[str, Any]) -> int:
-    """Evaluate a class's sum of products, such as ``N + M + 2``, from the numbers that its names stand for.
+    """Evaluate a sum of products, such as ``N + M + 2``, from the numbers that its names stand for.
 
     Raises:
         ConfigError: when it is no such sum.
@@ -88,7 +91,7 @@ def _factor(word: str, known: dict[str, Any], expression: str) -> int:
 
 
 def measured(method: Algorithm) -> Stored:
-    """Return how much a method's state stores now, without what clients would store."""
+    """Measure a method's current storage on the server, leaving out state that clients would hold."""
     models, other, seen = 0, 0, set()
     state = {key: value for key, value in method.state().items() if key not in method.about.on_clients}
     logits = sum(len(rows) for rows in state.pop("logits", {}).values())

@@ -40,7 +40,7 @@ class Answers:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests share if they give the same bits together as alone; None if each is computed by itself."""
+        """Key that requests must share to be computed together, with the same bits as alone; None to stay alone."""
         if (chain := shared_chain(self.model, *self.buffers)) is None:
             return None
         inputs = self.inputs if self.one_for_all else self.inputs[0]
@@ -53,7 +53,10 @@ class Answers:
         return [self.inputs] * len(self.xs) if self.one_for_all else self.inputs.unbind()
 
     def alone(self) -> list[Tensor]:
-        """Return a list of the models' outputs; chains with separate inputs and no buffers share one computation."""
+        """Return the models' outputs, computed for this request only.
+
+        A chain of layers is computed in one step if each model has inputs of its own and none has running statistics.
+        """
         if not self.one_for_all and chain_of(self.model) is not None and all(given is None for given in self.buffers):
             with torch.no_grad():
                 return list(stacked_forward(self.model)(torch.stack(list(self.xs)), self.inputs))

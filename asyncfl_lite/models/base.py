@@ -1,4 +1,4 @@
-"""Descriptions of models: settings that build a module for a task's shapes."""
+"""The base class of models: settings that build a PyTorch module for a task's inputs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _check_module(name: str, module: nn.Module) -> None:
 
 
 class _FlopCount(TorchDispatchMode):
-    """Counts the floating-point operations inside the block, by torch's own formulas.
+    """Context that counts the floating-point operations inside it, by torch's own formulas.
 
     As torch's ``FlopCounterMode``, but without its import of the compiler, which takes longer than a small run.
     """

@@ -44,7 +44,7 @@ class _Logits(nn.Module):
 
 @MODELS.register("causal_lm")
 class CausalLM(TransformerSpec):
-    """Causal language model: a small Qwen2 with random weights, or a checkpoint such as `smollm2`."""
+    """Causal language model: a small untrained Qwen2, or a checkpoint such as `smollm2`."""
 
     lora_rank: int | None = Field(None, ge=1)
     """Rank of LoRA: train and send only low-rank matrices beside every linear layer; none: all weights."""
@@ -99,7 +99,7 @@ class CausalLM(TransformerSpec):
         return Qwen2ForCausalLM if self.checkpoint is None else AutoModelForCausalLM
 
     def configuration(self, vocabulary: int, length: int) -> Any:
-        """Return the configuration of a Qwen2 of these sizes, with tied embeddings."""
+        """Return a Qwen2 configuration with this model's sizes and tied embeddings."""
         with needs("text", "causal_lm"):
             from transformers import Qwen2Config
 
@@ -118,7 +118,7 @@ class CausalLM(TransformerSpec):
 
 
 def _with_lora(network: PreTrainedModel, rank: int) -> nn.Module:
-    """Add LoRA, with scale 2, beside all linear layers of the network except the last."""
+    """Add LoRA matrices, with scale 2, to all linear layers of the network except the last."""
     with needs("lora", "lora_rank"):
         from peft import LoraConfig, get_peft_model
     return get_peft_model(network, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))

@@ -40,7 +40,7 @@ class Optimiser(NamedTuple):
 
 
 class Descended(NamedTuple):
-    """The result of a descent.
+    """The result of gradient descent: parameters and Adam's state.
 
     Attributes:
         x: ``(d,)`` the parameters.
@@ -88,7 +88,7 @@ class Descent:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests share if they give the same bits together as alone; None if each is computed by itself."""
+        """Key that requests must share to be computed together, with the same bits as alone; None to stay alone."""
         chain = shared_chain(self.model, self.buffers)
         if chain is None or self.skips is not None:
             return None
@@ -170,14 +170,14 @@ def _of_outputs(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor, co
 
 
 def _predictions(requests: Sequence[Descent], outputs: Tensor, inputs: Tensor) -> Tensor:
-    """Return each request's ``(G, b, C)`` predictions from a minibatch's outputs."""
+    """Return all requests' ``(G, b, C)`` predictions from a minibatch's outputs."""
     own = outputs.unbind()
     found = [one.predictions(*pair) for one, *pair in zip(requests, own, inputs.unbind(), strict=True)]
     return outputs if all(rows is out for rows, out in zip(found, own, strict=True)) else torch.stack(found)
 
 
 class _Stepping:
-    """The steps of several requests with the same kind of optimiser, on a matrix with one row each."""
+    """An optimiser that steps the models of several requests at once, one model per row of a matrix."""
 
     def __init__(self, requests: Sequence[Descent]) -> None:
         kind, like = requests[0].optimiser, torch.stack([one.start for one in requests])

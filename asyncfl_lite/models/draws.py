@@ -1,4 +1,4 @@
-"""Dropout that gives each job its own random numbers, so that training alone or beside others makes no difference.
+"""Dropout that draws from each job's own generator, so that a job's result is the same alone and in a cohort.
 
 Torch's dropout draws from one generator for the whole process, so a mask would depend on what was trained before, and
 ``vmap`` refuses it. Inside :class:`Draws`, dropout layers and functions draw a job's masks from that job's generator.
@@ -75,7 +75,10 @@ class Draws(TorchFunctionMode):
 
 
 class _Dropped(torch.autograd.Function):
-    """Applies :meth:`Draws.dropped`, passed as an argument, to all jobs that ``vmap`` computes at once."""
+    """Function that applies :meth:`Draws.dropped` to the activations of all jobs that ``vmap`` computes at once.
+
+    The method itself is passed as the argument ``dropped``.
+    """
 
     generate_vmap_rule = False
 
@@ -92,13 +95,13 @@ class _Dropped(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: tuple, h: Tensor, row: Tensor, dropped: Callable[..., Tensor], p: float, channels: bool
     ) -> tuple[Tensor, int]:
-        """Return the jobs' activations side by side."""
+        """Apply dropout to all jobs' activations at once; return them, and 0 for the axis along which the jobs lie."""
         h = h.expand(info.batch_size, *h.shape) if in_dims[0] is None else h.movedim(in_dims[0], 0)
         return dropped(h, p, channels), 0
 
 
 def _dropout(channels: bool) -> Callable[..., Tensor]:
-    """Return a replacement for one of torch's dropout functions, on numbers or on whole channels."""
+    """Return a replacement for torch's dropout functions that zeroes single numbers, or whole ``channels``."""
 
     def dropout(draws: Draws, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if not training or p == 0:

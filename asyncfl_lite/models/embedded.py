@@ -66,7 +66,7 @@ def table_of(model: VectorModel, spec: InputSpec, x: Tensor) -> Table:
 
 
 def check_takes_embeddings(model: VectorModel, spec: InputSpec, x: Tensor, table: Table) -> None:
-    """Try a model on the embeddings of two texts instead of their tokens.
+    """Check, on two texts, that a model accepts embeddings in place of token ids.
 
     Args:
         model: of the task's texts.

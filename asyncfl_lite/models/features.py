@@ -1,4 +1,4 @@
-"""Statistics φ of a model's inner features, in which synthetic inputs are compared with real ones.
+"""Statistics φ of a model's hidden features, by which synthetic inputs are compared with real ones.
 
 FedRevive Eq. 4 (the feature term) and Appendix I; the idea is DeepInversion's (Yin et al., CVPR 2020, Eq. 4).
 φ is a mean and a variance for every channel of

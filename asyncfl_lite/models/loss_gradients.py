@@ -35,7 +35,9 @@ def has_gradient(gradient: Gradient) -> Callable[[_L], _L]:
 def losses_and_gradient(
     loss: Loss, weights: Tensor, predictions: Tensor, *compared: Tensor, wanted: bool = True
 ) -> tuple[Tensor | None, Tensor]:
-    """Return losses and their weighted sum's gradient for ``predictions``, by a registered function or by autograd.
+    """Return the losses, and the gradient of their weighted sum with respect to ``predictions``.
+
+    The gradient comes from the registered function if there is one, and from autograd otherwise.
 
     Args:
         loss: a function, a method, or a :class:`~functools.partial` of one with settings.

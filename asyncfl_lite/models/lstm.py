@@ -1,4 +1,4 @@
-"""The LSTM of next-character prediction: LEAF's Shakespeare benchmark (Caldas et al. 2018, KUIPER §4)."""
+"""An LSTM for next-character prediction, as in LEAF's Shakespeare benchmark (Caldas et al. 2018, KUIPER §4)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ class _NextToken(nn.Module):
         self.head = nn.Linear(width, num_classes)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L, num_classes)`` logits of ``(n, L)`` token ids, or of ``(n, L, embedding)`` floats."""
+        """Return ``(n, L, num_classes)`` logits of ``(n, L)`` token ids, or of ``(n, L, embedding)`` embeddings."""
         embedded = inputs if inputs.dim() == 3 else self.embedding(inputs)
         return self.head(self.lstm(embedded)[0])
 
 
 @MODELS.register("lstm")
 class LSTM(ModelSpec):
-    """LSTM that predicts the next token at every position; LEAF's for Shakespeare with `width` 256.
+    """LSTM that predicts the next token at every position.
+
+    With ``width=256`` it is LEAF's model for Shakespeare.
 
     >>> from asyncfl_lite.models import MODELS
     >>> module = MODELS.get("lstm")(vocabulary=50).build((40,), 50)

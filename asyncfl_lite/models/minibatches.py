@@ -97,7 +97,7 @@ class SampleSet:
         return Minibatches(self.inputs, indices, sizes, self.rows_of(indices), row_sizes)
 
     def rows_of(self, indices: Tensor) -> Tensor:
-        """Return the rows of the predictions of ``(b,)`` samples, sample by sample."""
+        """Return the row indices of the predictions of ``(b,)`` samples, sample by sample."""
         if self.one_each:
             return indices
         counts = self._counts[indices]

@@ -78,7 +78,7 @@ PACKAGED = {
 
 
 def checkpoint_place(name: str) -> tuple[str, dict[str, str]]:
-    """Return where `transformers` finds a checkpoint, and the options to load it with.
+    """Return a checkpoint's name or folder for `transformers`, and the options to load it with.
 
     Raises:
         MissingLibraryError: for a packaged one without its package.

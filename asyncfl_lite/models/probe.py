@@ -26,7 +26,7 @@ SAMPLES = 2
 
 
 def check_conduct(name: str, model: VectorModel, inputs: Tensor, output_shape: tuple[int, ...]) -> bool:
-    """Try a model in evaluation and training mode; all random generators are restored afterwards.
+    """Check a model in evaluation and in training mode, and restore all random generators afterwards.
 
     Args:
         name: of the model, for messages.
@@ -56,7 +56,7 @@ def _two(inputs: Tensor) -> Tensor:
 
 
 def takes_one(model: VectorModel, inputs: Tensor) -> bool:
-    """Try the first of ``(n, …)`` inputs, and return whether a model can be trained on a minibatch of one sample."""
+    """Return whether a model can be trained on a minibatch of one sample, by trying the first of ``(n, …)`` inputs."""
     x, buffers = model.flatten()
     with seeded(0, inputs.device):
         try:

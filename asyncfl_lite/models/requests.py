@@ -1,4 +1,4 @@
-"""Requests of servers for computations with models; requests of the same kind are computed together.
+"""Servers' requests for computations with models; requests of the same kind are computed together.
 
 A method says what it needs, as in ``context.distil(x, batches, …)``, and goes on with the result. Whether that is
 computed at once or waits for other runs' requests is not its business, and makes no difference to the result's bits.

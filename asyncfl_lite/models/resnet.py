@@ -1,4 +1,4 @@
-"""ResNets: inputs ``(n, channels, height, width)``."""
+"""ResNets for small images, with inputs ``(n, channels, height, width)``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def layout(total: int, stages: int) -> tuple[int, ...]:
 
 
 def _named(blocks: Any) -> Any:
-    """Return the blocks per stage of a named ResNet."""
+    """Return the blocks per stage of a named ResNet; anything but a name is returned unchanged."""
     if not isinstance(blocks, str):
         return blocks
     if blocks not in RESNETS:
@@ -42,7 +42,7 @@ Blocks = Annotated[tuple[int, ...], BeforeValidator(_named), Field(min_length=1)
 
 @MODELS.register("resnet")
 class ResNet(ModelSpec):
-    """ResNet for small images: 3×3 stem, GroupNorm or BatchNorm, `width` to 8 × `width` channels.
+    """ResNet for small images: 3×3 stem, and `width` channels that double at every later stage.
 
     ``width=64, blocks=(2, 2, 2, 2)`` is the papers' ResNet-18, 11,173,962 parameters with 10 classes;
     ``blocks="resnet18"`` is the same.

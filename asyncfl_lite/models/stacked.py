@@ -189,7 +189,7 @@ class _Vectorised:
 
 
 class _SideBySide:
-    """The forward pass of a chain; see :class:`Forward`."""
+    """The hand-written forward pass of several chains side by side; see :class:`Forward`."""
 
     def __init__(self, model: VectorModel, chain: Chain) -> None:
         self.chain = chain
@@ -242,7 +242,7 @@ class OneByOne:
 
 
 def slots_of(model: VectorModel) -> Slots:
-    """Return where a model's parameters lie in its vector."""
+    """Return the positions of a model's parameters in its vector."""
     slots = model.parameter_slots
     return Slots([slot.stop - slot.start for slot in slots], [(-1, *slot.shape) for slot in slots])
 

@@ -34,7 +34,7 @@ EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 
 
 class _PredictionToken(nn.Module):
-    """One embedding, the same for every text."""
+    """The embedding of the prediction token, the same for every text."""
 
     def __init__(self, embedding: Tensor) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class _PredictionTokenClassifier(nn.Module):
 
 
 class TransformerSpec(ModelSpec):
-    """Abstract base of BERT and T5."""
+    """Abstract base of the models from `transformers`: BERT, T5 and causal language models."""
 
     takes = "tokens"
 
@@ -190,7 +190,7 @@ class TransformerSpec(ModelSpec):
 
 @MODELS.register("bert")
 class Bert(TransformerSpec):
-    """BERT that classifies by its first token: small and random, or a checkpoint such as `minilm`."""
+    """BERT that classifies by its first token: untrained, or a checkpoint such as `minilm`."""
 
     def encoder_class(self) -> Any:
         """Return BertModel, or the class of the checkpoint's encoder, such as RoBERTa's."""
@@ -200,7 +200,7 @@ class Bert(TransformerSpec):
         return BertModel if self.checkpoint is None else AutoModel
 
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return the configuration of a BERT of these sizes."""
+        """Return a BERT configuration with this model's sizes."""
         with needs("text", "bert"):
             from transformers import BertConfig
 
@@ -221,7 +221,7 @@ class Bert(TransformerSpec):
 
 @MODELS.register("t5")
 class T5(TransformerSpec):
-    """T5's encoder that classifies by a prepended token: small and random, or a checkpoint (FedRevive)."""
+    """T5 encoder that classifies by a prepended token: untrained, or a checkpoint (FedRevive)."""
 
     def encoder_class(self) -> Any:
         """Return the class of T5's encoder."""
@@ -231,7 +231,7 @@ class T5(TransformerSpec):
         return T5EncoderModel
 
     def configuration(self, vocabulary: int, length: int) -> PreTrainedConfig:
-        """Return the configuration of a T5 of these sizes; positions are relative, so any ``length`` works."""
+        """Return a T5 configuration with this model's sizes; positions are relative, so any ``length`` works."""
         with needs("text", "t5"):
             from transformers import T5Config
 

@@ -163,7 +163,7 @@ class VectorModel:
         return module.cpu().eval()
 
     def laid_out(self, inputs: Tensor, always: bool = False) -> Tensor:
-        """Return the batch; images are in channels-last format if the model has max-pooling, or if ``always``.
+        """Return the batch, with images in channels-last format if the model has max-pooling or if ``always``.
 
         Max-pooling is several times faster so, forwards and backwards; without it convolutions may lose, and get
         them so only if ``always``.

@@ -16,7 +16,7 @@ from asyncfl_lite.models.resnet import Blocks, layout
 
 @MODELS.register("resnet3d")
 class ResNet3d(ModelSpec):
-    """3D ResNet of torchvision's basic blocks, `width` to 8 × `width` channels (KUIPER's networks).
+    """3D ResNet of torchvision's blocks; `width` channels double at every later stage (KUIPER).
 
     ``width=64, blocks="resnet18", norm="batch"`` is torchvision's ``r3d_18``, whose weights it loads by name;
     ``resnet26`` and ``resnet34`` are KUIPER's assistant and teacher.

@@ -17,7 +17,7 @@ Norm = Literal["none", "group", "batch"]
 
 
 def norm_layers(kind: Norm) -> Callable[[int], nn.Module]:
-    """Return a function that makes normalisation layers for given channels; GroupNorm has 2 groups."""
+    """Return a function that makes a normalisation layer for a number of channels; GroupNorm has 2 groups."""
     if kind == "none":
         return lambda channels: nn.Identity()
     return partial(nn.GroupNorm, 2) if kind == "group" else nn.BatchNorm2d
@@ -62,7 +62,7 @@ class MLP(ModelSpec):
 
 @MODELS.register("cnn")
 class CNN(ModelSpec):
-    """Convolutions 3×3, each halving the image, then one linear layer.
+    """3×3 convolutions, each followed by 2×2 max-pooling, then one linear layer.
 
     >>> from asyncfl_lite.models import MODELS
     >>> module = MODELS.get("cnn")().build((1, 8, 8), 10)
@@ -113,7 +113,7 @@ def _stacked(
     num_classes: int,
     norm: Norm = "none",
 ) -> nn.Module:
-    """Return convolutions, then linear layers with ReLU between them: a CNN of the kind used before ResNet.
+    """Build a plain CNN, as used before ResNet: convolutions, then linear layers with ReLU between them.
 
     Raises:
         ConfigError: for images too small for the convolutions.
@@ -137,7 +137,9 @@ def _stacked(
 
 @MODELS.register("lenet")
 class LeNet(ModelSpec):
-    """LeNet-5 with ReLU and max-pooling: 5×5, 6-16 channels, then 120-84; 61,706 parameters on MNIST.
+    """LeNet-5 with ReLU and max-pooling; 61,706 parameters on MNIST.
+
+    Two 5×5 convolutions with 6 and 16 channels come before linear layers of 120 and 84 units.
 
     >>> from asyncfl_lite.models import MODELS
     >>> module = MODELS.get("lenet")().build((1, 28, 28), 10)
@@ -163,7 +165,10 @@ class LeNet(ModelSpec):
 
 @MODELS.register("flgo_cnn")
 class FLGoCNN(ModelSpec):
-    """FLGo's CNN (FedADT): 5×5, 32-64 channels, 512 on MNIST; unpadded, 64-64, 384-192 on CIFAR.
+    """FLGo's CNN (FedADT), in its layout for MNIST or in its layout for CIFAR.
+
+    MNIST: two padded 5×5 convolutions with 32 and 64 channels, then 512 units. CIFAR: two unpadded ones with 64 and 64
+    channels, then 384 and 192 units.
 
     >>> from asyncfl_lite.models import MODELS
     >>> module = MODELS.get("flgo_cnn")().build((1, 28, 28), 10)
@@ -193,7 +198,9 @@ class FLGoCNN(ModelSpec):
 
 @MODELS.register("femnist_cnn")
 class FEMNISTCNN(ModelSpec):
-    """FedRevive's CNN for FEMNIST: 3×3, 64-64-64 channels, then 200-100; 421,058 parameters.
+    """FedRevive's CNN for FEMNIST, with 421,058 parameters.
+
+    Three 3×3 convolutions with 64 channels each come before linear layers of 200 and 100 units.
 
     The paper prints only the number of parameters, 421k; the layers are those of the authors' code, which
     records means and variances after each convolution but normalises by none.

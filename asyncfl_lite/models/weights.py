@@ -42,7 +42,7 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
 
 
 def check_ours(path: Path) -> None:
-    """Refuse to write a result's weights to ``path`` if another file lies there.
+    """Refuse to overwrite a file at ``path`` that asyncfl_lite did not write.
 
     Raises:
         ResultError: when something does.
@@ -158,6 +158,6 @@ def digest_of(state: Mapping[str, Tensor]) -> str:
 
 
 def _some(names: Sequence[object]) -> str:
-    """Return the first few names, and how many more there are."""
+    """Return the first few names in one line, and the number of further ones."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(str, names[:SHOWN])) + more

@@ -1,4 +1,4 @@
-"""Chains of several models side by side, as one node of autograd with a hand-written backward pass.
+"""Layer chains of several models side by side, as one node of autograd with a hand-written backward pass.
 
 Autograd would take the same operations, so the bits are the same, and as long again to find out which.
 """
@@ -70,7 +70,7 @@ def linear(h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class Kept:
-    """Keeps the tensors that a chain's backward pass needs, in place of autograd's context."""
+    """Store for the tensors that a chain's backward pass needs, in place of autograd's context."""
 
     saved_tensors: tuple[Tensor, ...]
 
@@ -80,7 +80,7 @@ class Kept:
 
 
 class WrittenOut(torch.autograd.Function):
-    """Chains side by side: layers on images, which may be none, then layers on vectors."""
+    """Autograd function of several chains side by side: layers on images, if any, then layers on vectors."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, inputs: Tensor, images: list, vectors: list, slots: Slots) -> Tensor:
@@ -181,7 +181,7 @@ class OneWrittenOut(torch.autograd.Function):
 
 
 def _image_layer(layer: nn.Module, h: Tensor, parts: Any, kept: list[Tensor], count: int) -> Tensor:
-    """Apply ``count`` copies of a layer to their models' images, and keep what the backward pass needs."""
+    """Apply ``count`` copies of a layer to their models' images, and keep the tensors for the backward pass."""
     if type(layer) is nn.Conv2d:
         weight = next(parts).flatten(0, 1)
         bias = None if layer.bias is None else next(parts).flatten()

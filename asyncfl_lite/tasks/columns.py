@@ -51,7 +51,7 @@ def read(data: Any, inputs: Named = None, labels: str | None = None) -> tuple[Te
 
 
 def class_names_of(data: Any, labels: str | None = None) -> tuple[str, ...]:
-    """Return the class names in a data set's features (Hugging Face's ``ClassLabel``), or none."""
+    """Return the class names that a data set declares (Hugging Face's ``ClassLabel``); empty if it declares none."""
     features = getattr(data, "features", None)
     if not isinstance(features, Mapping):
         return ()
@@ -171,7 +171,7 @@ def _pairs(data: Sequence[tuple[Any, int]]) -> tuple[Tensor, Tensor]:
 
 
 def _stacked(name: str, values: list[Any], are_images: bool) -> Tensor:
-    """Stack a column whose cells hold a whole input each."""
+    """Stack a column in which each cell holds a whole input."""
     if isinstance(values[0], str):
         raise DataError(
             f"inputs: column {name!r} holds words, got {shown(values[0])}; turn them into token ids first, such as "

@@ -14,7 +14,10 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 @dataclass(frozen=True)
 class TaskData:
-    """Samples, the server's sets, and facts about them; :class:`~asyncfl_lite.tasks.task.Task` describes each."""
+    """The fields of a task: samples, the server's sets, and facts about them.
+
+    :class:`~asyncfl_lite.tasks.task.Task` describes each field.
+    """
 
     name: str
     inputs: Tensor

@@ -1,4 +1,4 @@
-"""Three ways to make a task of your own data: from tensors, from a data set, or from one data set per client."""
+"""Three ways to make a task from your own data: from tensors, from a data set, or from one data set per client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OwnTask(TaskData):
         vocabulary: int | None = None,
         augment: Callable[[Tensor, torch.Generator], Tensor] | None = None,
     ) -> Self:
-        """Make a task of your own tensors or arrays.
+        """Make a task from your own tensors or arrays.
 
         Args:
             inputs, labels: ``(n, …)`` and ``(n,)``; real inputs become float32, images are ``(n, C, height, width)``;
@@ -97,7 +97,7 @@ class OwnTask(TaskData):
         name: str = "custom",
         **more: Any,
     ) -> Self:
-        """Make a task of a data set of pairs (such as torchvision's), one of Hugging Face's, or a pandas table.
+        """Make a task from a data set of pairs (such as torchvision's), a Hugging Face data set, or a pandas table.
 
         Pillow's images, and Hugging Face's columns of images, become ``(C, height, width)`` from 0 to 1. Names of
         classes are taken over where a data set has them.

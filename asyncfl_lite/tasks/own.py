@@ -50,7 +50,7 @@ def checked(
     class_names: Sequence[str] = (),
     vocabulary: int | None = None,
 ) -> Checked:
-    """Convert users' own data to tensors that can be trained on, or raise a one-line error that says what is wrong.
+    """Convert users' own data to tensors that can be trained on, or raise a one-line error that names the problem.
 
     Raises:
         DataError: in one line that names what does not fit, and where it can, what to write.
@@ -158,7 +158,7 @@ def numbered_owners(owners: Any, count: int) -> np.ndarray | None:
 
 
 def check_augment(augment: Callable[[Tensor, torch.Generator], Tensor] | None, inputs: Tensor) -> None:
-    """Try an augmentation on a few inputs.
+    """Check, on a few inputs, that an augmentation returns inputs of the same shape and type.
 
     Raises:
         DataError: when it takes no ``(inputs, generator)``, or gives anything but inputs of the same shape.

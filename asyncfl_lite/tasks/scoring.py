@@ -40,7 +40,7 @@ def check_classes(task: Task) -> None:
 
 
 def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
-    """Try the losses and scores of a user's own task class; the package's tests try all others.
+    """Check the losses and scores of a user's own task class by trying them; the package's tests check all others.
 
     Two training samples give losses, and the whole test set is scored once.
 
@@ -64,7 +64,7 @@ def check_scoring(task: Task, predict: Callable[[Tensor], Tensor]) -> None:
 
 
 class _Trial:
-    """Calls a task's methods and checks what they return."""
+    """Checks of the values that a task's methods return."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.kind = task, type(task).__name__

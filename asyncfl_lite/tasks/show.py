@@ -27,7 +27,7 @@ COLUMNS = 5
 
 
 def title(task: TaskData) -> str:
-    """Return a task's name in print, with the data set that it stands in for."""
+    """Return a task's display title, with the data set that it stands in for, if any."""
     name = getattr(TASKS.get(task.name), "title", task.name) if task.name in TASKS else task.name
     return f"{name}, stand-in for {task.stands_in_for}" if task.stands_in_for else name
 
@@ -63,7 +63,7 @@ def describe(task: TaskData, parts: Parts | None = None) -> str:
 
 
 def _labels_in_words(task: TaskData) -> str:
-    """Describe the number of classes and the first of their names."""
+    """Describe the number of classes, with the names of the first ten."""
     if task.labels.dim() > 1:
         return f"{task.num_classes:,} classes at each position"
     names = ", ".join(list(task.class_names[:10]) + ["…"] * (len(task.class_names) > 10))
@@ -136,7 +136,7 @@ def _draw_examples(task: TaskData, figure: Figure | SubFigure) -> None:
 
 
 def _examples(task: TaskData, count: int) -> list[int]:
-    """Return the indices of samples of as many classes as possible, class by class."""
+    """Return the indices of example samples from as many classes as possible, in order of class."""
     own, labels = task.own_places, task.samples[1].cpu().numpy()
     count = min(count, len(own))
     if labels.ndim > 1:
@@ -204,7 +204,7 @@ def _draw_rows(task: TaskData, places: list[int], axes: Axes) -> None:
 
 
 def _draw_histogram(task: TaskData, parts: Parts, axes: Axes) -> None:
-    """Draw the number of samples per client and class, or in total if samples have several labels."""
+    """Draw the number of samples per client and class (or kind), or in total if samples have neither."""
     counts = label_histogram(task, parts)
     if counts is None:
         axes.bar(range(len(parts)), [len(part) for part in parts], color=NEUTRAL)

@@ -1,4 +1,4 @@
-"""Tasks whose data are drawn by the run's seed, so that an interval over seeds is an interval over worlds.
+"""Tasks whose data are drawn from the run's seed, so that an interval over seeds covers the choice of data too.
 
 Runs of several seeds in lockstep share cohorts only where their samples lie in the same tensors. So all worlds have
 their places in one tensor, and a run is told which of them are its own. A world is drawn when a run first asks for it.
@@ -52,7 +52,7 @@ class Worlds:
 
 @dataclass(frozen=True)
 class TaskInWorld(Task):
-    """A task in one world: its own test and unlabelled sets, and ``places``, the indices of its training samples.
+    """One world's version of a task: its own test and unlabelled sets, and the indices of its training samples.
 
     Attributes:
         worlds: all of them; None where the data are on another device, to which one world's alone were taken.
@@ -65,7 +65,7 @@ class TaskInWorld(Task):
         return self if self.worlds is None else self.worlds.of_run(seed)
 
     def to(self, device: str | torch.device) -> Task:
-        """Return the task with its tensors on ``device``; on a GPU, only this world's samples."""
+        """Return the task with its tensors on ``device``; on another device, only this world's samples."""
         if torch.device(device) == self.inputs.device:
             return self
         inputs, labels = self.samples

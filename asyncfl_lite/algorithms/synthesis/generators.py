@@ -80,7 +80,7 @@ class VectorGenerator(nn.Module):
 
 
 def _norm(kind: type[nn.Module], channels: int) -> nn.Module:
-    """Return BatchNorm that uses the batch's own statistics and keeps nothing from one synthesis to the next."""
+    """Return a BatchNorm layer that always uses the batch's own statistics and stores none."""
     return kind(channels, track_running_stats=False)
 
 

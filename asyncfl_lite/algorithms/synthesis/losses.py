@@ -34,7 +34,7 @@ class TeacherAnswers:
 
 
 def weights_of(labels: Tensor, weights: Tensor) -> Tensor:
-    """Return the ``(…, K, B)`` weights ω̂ of each input's label, for ``(…, B)`` labels and ``(…, K, C)`` ω̂."""
+    """Return each teacher's weight ω̂ for each input's label, ``(…, K, B)``."""
     return weights.gather(-1, labels.unsqueeze(-2).expand(*weights.shape[:-1], -1))
 
 
@@ -103,7 +103,7 @@ def synthesis_loss(
     alpha_adv: float = 0.0,
     feat_norm: FeatureNorm = "l2",
 ) -> Tensor:
-    """Return L_synth, the weighted sum of the three terms.
+    """Return L_synth (FedRevive Eq. 4), the weighted sum of the target, feature and adversarial terms.
 
     Args:
         teachers: what the teachers say.

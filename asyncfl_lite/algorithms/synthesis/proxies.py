@@ -34,7 +34,7 @@ def probe_inputs(spec: InputSpec, count: int, rng: np.random.Generator, like: Te
 
 
 def probed_proportions(logits: Tensor, temperature: float) -> Tensor:
-    """Return the mean of ``softmax(logits / temperature)`` over probes.
+    """Estimate a client's class proportions: the mean of ``softmax(logits / temperature)`` over probes.
 
     Args:
         logits: ``(n, C)`` an uploaded model's answers.
@@ -60,7 +60,7 @@ def teacher_weights(proportions: Tensor) -> Tensor:
 
 
 class ClassProxies:
-    """Estimates of the clients' class proportions, as far as these are known.
+    """Class proportions of each client, averaged over its first uploads.
 
     Args:
         num_classes: C.
@@ -88,7 +88,7 @@ class ClassProxies:
             self.counts[client] = self.counts.get(client, 0) + 1
 
     def of(self, clients: Sequence[int]) -> Tensor:
-        """Return ``(len(clients), C)`` proportions; uniform ones for a client about which nothing is known."""
+        """Return ``(len(clients), C)`` proportions, uniform for clients without an estimate."""
         unknown = torch.full((self.num_classes,), 1 / self.num_classes, dtype=torch.float64)
         rows = [self.sums[i] / self.counts[i] if i in self.sums else unknown for i in clients]
         return torch.stack(rows)

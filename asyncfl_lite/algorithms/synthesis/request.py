@@ -1,4 +1,4 @@
-"""Servers request synthesis, so that the teachers of several servers can be evaluated together."""
+"""Servers' requests for synthesis, so that the teachers of several servers can be evaluated together."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Synthesis:
 
     @property
     def shared(self) -> Hashable:
-        """Key that requests share if they give the same bits together as alone; None if each is computed by itself.
+        """Key that requests must share to be computed together, with the same bits as alone; None to stay alone.
 
         Each synthesiser makes its own inputs.
         """
@@ -108,7 +108,7 @@ def _all_stored(stored: Sequence[Tensor | None]) -> Tensor:
 
 
 def _losses(requests: Sequence[Synthesis], inputs: Tensor) -> Tensor:
-    """Return the ``(G,)`` losses of ``(G, B, …)`` inputs."""
+    """Return the ``(G,)`` synthesis losses of G servers' ``(G, B, …)`` inputs."""
     terms, model = requests[0].terms, requests[0].model
     asked = len(requests[0].xs) - (not terms.alpha_adv)  # the student only if it counts
     x = torch.stack([x for one in requests for x in one.xs[:asked]])

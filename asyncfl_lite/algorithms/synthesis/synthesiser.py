@@ -20,7 +20,7 @@ BETAS = (0.5, 0.999)
 
 
 class InputMaker(Protocol):
-    """Makes inputs from parameters and latents: a generator, or soft prompts."""
+    """Protocol of a maker of inputs from parameters and latents: a generator, or soft prompts."""
 
     def initial(self) -> Tensor:
         """Return the ``(g,)`` initial parameters θ."""

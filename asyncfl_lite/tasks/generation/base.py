@@ -1,4 +1,4 @@
-"""Generation: a language model reads a question and writes an answer, of which the final number counts.
+"""Generation tasks: a language model reads a question and writes an answer, which is scored by its final number.
 
 FedEcho §5.3 fine-tunes on MathInstruct and scores on GSM8K. A sequence is ``question, marker, answer, end``;
 the loss, and FedEcho's distillation, see the answer's tokens only, each predicted from the true ones before it
@@ -56,7 +56,7 @@ class GenerationTask(SequenceTask):
     first_answer: int | None = None
 
     def counted(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` bool: True from the marker's last token up to the token before the end."""
+        """Return an ``(n, L)`` bool mask, True from the marker's last token up to the token before the end."""
         if inputs.is_floating_point():
             return super().counted(inputs)
         asked = self._marked(inputs).cumsum(-1) > 0
@@ -65,7 +65,7 @@ class GenerationTask(SequenceTask):
         return asked & (((inputs == self.end) & answering).cumsum(-1) == 0)
 
     def _marked(self, inputs: Tensor) -> Tensor:
-        """Return ``(n, L)`` bool: True at the last token of each marker."""
+        """Return an ``(n, L)`` bool mask, True at the last token of each marker."""
         here = torch.ones_like(inputs, dtype=torch.bool)
         for back, token in enumerate(reversed(self.marker)):
             here[:, :back] = False
@@ -77,7 +77,7 @@ class GenerationTask(SequenceTask):
         return outputs[:, -1 if self.first_answer is None else self.first_answer]
 
     def evaluate(self, predict: Callable[[Tensor], Tensor], batch_size: int = 500) -> dict[str, float]:
-        """Return ``accuracy`` (the share of right final numbers), ``loss``, and ``token_accuracy``.
+        """Return ``accuracy`` (the share of correct final numbers), ``loss``, and ``token_accuracy``.
 
         Loss and token accuracy are those of the true answers' tokens in the whole test set, a mean over each
         answer; what the model writes by itself is scored on the first samples, as many as have a reference. Where
@@ -101,7 +101,7 @@ class GenerationTask(SequenceTask):
         }
 
     def written(self, predict: Callable[[Tensor], Tensor], inputs: Tensor) -> list[str]:
-        """Generate the text after the questions of ``(n, L)`` inputs, greedily.
+        """Generate an answer to each question in ``(n, L)`` inputs, always taking the most likely token.
 
         It stops at the end token or when the sequence is full. All questions go on together, with one forward
         pass per step, of as many tokens as the longest has.
@@ -141,7 +141,7 @@ def generation_task(
     source: str,
     **about: Any,
 ) -> GenerationTask:
-    """Make a task of problems.
+    """Make a task from problems, each a question and its answer.
 
     Its unlabelled sets are sequences with answers, whose tokens are read but never scored: ``cross``, other
     problems; ``natural``, held-out ones of the same kind; ``synthetic``, clients' problems with each question's
@@ -194,12 +194,12 @@ def generation_task(
 
 
 def _of(tokens: LanguageTokens, problems: Callable[[], Sequence[Problem]], length: int) -> UnlabelledSet:
-    """Return a set that draws from problems, which are made or read on first use."""
+    """Return an unlabelled set of problems that are made or read only when inputs are drawn."""
     return lambda count, rng: sample(tokens.rows(problems(), length)[0], count, rng)
 
 
 def shuffled_questions(inputs: Tensor, labels: Tensor, count: int, rng: np.random.Generator, marker: int) -> Tensor:
-    """Return random sequences with the tokens before their marker in random order.
+    """Draw random sequences, with the tokens of each question in random order.
 
     Args:
         inputs, labels: ``(n, L)`` as :meth:`LanguageTokens.rows` makes them.

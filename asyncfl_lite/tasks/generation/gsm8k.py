@@ -162,7 +162,7 @@ class MathsSource(TaskSource):
 
 @TASKS.register("gsm8k")
 class GSM8K(MathsSource):
-    """Grade-school maths: a model writes solutions, scored by their final number (7,373 training, 1,319 test).
+    """GSM8K: grade-school maths, scored by the final number (7,373 training, 1,319 test).
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="gsm8k", task_settings={"samples": 1000})  # the files are read when a run starts
@@ -187,7 +187,9 @@ class GSM8K(MathsSource):
 
 @TASKS.register("mathinstruct")
 class MathInstruct(MathsSource):
-    """About 262,000 problems of MathInstruct for training, GSM8K for testing; scored by the final number.
+    """About 262,000 problems of MathInstruct for training, and those of GSM8K for testing.
+
+    An answer is scored by its final number.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mathinstruct", task_settings={"samples": 1000})  # the files are read when a run starts

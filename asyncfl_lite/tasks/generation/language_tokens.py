@@ -1,4 +1,4 @@
-"""Tokens of generation tasks, from a small tokeniser of their own or from a language model's tokeniser."""
+"""Tokenisers of generation tasks: a small one trained on the task's problems, or a language model's own."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def own_tokens(name: str, problems: list[Problem], vocabulary: int) -> LanguageT
 
 
 def checkpoint_tokens(checkpoint: str, download: bool, gguf_file: str | None = None) -> LanguageTokens:
-    """Return a language model's own tokens; questions use its chat template, if it has one.
+    """Return a language model's own tokeniser; questions use its chat template, if it has one.
 
     Raises:
         DataError: when the checkpoint is not available.

@@ -32,7 +32,7 @@ QUESTION_LENGTH = 26
 
 
 def characters() -> LanguageTokens:
-    """Return tokens that are characters, 50 of them; letters become lower case."""
+    """Return a tokeniser of 46 characters and 4 special tokens; letters become lower case."""
     ids = {character: len(SPECIAL) + number for number, character in enumerate(CHARACTERS)}
     unknown = SPECIAL.index("[UNK]")
     texts = ["", "=", "", "?", *CHARACTERS]
@@ -70,7 +70,7 @@ def sums() -> list[Problem]:
 
 @TASKS.register("modmath")
 class ModMath(TaskSource):
-    """Generated word problems in arithmetic, read by character; a stand-in for MathInstruct and GSM8K.
+    """Generated arithmetic problems, read by character; stand-in for MathInstruct and GSM8K.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("modmath")(samples=1000).load()

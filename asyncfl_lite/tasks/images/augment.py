@@ -11,7 +11,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class CropAndFlip:
-    """Pad, crop to the original size at a random position, and mirror half of the images, as usual for CIFAR.
+    """Augmentation that pads, crops at a random position, and mirrors half of the images, as usual for CIFAR.
 
     Each image takes three numbers from the generator, in its turn: the first images of a larger batch are cut
     as those of a smaller one. Equal settings make equal, hashable objects.

@@ -67,7 +67,7 @@ def read_leaf(folder: Path) -> Written:
 
 
 def read_parquet(files: list[str], writers: int | None, *, download: bool = False) -> Written:
-    """Read the samples of given writers from the parquet copy, in its order.
+    """Read the samples of the chosen writers from the parquet copy, in its order.
 
     Args:
         files: the parquet files; none lets ``datasets`` get the copy, if ``download``.
@@ -120,7 +120,9 @@ def chosen(names: np.ndarray, among: np.ndarray, writers: int | None) -> np.ndar
 
 @TASKS.register("femnist")
 class FEMNIST(ImageFiles):
-    """FEMNIST: digits and letters by writer (28×28 grey, 62 classes), read from LEAF's files or from parquet.
+    """FEMNIST: handwritten digits and letters, with their writers (28×28 grey, 62 classes).
+
+    They are read from LEAF's files or from a parquet copy.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="femnist", task_settings={"writers": 100})  # the files are read when a run starts

@@ -29,7 +29,9 @@ STRANGERS = 200
 
 
 def soft_shapes(fields: Tensor, side: int) -> Tensor:
-    """Return ``(n, 1, side, side)`` shapes in [0, 1], the high regions of smooth fields in a disc, with soft edges.
+    """Return ``(n, 1, side, side)`` images in [0, 1] of smooth shapes with soft edges, inside a disc.
+
+    A shape is the region in which a smooth field lies above its median.
 
     Args:
         fields: ``(n, GRAIN, GRAIN)`` of independent normal numbers, which are joined smoothly.
@@ -84,7 +86,7 @@ class Scene(NamedTuple):
 
 @TASKS.register("glyphs")
 class Glyphs(TaskSource):
-    """Generated images of ten shapes, with clutter and noise; the seed chooses the data set. Stand-in for CIFAR-10.
+    """Generated images of ten random shapes, with clutter and noise; stand-in for CIFAR-10.
 
     A class is a smooth random shape, of which there are several looks. An image is one look, moved and turned, with a
     shape of no class laid over it somewhere, and noise. The run's seed chooses the world: shapes, training and test
@@ -169,7 +171,7 @@ class Glyphs(TaskSource):
         )
 
     def _looks(self, centres: np.ndarray, rng: np.random.Generator) -> Tensor:
-        """Return ``(classes, looks, 1, 2 side, 2 side)`` shapes, from fields around ``(classes, 1, GRAIN, GRAIN)``."""
+        """Return ``(classes, looks, 1, 2 side, 2 side)`` shapes: for each class, several looks around its field."""
         own = rng.standard_normal((self.classes, self.looks, GRAIN, GRAIN))
         fields = torch.from_numpy((centres + OWN_PART * own).astype(np.float32))
         return soft_shapes(fields.flatten(0, 1), 2 * self.side).unflatten(0, (self.classes, self.looks))
@@ -183,7 +185,9 @@ class Glyphs(TaskSource):
 
 @TASKS.register("glyphs50")
 class Glyphs50(Glyphs):
-    """Fifty generated shapes, so that each of 12 clients can have four or five; stand-in for HMDB51's labels.
+    """Generated images of fifty random shapes; stand-in for the labels of HMDB51 and UCF101.
+
+    Each of 12 clients can have four or five of the shapes.
 
     They are in the place of HMDB51 and UCF101 where a claim is about labels: about clients that know a few of very many
     classes. Nothing moves, so nothing is said about clips.

@@ -29,7 +29,7 @@ Other = Literal["digits", "mnist5k", "mnist", "fashion_mnist", "cifar10", "cifar
 
 
 def _pool(images: Callable[[], Tensor], side: int, channels: int) -> UnlabelledSet:
-    """Return a set that draws from ``images``, which are read on first use."""
+    """Return an unlabelled set that draws from ``images``, which are read on first use."""
     return lambda count, rng: unlabelled.fit(unlabelled.sample(images(), count, rng), side, channels)
 
 
@@ -77,7 +77,10 @@ class ImageFiles(TaskSource):
         return self
 
     def files(self) -> list[Path]:
-        """Return the folder of generated images; other data sets have checksums in torchvision."""
+        """Return the folder of generated images, if the task uses one.
+
+        Other data sets are left out, since torchvision has checksums of them.
+        """
         return [] if self.generated is None else [data_root(self.folder) / at_home(self.generated)]
 
     @abstractmethod
@@ -107,7 +110,7 @@ class ImageFiles(TaskSource):
         return Worlds(draw, WORLDS).of_run(0)
 
     def _sets(self, own: Tensor) -> dict[str, UnlabelledSet]:
-        """Return FedEcho's three unlabelled sets in the format of ``own`` images, of which the warped ones are made."""
+        """Return FedEcho's three unlabelled sets in the format of ``own``, the images that may be warped for one."""
         channels, side = own.shape[1], own.shape[-1]
         if self.generated is not None:
             folder = data_root(self.folder) / at_home(self.generated)

@@ -43,7 +43,7 @@ def image_task(
     augment: Callable[[tuple[float, ...]], Callable[[Tensor, torch.Generator], Tensor]] | None = None,
     **about: Any,
 ) -> Task:
-    """Make a task of images, normalised by the training images' mean and standard deviation in each channel.
+    """Make a task from images, normalised by the training images' mean and standard deviation in each channel.
 
     Args:
         name: as configurations call it.

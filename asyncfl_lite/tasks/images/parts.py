@@ -27,7 +27,7 @@ unlabelled set is made of training images. ``seeded``: :class:`Parts`."""
 
 
 class Parts(NamedTuple):
-    """Disjoint parts of a set of labelled images; see the module."""
+    """Disjoint parts of labelled images: for clients, for validation, unlabelled for the server, and for testing."""
 
     clients: Labelled
     validation: Labelled

@@ -15,7 +15,7 @@ from asyncfl_lite.tasks.subsets import UnlabelledSet
 
 @dataclass(frozen=True)
 class Spoiling:
-    """Lays a fainter image over each image, and adds noise.
+    """Strength of a second image that is laid over each image, and of the noise that is added.
 
     Attributes:
         overlay: what the image laid over counts for, where the image itself counts for 1.
@@ -27,7 +27,7 @@ class Spoiling:
 
     @classmethod
     def of(cls, images: Tensor, overlay: float, noise: float) -> Spoiling:
-        """Make a spoiling whose ``noise`` is in standard deviations of the pixels of ``images``.
+        """Make a :class:`Spoiling`, with ``noise`` given in standard deviations of the pixels of ``images``.
 
         It is the same as standardising images, laying standardised ones over them and adding ``noise`` times standard
         normal numbers, up to the scale that a task gives its images anyway.
@@ -77,7 +77,7 @@ class Spoiling:
         )
 
     def sets(self, plain: Mapping[str, UnlabelledSet]) -> dict[str, UnlabelledSet]:
-        """Return the sets ``plain``, each image with another one of its set laid over it and with noise added."""
+        """Return the unlabelled sets ``plain`` with another image of the set laid over each image, and with noise."""
         return {name: self._set(draw) for name, draw in plain.items()}
 
     def _set(self, draw: UnlabelledSet) -> UnlabelledSet:

@@ -42,7 +42,9 @@ class TorchvisionImages(ImageFiles):
 
 @TASKS.register("mnist")
 class MNIST(TorchvisionImages):
-    """MNIST: 28×28 grey digits (60,000 training, 10,000 test); torchvision's files, gzipped or not.
+    """MNIST: 28×28 grey digits (60,000 training, 10,000 test).
+
+    torchvision reads the files, gzipped or not.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mnist", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -63,7 +65,9 @@ class MNIST(TorchvisionImages):
 
 @TASKS.register("fashion_mnist")
 class FashionMNIST(TorchvisionImages):
-    """Fashion-MNIST: 28×28 grey clothes (60,000 training, 10,000 test); torchvision's files, gzipped or not.
+    """Fashion-MNIST: 28×28 grey images of clothes (60,000 training, 10,000 test).
+
+    torchvision reads the files, gzipped or not.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="fashion_mnist", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -83,7 +87,9 @@ class FashionMNIST(TorchvisionImages):
 
 @TASKS.register("cifar10")
 class CIFAR10(TorchvisionImages):
-    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test); torchvision's files.
+    """CIFAR-10: 32×32 colour images in 10 classes (50,000 training, 10,000 test).
+
+    torchvision reads the files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="cifar10", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -100,7 +106,9 @@ class CIFAR10(TorchvisionImages):
 
 @TASKS.register("cifar100")
 class CIFAR100(TorchvisionImages):
-    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test); torchvision's files.
+    """CIFAR-100: 32×32 colour images in 100 classes (50,000 training, 10,000 test).
+
+    torchvision reads the files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="cifar100", task_settings={"samples": 5000})  # the files are read when a run starts
@@ -117,7 +125,9 @@ class CIFAR100(TorchvisionImages):
 
 @TASKS.register("stl10")
 class STL10(TorchvisionImages):
-    """STL-10: 96×96 colour images made 32×32, in 10 classes (5,000 training, 8,000 test); torchvision's files.
+    """STL-10: 96×96 colour images made 32×32, in 10 classes (5,000 training, 8,000 test).
+
+    torchvision reads the files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="stl10", task_settings={"side": 32})  # the files are read when a run starts

@@ -38,7 +38,9 @@ def thickened(images: Tensor, by: np.ndarray) -> Tensor:
 
 @TASKS.register("writers")
 class Writers(TaskSource):
-    """MNIST digits in generated handwritings, one per writer, who owns the images; a stand-in for FEMNIST.
+    """MNIST digits in generated handwriting, one per writer; stand-in for FEMNIST.
+
+    A writer owns the images in its handwriting.
 
     It is not FEMNIST: ten classes, no letters, and all writers write all digits about as often.
 
@@ -83,7 +85,7 @@ class Writers(TaskSource):
         return self._made(rng, parts.clients, parts.test, parts)
 
     def _made(self, rng: np.random.Generator, train: Labelled, test: Labelled, parts: Parts | None = None) -> Task:
-        """Make the task of these digits in writers' hands; without ``parts``, unlabelled sets use clients' images."""
+        """Make the task from digits in writers' handwriting; without ``parts``, unlabelled sets use clients' images."""
         hands = {
             "angle": rng.uniform(-math.pi / 6, math.pi / 6, self.writers),
             "shear": rng.uniform(-0.5, 0.5, self.writers),

@@ -1,4 +1,4 @@
-"""Partitions decide which training samples each client gets.
+"""The base class of partitions, which decide the training samples of each client.
 
 A partition splits sample indices by label (or, for ``natural``, by owner). All but ``dirichlet_wrap``
 give every index to at most one client; all but that and ``natural`` give every index to exactly one.
@@ -75,7 +75,7 @@ PARTITIONS: Registry[Partition] = Registry("partition")
 
 
 class Parts(list[np.ndarray]):
-    """Each client's indices, concatenated in one array, whose memory they share.
+    """List of each client's indices, which are views of one array that holds them all.
 
     Args:
         whole: ``(n,)`` int64.
@@ -142,7 +142,7 @@ def sizes_of(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def by_client(client_of: np.ndarray, num_clients: int) -> list[np.ndarray]:
-    """Turn each sample's client (n,), -1 for none, into each client's sorted int64 indices."""
+    """Return each client's sorted int64 sample indices, given each sample's client (n,), or -1 for none."""
     order = np.argsort(client_of, kind="stable").astype(np.int64)
     sizes = np.bincount(client_of.astype(np.int64) + 1, minlength=num_clients + 1)
     return Parts(order[sizes[0] :], sizes[1:])

@@ -1,4 +1,4 @@
-"""KUIPER's non-IID bias, in two readings."""
+"""Partitions with KUIPER's non-IID bias, in two readings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
 
 
 class BiasPartition(Partition):
-    """Labels belong to groups of clients; the bias says how many of its own labels a group gets.
+    """Base class: each group of clients has labels of its own; the bias sets how many of their samples it gets.
 
     Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
     their indices. There are as many groups as clients, unless ``groups`` says less, and never more
@@ -33,7 +33,7 @@ class BiasPartition(Partition):
         """
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return each client's indices."""
+        """Return the indices of each client's samples."""
         if self.groups is not None and self.groups > num_clients:
             raise ConfigError(f"groups: must be at most the {num_clients} clients, got {self.groups}")
         num_classes = kinds.max() + 1
@@ -50,7 +50,7 @@ class BiasPartition(Partition):
 
 @PARTITIONS.register("noniid_bias")
 class NoniidBias(BiasPartition):
-    """A label goes to its own group with probability bias, else anywhere (KUIPER, inferred).
+    """A sample goes to its label's group with probability bias, else to any (KUIPER, inferred).
 
     The own group of G equal ones gets ``bias + (1 - bias) / G`` of its labels: 0 is IID, 1 disjoint
     labels. KUIPER (Section 5) varies such a bias and prints no formula; this reading is ours.
@@ -71,7 +71,7 @@ class NoniidBias(BiasPartition):
 
 @PARTITIONS.register("noniid_bias_fang")
 class NoniidBiasFang(BiasPartition):
-    """A label goes to its own group with probability bias, else to others (FLTrust-style code).
+    """A sample goes to its label's group with probability bias, else to others (FLTrust style).
 
     Each other of G groups gets ``(1 - bias) / (G - 1)``, so that 1 / G is IID. A bias of 0 is IID too,
     as in published code of this family.

@@ -22,7 +22,7 @@ SMALL_SHARE = 1e-12
 
 
 def counts_by_share(class_sizes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Cut classes of (C,) sizes at their cumulative (C, N) shares, and return the (C, N) int counts."""
+    """Return the (C, N) int sample counts, given the (C,) class sizes and the clients' (C, N) shares of them."""
     cuts = (np.cumsum(shares, axis=1)[:, :-1] * class_sizes[:, None]).astype(np.int64)
     return np.diff(cuts, axis=1, prepend=0, append=class_sizes[:, None])
 
@@ -46,7 +46,7 @@ def donations(sizes: np.ndarray, total: int) -> np.ndarray:
 
 
 def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.random.Generator) -> np.ndarray:
-    """Move random samples from the largest clients until every client has ``min_size``; return the clients (n,)."""
+    """Move random samples from the largest clients until all have ``min_size``; return each sample's client (n,)."""
     sizes = np.bincount(client_of, minlength=num_clients)
     wanted = np.maximum(min_size - sizes, 0)
     given = donations(sizes, wanted.sum())
@@ -61,7 +61,7 @@ def top_up(client_of: np.ndarray, num_clients: int, min_size: int, rng: np.rando
 
 @PARTITIONS.register("dirichlet_class")
 class DirichletClass(Partition):
-    """Each class cut over the clients by Dir(alpha); unequal sizes (FADAS code; FedEcho).
+    """Each class is divided among clients by Dir(alpha); sizes differ (FADAS code; FedEcho).
 
     Shares are drawn again until every client has ``min_size`` samples. After ``MAX_REDRAWS`` draws,
     random samples move from the largest clients to those that are short, which makes the split a
@@ -165,7 +165,7 @@ class DirichletFlgo(Partition):
     """Concentration; with a smaller one, a client's samples are of fewer classes."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return each client's indices."""
+        """Return the indices of each client's samples."""
         class_sizes = np.bincount(kinds)
         shares = self.matched_mixes(class_sizes / len(kinds), num_clients, rng).T + SMALL_SHARE
         counts = counts_by_share(class_sizes, shares / shares.sum(axis=1, keepdims=True))

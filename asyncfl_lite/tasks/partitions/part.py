@@ -34,7 +34,7 @@ class NoniidBiasPart(NoniidBias):
     """Choice of the clients in the run: 0, 1, …, or others for each seed."""
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return each client's indices."""
+        """Return the indices of each client's samples."""
         everyone = num_clients if self.of is None else self.of
         if everyone < num_clients:
             raise ConfigError(f"of: must be at least the run's {num_clients} clients, got {everyone}")

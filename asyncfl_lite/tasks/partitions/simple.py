@@ -10,7 +10,7 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client,
 
 @PARTITIONS.register("iid")
 class Iid(Partition):
-    """Random samples, equally many for each client (up to one).
+    """Random samples for each client; client sizes differ by at most one.
 
     >>> import numpy as np
     >>> from asyncfl_lite.tasks.partitions import PARTITIONS
@@ -21,7 +21,7 @@ class Iid(Partition):
     """
 
     def assign(self, kinds: np.ndarray, num_clients: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return each client's indices."""
+        """Return the indices of each client's samples."""
         return by_client(rng.permutation(len(kinds)) % num_clients, num_clients)
 
 

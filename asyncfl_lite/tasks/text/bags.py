@@ -22,7 +22,7 @@ SPECIAL = 3
 
 
 class Weighing:
-    """Converts documents into tf-idf vectors, by the frequencies in the training documents.
+    """Converter of documents to tf-idf vectors, fitted to the training documents.
 
     Args:
         documents: ``(n, words)`` token ids of the training documents.
@@ -52,7 +52,7 @@ class Weighing:
 
 @TASKS.register("topics20_bags")
 class Topics20Bags(Topics20):
-    """Generated documents as bags of words, a different world per seed, stand-in for 20 Newsgroups; no tokens.
+    """Generated documents as bags of words, drawn by the seed; stand-in for 20 Newsgroups.
 
     The documents are made as those of `topics20`, of fewer words, and a class consists of several topics. An input is
     the document's tf-idf vector of unit length, ``(vocabulary - 3,)`` floats, shifted and scaled by the mean and

@@ -1,4 +1,4 @@
-"""The common part of text classification tasks: tokenisers, and how texts become a task.
+"""The common part of text classification tasks: tokenisers, and a function that makes a task from texts.
 
 A text is a string, or several that belong together, such as the two of a pair. As token ids it is
 ``sentence [SEP] …``, cut or padded to one length; the prediction token before it, FedRevive's and BERT's

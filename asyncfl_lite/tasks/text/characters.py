@@ -70,7 +70,7 @@ def character_task(
     length: int,
     **about: Any,
 ) -> SequenceTask:
-    """Make the task of predicting the next character of roles, which are the owners.
+    """Make a task of predicting the next character in roles' texts; the roles are the samples' owners.
 
     Its unlabelled sets: ``cross``, another text; ``natural``, other roles' texts; ``synthetic``, what a chain
     writes in which each character follows the three before it as in the training windows.
@@ -141,7 +141,9 @@ def roles_of(play: str) -> tuple[dict[str, str], dict[str, int]]:
 
 @TASKS.register("shakespeare")
 class Shakespeare(TaskSource):
-    """Predict Shakespeare's next character, by role (tinyshakespeare, 105 roles); scored by perplexity.
+    """Next-character prediction on Shakespeare's plays, by role (105 roles of tinyshakespeare).
+
+    It is scored by perplexity.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="shakespeare", task_settings={"length": 40})  # the files are read when a run starts
@@ -180,7 +182,9 @@ class Shakespeare(TaskSource):
 
 @TASKS.register("pydoc_chars")
 class PydocChars(TaskSource):
-    """Predict the next character of Python's manual, by topic; a stand-in for Shakespeare, scored by perplexity.
+    """Next-character prediction on Python's manual, by topic; stand-in for Shakespeare.
+
+    It is scored by perplexity.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pydoc_chars")().load()

@@ -27,7 +27,7 @@ COLUMNS = ("Quality", "#1 String", "#2 String")
 
 @TASKS.register("mrpc")
 class MRPC(TextSource):
-    """MRPC: predict whether two news sentences mean the same (4,076 training and 1,725 test pairs).
+    """MRPC: predict if two news sentences mean the same (4,076 training, 1,725 test pairs).
 
     Two thirds of the pairs are positive.
 

@@ -65,7 +65,7 @@ REMOVALS: dict[str, Callable[[str], str]] = {
 
 @TASKS.register("newsgroups20")
 class Newsgroups20(TextSource):
-    """20 Newsgroups, split by date: predict a post's group (11,314 training and 7,532 test posts).
+    """20 Newsgroups, split by date: predict a post's group (11,314 training, 7,532 test posts).
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="newsgroups20", task_settings={"samples": 2000})  # the files are read when a run starts
@@ -101,7 +101,7 @@ class Newsgroups20(TextSource):
         )
 
     def _texts(self, posts: Posts, count: int | None, what: str) -> tuple[list[Text], list[int]]:
-        """Return ``count`` of the posts as texts, without removed parts and text that no model would read."""
+        """Return ``count`` of the posts as texts, without unwanted parts, and cut where no model would read on."""
         places = balanced(np.array(posts[1]), count, what)
         return [(self._text(posts[0][place]),) for place in places], [posts[1][place] for place in places]
 

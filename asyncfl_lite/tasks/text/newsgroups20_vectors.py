@@ -33,7 +33,7 @@ BATCH = 64
 
 
 def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
-    """Return the encoder's vectors of texts: means over their tokens, as its authors use it.
+    """Return the encoder's vector of each text: the mean over its tokens, as the encoder's authors use it.
 
     Args:
         texts: ``(n, L)`` int64 token ids without the prediction token, padded.
@@ -64,7 +64,7 @@ def sentence_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Te
 
 
 def remembered_vectors(texts: Tensor, ids: TokenIds, download: bool = False) -> Tensor:
-    """Return :func:`sentence_vectors`, kept in the cache folder for the next time.
+    """Return :func:`sentence_vectors` of the texts, from the cache folder if they were computed before.
 
     A file there that cannot be read is made again; a folder that cannot be written to is no error.
     """
@@ -85,7 +85,7 @@ def _place(texts: Tensor) -> Path:
 
 @TASKS.register("newsgroups20_vectors")
 class Newsgroups20Vectors(TaskSource):
-    """20 Newsgroups as vectors of MiniLM-L6, which reads each post once; clients train a small model on these.
+    """20 Newsgroups as MiniLM-L6 vectors, one per post, on which clients train a small model.
 
     An input is the post's sentence vector, ``(384,)`` floats with a mean square of 1. The run's seed splits the 11,314
     training posts into clients' (80 %), validation (10 %) and unlabelled posts (10 %), and draws test posts from the

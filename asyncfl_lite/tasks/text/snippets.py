@@ -27,7 +27,7 @@ HOW_TO_GET = (
 
 @TASKS.register("topics20_snippets")
 class Topics20Snippets(Topics20):
-    """Documents of `topics20`'s cross set, labelled with their topics; tested on the test set of `topics20`.
+    """Labelled documents of `topics20`'s cross set, tested on the test set of `topics20`.
 
     They share only common words with the test documents, so chance, one in twenty, is to be expected.
 
@@ -52,7 +52,9 @@ class Topics20Snippets(Topics20):
 
 @TASKS.register("newsgroups20_snippets")
 class Newsgroups20Snippets(Newsgroups20):
-    """Snippets about the groups of 20 Newsgroups, from ``snippets.jsonl`` beside its posts; tested on the posts.
+    """Snippets about the groups of 20 Newsgroups for training, tested on the posts.
+
+    They come from ``snippets.jsonl`` in the folder of the posts.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="newsgroups20_snippets", task_settings={"length": 64})  # reads no files yet

@@ -19,7 +19,9 @@ from asyncfl_lite.tasks.text.unlabelled import written
 
 @TASKS.register("pydoc_topics")
 class PydocTopics(TaskSource):
-    """Predict the topic of a passage of Python's manual (12 classes, real prose); a stand-in for 20 Newsgroups.
+    """Passages of Python's manual in 12 topics to classify; stand-in for 20 Newsgroups.
+
+    The passages are real prose.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pydoc_topics")().load()
@@ -67,7 +69,7 @@ class PydocTopics(TaskSource):
 
 @TASKS.register("pairs")
 class Pairs(TaskSource):
-    """Detect paraphrases among generated sentence pairs, two thirds of them positive; a stand-in for MRPC.
+    """Paraphrase detection on generated sentence pairs (2/3 positive); stand-in for MRPC.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("pairs")(samples=50).load()
@@ -110,7 +112,9 @@ class Pairs(TaskSource):
 
 @TASKS.register("topics20")
 class Topics20(TaskSource):
-    """Generated documents of 64 words in 20 topics, a stand-in for 20 Newsgroups; the order of words does not matter.
+    """Generated documents of 64 words in 20 topics; stand-in for 20 Newsgroups.
+
+    The order of the words does not matter.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("topics20")(samples=500).load()
@@ -156,19 +160,19 @@ class Topics20(TaskSource):
         )
 
     def _zipf(self, rng: np.random.Generator) -> np.ndarray:
-        """Return ``(words,)`` probabilities that fall as one over the rank, for words in random order."""
+        """Return ``(vocabulary - 3,)`` word probabilities: Zipf's law with ranks from 3, in random order."""
         size = self.vocabulary - 3
         weights = 1.0 / (rng.permutation(size) + 3)
         return weights / weights.sum()
 
     def _topics(self, rng: np.random.Generator, count: int = 20) -> np.ndarray:
-        """Return ``(count, words)`` probabilities, one row per topic: Zipf's law, each in its own order."""
+        """Return ``(count, vocabulary - 3)`` word probabilities, a row per topic: Zipf's law, each in its own order."""
         return np.stack([self._zipf(rng) for _ in range(count)])
 
     def _documents(
         self, count: int, language: np.ndarray, topics: np.ndarray, rng: np.random.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Return ``(count, words)`` token ids and ``(count,)`` classes, balanced over topics."""
+        """Return ``(count, words)`` token ids and ``(count,)`` classes, all equally likely."""
         weights = rng.dirichlet(np.full(len(topics), self.mixture), size=count)
         mixed = self.on_topic * weights @ topics + (1 - self.on_topic) * language
         drawn = rng.random((count, self.words))

@@ -22,7 +22,7 @@ def thinned(
     keep: tuple[int, ...] = (),
     share: float = 0.3,
 ) -> Tensor:
-    """Return random texts with a random share of their tokens removed, without gaps.
+    """Draw random texts and remove tokens from them at random; the tokens that stay close the gaps.
 
     Args:
         inputs: ``(n, L)`` whole texts.

@@ -92,7 +92,9 @@ def replayed(clips: Tensor, count: int, rng: np.random.Generator) -> Tensor:
 
 @TASKS.register("movingdigits")
 class MovingDigits(TaskSource):
-    """Clips of moving digits (8 frames of 16×16), classified by digit and direction; a stand-in for HMDB51.
+    """Clips of moving digits, classified by digit and direction; stand-in for HMDB51.
+
+    A clip has 8 frames of 16×16 pixels.
 
     >>> from asyncfl_lite.tasks import TASKS
     >>> task = TASKS.get("movingdigits")(clips=80).load()

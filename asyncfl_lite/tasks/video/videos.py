@@ -32,7 +32,7 @@ __all__ = ["HMDB51", "UCF101", "Kinetics", "MovingDigits"]
 
 
 class VideoFolder(TaskSource):
-    """A data set of video files with the split files that its authors publish.
+    """Abstract base of data sets of video files, read with the split files that their authors publish.
 
     Nothing is downloaded: the videos come in archives of up to hundreds of GB that need other programs. What is
     decoded is kept on disk, so that only the first load takes long.
@@ -115,7 +115,7 @@ class VideoFolder(TaskSource):
 
 
 class SplitVideoFolder(VideoFolder):
-    """A data set with three official splits."""
+    """Abstract base of video data sets with three official splits."""
 
     split: Literal[1, 2, 3] = 1
     """Which of the authors' three splits into training and test clips."""
@@ -128,7 +128,7 @@ class SplitVideoFolder(VideoFolder):
 
 @TASKS.register("ucf101")
 class UCF101(SplitVideoFolder):
-    """UCF101: 13,320 clips of 101 human actions, from video files and ucfTrainTestlist's splits.
+    """UCF101: 13,320 clips of 101 human actions, with the splits of ucfTrainTestlist.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="ucf101", task_settings={"frames": 8})  # the files are read when a run starts
@@ -159,7 +159,7 @@ class UCF101(SplitVideoFolder):
 
 @TASKS.register("hmdb51")
 class HMDB51(SplitVideoFolder):
-    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test per split), from video files.
+    """HMDB51: 6,766 clips of 51 human actions (3,570 training, 1,530 test per split).
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="hmdb51", task_settings={"frames": 8})  # the files are read when a run starts
@@ -194,7 +194,7 @@ class HMDB51(SplitVideoFolder):
 
 @TASKS.register("kinetics")
 class Kinetics(VideoFolder):
-    """Kinetics-400: 10-second clips of 400 human actions, from video files and the csv files of its sets.
+    """Kinetics-400: 10-second clips of 400 human actions, from video files and csv files.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="kinetics", task_settings={"frames": 8})  # the files are read when a run starts
