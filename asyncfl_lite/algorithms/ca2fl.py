@@ -78,7 +78,7 @@ class CA2FL(FedBuff):
         return update.delta if cached is None else update.delta - cached
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the mean of the cache plus the mean correction, and then cache the buffered updates."""
+        """Return the model after a step along the cache's mean plus the mean correction, and renew the cache."""
         x = super().step(self.cached_mean() + mean if self.cache else mean)
         self._commit()
         return x

@@ -72,14 +72,14 @@ class FADAS(AdaptiveStep):
         return super().entry(update)
 
     def step_size(self, stalest: int) -> float:
-        """Return η_t for a buffer whose stalest entry has staleness ``stalest``."""
+        """Return the server learning rate η_t for a buffer whose stalest entry has staleness ``stalest``."""
         chosen = self.settings
         if not chosen.delay_adaptive or stalest <= chosen.tau_c:
             return self.server_lr
         return min(self.server_lr, 1.0 / stalest) if chosen.da_rule == "min_inv" else self.server_lr / stalest
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along m, divided by the root of the largest v so far."""
+        """Return the model after a step along m, divided by the root of the largest v so far."""
         chosen = self.settings
         self.average(mean)
         self.largest_square = torch.maximum(self.largest_square, self.square)

@@ -134,7 +134,10 @@ class FedAC(AdaptiveStep):
         self.controls = {**self.controls, update.client: renewed}
 
     def step(self, mean: Tensor) -> Tensor:
-        """Update C, and step along the prospective momentum, in which the newest mean counts twice."""
+        """Update C, and return the model after a step along the prospective momentum.
+
+        In this momentum the newest mean counts twice.
+        """
         chosen = self.settings
         self.average(mean)
         self.control = self.control + self._control_sum / self._divisor

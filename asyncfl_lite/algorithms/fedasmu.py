@@ -77,7 +77,7 @@ class FedASMU(MixingMethod):
         return chosen.mu * freshness / (1 + chosen.mu * freshness)
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the newest model and β; None if the client already has that model."""
+        """Return the newest model and its mixing weight β; None if the client already has that model."""
         chosen, newest = self.settings, self.version
         if newest == start_version:
             return None

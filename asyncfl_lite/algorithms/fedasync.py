@@ -1,4 +1,4 @@
-"""FedAsync: mix every arriving model into the global one.
+"""FedAsync: every arriving model is mixed into the global one.
 
 Xie, Koyejo, Gupta, "Asynchronous Federated Optimization", 2019, Algorithm 1 and §5. Staleness counts from
 0 for a fresh update; the paper counts the iteration that is being computed, too.

@@ -62,7 +62,7 @@ class FedAvgM(FedAvg):
         self.velocity = torch.zeros_like(self.x)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along the velocity, a sum of mean updates in which older ones count less."""
+        """Return the model after a step along the velocity, a sum of mean updates in which older ones count less."""
         self.velocity = self.settings.fedavgm_beta * self.velocity + mean
         return self.x + self.server_lr * self.velocity
 
@@ -108,6 +108,6 @@ class FedAdam(FedAvg, AdaptiveStep):
             self.square = torch.full_like(self.x, self.settings.eps**2)
 
     def step(self, mean: Tensor) -> Tensor:
-        """Step along m, divided by the root of v."""
+        """Return the model after a step along m, divided by the root of v."""
         self.average(mean)
         return self.x + self.server_lr * self.mean / (self.square.sqrt() + self.settings.eps)

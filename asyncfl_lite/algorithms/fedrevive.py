@@ -227,7 +227,7 @@ class FedRevive(MultiTeacher):
             self.pool.add(made, labels)
 
     def _labels(self, proportions: Tensor) -> Tensor:
-        """Return the ``(B,)`` classes to synthesise."""
+        """Draw the ``(B,)`` classes to synthesise."""
         uniform = self.settings.label_draw == "uniform"
         shares = None if uniform else (proportions.mean(0) / proportions.mean(0).sum()).numpy()
         return torch.from_numpy(

@@ -90,7 +90,7 @@ class KUIPER(Algorithm):
 
     @property
     def client_reports(self) -> frozenset[str]:
-        """Return the extra report that the reward needs, if any: accuracy of the received or of the trained model."""
+        """Return the extra report that clients must send, if any: accuracy of the received or of the trained model."""
         chosen = self.settings
         needed = chosen.t0 != 0 and chosen.acc != "last_epoch"  # every client reports its last epoch's accuracy
         return frozenset({self.ACCURACIES[chosen.acc]} if needed else ())

@@ -150,7 +150,7 @@ class MultiTeacher(AFLDW):
         self.proxies.add(update.client, update.label_counts.double().cpu() / update.label_counts.sum().cpu())
 
     def renew_pool(self) -> None:
-        """Generate new data when due; the default does nothing, as is right for real data."""
+        """Add new inputs to the pool when they are due; the default does nothing, since real data stay the same."""
 
     def proportions(self) -> Tensor:
         """Return the ``(K, C)`` class proportions of the teachers' clients."""

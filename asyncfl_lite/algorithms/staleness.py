@@ -9,7 +9,7 @@ def constant(staleness: float) -> float:
 
 
 def hinge(staleness: float, a: float = 10.0, b: float = 4.0) -> float:
-    """Return 1 up to ``b``, then ``1 / (a (τ - b) + 1)``; continuous at ``b``."""
+    """Return 1 up to staleness ``b``, then ``1 / (a (τ - b) + 1)``; continuous at ``b``."""
     return 1.0 if staleness <= b else 1.0 / (a * (staleness - b) + 1.0)
 
 

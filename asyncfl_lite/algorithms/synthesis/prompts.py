@@ -18,7 +18,7 @@ from asyncfl_lite.models.vectors import VectorModel
 
 
 class SoftPrompts:
-    """Soft prompts as an :class:`~asyncfl_lite.algorithms.synthesis.InputMaker`: text as embeddings.
+    """:class:`~asyncfl_lite.algorithms.synthesis.InputMaker` of text as embeddings: soft prompts, then a snippet.
 
     Args:
         spec: length of a text and number of tokens.

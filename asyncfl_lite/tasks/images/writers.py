@@ -1,4 +1,4 @@
-"""Digits in generated handwritings, one writer per client, as the papers use FEMNIST."""
+"""Digits in generated handwriting, with one writer per client, as the papers use FEMNIST."""
 
 from __future__ import annotations
 

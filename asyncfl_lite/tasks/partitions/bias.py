@@ -12,7 +12,7 @@ from asyncfl_lite.tasks.partitions.base import PARTITIONS, Partition, by_client
 
 
 class BiasPartition(Partition):
-    """Base class: each group of clients has labels of its own; the bias sets how many of their samples it gets.
+    """Base class: each label belongs to a group of clients; the bias sets how many of its samples go there.
 
     Labels are dealt to the groups at random, as evenly as possible, and so are clients in the order of
     their indices. There are as many groups as clients, unless ``groups`` says less, and never more

@@ -40,7 +40,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """Converts texts to token ids and back.
+    """Converter of texts to token ids and back.
 
     Attributes:
         model: of the library `tokenizers`.

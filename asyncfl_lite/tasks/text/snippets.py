@@ -27,7 +27,9 @@ HOW_TO_GET = (
 
 @TASKS.register("topics20_snippets")
 class Topics20Snippets(Topics20):
-    """Labelled documents of `topics20`'s cross set, tested on the test set of `topics20`.
+    """Documents on other topics than those of `topics20`, tested on its test set.
+
+    They are those of its cross set, labelled with their topics.
 
     They share only common words with the test documents, so chance, one in twenty, is to be expected.
 

@@ -19,7 +19,7 @@ from asyncfl_lite.tasks.text.unlabelled import written
 
 @TASKS.register("pydoc_topics")
 class PydocTopics(TaskSource):
-    """Passages of Python's manual in 12 topics to classify; stand-in for 20 Newsgroups.
+    """Python's manual: predict a passage's topic (12 classes); stand-in for 20 Newsgroups.
 
     The passages are real prose.
 

@@ -262,7 +262,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def class_of(name: str, names: list[str], path: Path) -> int:
-    """Return a class's index.
+    """Return the index of class ``name`` in ``names``.
 
     Raises:
         DataError: naming the file that has a class which is not among ``names``.
