@@ -1,1 +1,1 @@
-"""Support code of the notebooks: exercises, recorded evidence, explorers, the bug zoo, the referee."""
+"""Support code for the notebooks: exercises, recorded evidence, explorers, the bug zoo and the referee."""

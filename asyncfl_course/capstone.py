@@ -1,4 +1,4 @@
-"""The capstone of lesson 19: your own method, its invariants, a sealed plan, and seeds that nobody has seen.
+"""The capstone project of lesson 19: your own method, its invariants, a sealed plan, and runs with unseen seeds.
 
 from asyncfl_course import capstone
 
@@ -94,7 +94,7 @@ def bench(
     changes: Mapping[str, tuple[str, str]],
     settings: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
-    """Test invariants on a method and on copies of it that each have a bug, on the test bench of lesson 17.
+    """Test invariants on a method and on copies of it with one bug each, on the test bench of lesson 17.
 
     Args:
         method: its class.
@@ -137,7 +137,7 @@ class Cell(Settings):
 
 
 class Plan(Settings):
-    """A plan for judging your own method, to be sealed before its seeds are known."""
+    """A plan for testing your own method, which is sealed before the seeds of its runs are known."""
 
     code: str
     """The entry's digest: eight digits of the code that is run."""
@@ -177,7 +177,7 @@ class Outcome:
 
     @property
     def interval(self) -> str:
-        """The mean and its interval, as a report quotes them, or an empty text if there is no verdict."""
+        """The mean difference with its interval, as a report quotes it; an empty string if there is no verdict."""
         return "" if self.verdict == NO_VERDICT else with_ends(self.mean, self.low, self.high, 2)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Outcome:
 
 
 def trained(cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
-    """Run a cell in :data:`PLACE`; return one row per seed, with three accuracies (fractions) and two digests."""
+    """Run a cell with the settings in :data:`PLACE`; return three accuracies (fractions) and two digests per seed."""
     configs = [Config(**PLACE, **cell.model_dump(), seed=seed) for seed in seeds]
     found = [result.summary for result in run_many(configs)]
     names = ["last5_accuracy", "final_accuracy", "best_accuracy", "weights_sha256", "schedule_sha256"]
@@ -196,12 +196,12 @@ def trained(cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
 
 
 def points(first: pd.DataFrame, second: pd.DataFrame, metric: str = "last5_accuracy") -> pd.Series:
-    """Return the first table's numbers minus the second's, seed by seed, in points."""
+    """Return the first table's accuracies minus the second's, seed by seed, in percentage points."""
     return 100 * (first[metric] - second[metric])
 
 
 def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
-    """Return the seeds that a seal determines, which nobody can know before the plan is sealed.
+    """Draw seeds from a seal's digest, so that nobody can know them before the plan is sealed.
 
     Example:
         >>> from asyncfl_course.referee import Sealed
@@ -213,7 +213,7 @@ def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade a plan's design without looking at results; each of five lines gives one point.
+    """Grade a plan's design on five lines, with one point each, without looking at results.
 
     The thresholds are those of lesson 18.
     """
@@ -221,7 +221,7 @@ def grade(plan: Plan) -> Grade:
 
 
 def _numbers(plan: Plan) -> Iterable[Line]:
-    """Grade power, margin and level."""
+    """Grade a plan's power, margin and confidence level."""
     asks, runs = plan.asks, plan.runs
     claimed, denied = (
         chance(asks.predicate, asks.margin, truth, plan.deviation, runs.seeds, runs.level)
@@ -266,7 +266,7 @@ def _proof(plan: Plan) -> Line:
 
 
 def run(plan: Plan, sealed: Sealed, entry: Any) -> Outcome:
-    """Run a sealed plan on the seeds that its seal draws: check the control's proofs, then judge the difference.
+    """Run a sealed plan with seeds drawn from its seal, check the control's proofs, then judge the difference.
 
     Args:
         plan: as it stands now.

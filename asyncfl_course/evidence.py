@@ -1,4 +1,4 @@
-"""Recorded runs that lessons quote: a cell's runs, and comparisons of two cells as in claims.
+"""Recorded runs that lessons quote: the runs of one cell, and comparisons of two cells by the rule for claims.
 
 Lessons read the clone's ``results/``, as ``asyncfl-lite record`` and ``grid --record`` write it; an installed package
 does not carry it.
@@ -62,7 +62,7 @@ def evidence(paper: str, tier: str = "laptop") -> Measured:
 
 
 def searched(study: str, method: str, column: str = TUNED) -> pd.DataFrame:
-    """Return a study's search for one method, with one row per combination of rates and seed.
+    """Return a study's search for one method's settings, with one row per combination and seed.
 
     Args:
         study: such as ``fedecho-overlaid_mnist``.
@@ -110,7 +110,7 @@ def in_column(paper: str, column: str, tier: str = "laptop") -> Measured:
 
 
 def scores(cell: str, column: str = TUNED, tier: str = "laptop", number: str = ACCURACY) -> pd.Series:
-    """Return one number from each run of a recorded cell, by seed.
+    """Return one number from the summary of each run of a recorded cell, by seed.
 
     Args:
         cell: its full name, such as ``fedecho/table2/large-dir0.1/fedbuff``.
@@ -166,7 +166,7 @@ def _above(better: str, worse: str, margin: float, column: str, tier: str) -> Fi
 def differences(
     first: str, others: Sequence[str], places: Mapping[str, str], *, column: str = TUNED, tier: str = "laptop"
 ) -> pd.DataFrame:
-    """Return by how many points one method ends above each of several others, in several settings.
+    """Return one method's lead in final accuracy over each of several others, in several settings.
 
     Args:
         first: the method whose leads these are, such as ``fedadt``.

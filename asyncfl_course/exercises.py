@@ -1,4 +1,4 @@
-"""Exercises of the lessons; an answer is checked at once, and a wrong function is shown an input on which it fails.
+"""Exercises that check an answer at once; for a wrong function, the message shows an input on which it fails.
 
 A checker takes the answer (a function, a number, a configuration), and raises :class:`Wrong` where it is wrong. It
 stands in a module of :mod:`asyncfl_course.checkers`, one per lesson::
@@ -28,7 +28,7 @@ Checker = Callable[[Any], str | None]
 
 
 class Wrong(Exception):
-    """Raised for a wrong answer; its sentences say what is wrong, and on which input.
+    """Raised for a wrong answer; the message says what is wrong, and for which input.
 
     Attributes:
         nudge: told in place of the message at a first wrong constant; it does not give the answer away.
@@ -62,7 +62,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of a checked answer, which is truthy if the answer is right.
+    """The result of checking an answer, which is truthy if the answer is right.
 
     Attributes:
         exercise: which.
@@ -118,7 +118,7 @@ _EXERCISES: dict[str, Exercise] = {}
 
 
 def exercise(id: str, title: str) -> Callable[[Checker], Checker]:
-    """Register a checker (decorator).
+    """Register a function as the checker of an exercise (decorator).
 
     Args:
         id: such as ``07.1``.
@@ -144,7 +144,7 @@ def exercises() -> dict[str, Exercise]:
 
 
 def check(id: str, answer: Any) -> Checked:
-    """Check a reader's answer.
+    """Check a reader's answer to an exercise.
 
     Args:
         id: which exercise, such as ``07.1``.

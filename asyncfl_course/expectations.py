@@ -1,4 +1,4 @@
-"""Error messages for wrong answers to exercises: the input, the returned value, and the expected one."""
+"""Checks of readers' answers, with messages that show the input, the returned value and the expected one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _short(value: Any) -> Any:
 
 
 def several(answer: Any, count: int, asked: str) -> list[Any]:
-    """Return the members of a sequence or array that has the expected length; otherwise raise :class:`Wrong`.
+    """Return the members of a sequence or array if it has the expected length; otherwise raise :class:`Wrong`.
 
     Args:
         answer: the reader's.
@@ -49,19 +49,19 @@ def number(answer: Any, asked: str) -> float:
 
 
 def numbers(answer: Any, count: int, asked: str) -> list[float]:
-    """Return the expected number of numbers as floats (see :func:`several`)."""
+    """Return the numbers in an answer if it has the expected length (see :func:`several` and :func:`number`)."""
     return [number(one, asked) for one in several(answer, count, asked)]
 
 
 def word(answer: Any, allowed: Iterable[str], asked: str) -> str:
-    """Return the allowed word that was given, ignoring case and spaces; otherwise raise :class:`Wrong`."""
+    """Return the allowed word that the answer gives, ignoring case and extra spaces; otherwise raise :class:`Wrong`."""
     said = " ".join(str(plain(answer)).lower().split())
     in_form(said in (known := {one.lower(): one for one in allowed}), asked)
     return known[said]
 
 
 def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list[str]:
-    """Return the expected number of words (see :func:`several` and :func:`word`)."""
+    """Return the words in an answer if it has the expected length (see :func:`several` and :func:`word`)."""
     return [word(one, allowed, asked) for one in several(answer, count, asked)]
 
 

@@ -1,4 +1,4 @@
-"""What a lesson imports besides ``asyncfl_lite``: checks for exercises, and recorded evidence to quote.
+"""Names that lessons import besides ``asyncfl_lite``: checks of exercises, and recorded evidence to quote.
 
 from asyncfl_course import lessons
 

@@ -1,4 +1,4 @@
-"""Estimate how long a lesson takes to read and to solve, with or without its optional sections."""
+"""Estimates of the time to read and to solve a lesson, with or without its optional sections."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Minutes(NamedTuple):
 
 
 def minutes(book: NotebookNode, core: bool = False) -> Minutes:
-    """Estimate how long a lesson takes.
+    """Estimate how many minutes a lesson takes, for reading and for its exercises.
 
     Folded hints and solutions, outputs and displayed formulas are not counted.
 

@@ -1,4 +1,4 @@
-"""Convert readers' answers to plain Python or to arrays, and hold wrong results of their functions."""
+"""Conversion of readers' answers to plain Python or to arrays, and a record of a function's wrong result."""
 
 from __future__ import annotations
 

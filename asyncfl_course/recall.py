@@ -1,4 +1,4 @@
-"""Recall: three questions about the lesson two before this one, because repetition after a while helps memory."""
+"""Recall: three questions about the lesson two before the current one, because delayed repetition helps memory."""
 
 from __future__ import annotations
 

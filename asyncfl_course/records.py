@@ -1,4 +1,4 @@
-"""Names that the course imports from the reproduction, for records, the rule that judges them, and verdicts.
+"""Names that the course imports from the reproduction: records, the rule that judges them, and verdicts.
 
 No other module of this package imports ``asyncfl_reproduction``; a contract in ``pyproject.toml`` holds that.
 """

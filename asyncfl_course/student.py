@@ -32,7 +32,7 @@ FOLD = "<details><summary>Read on after you have answered, and run the cells abo
 
 
 def learners(lesson: NotebookNode, name: str) -> NotebookNode:
-    """Return a lesson without its solutions and without the cells that answer its guesses.
+    """Return a lesson without its solutions, and with the answers to its guesses hidden.
 
     Args:
         lesson: a notebook; it stays as it is.
@@ -63,7 +63,7 @@ def solved(lesson: NotebookNode) -> NotebookNode:
 
 
 def write(root: Path) -> tuple[list[str], list[str]]:
-    """Write both folders beside ``notebooks/``, but leave lessons that the learner has changed.
+    """Write ``student/`` and ``solutions/`` beside ``notebooks/``, but keep lessons that the learner has changed.
 
     Args:
         root: the repository's folder.
@@ -102,7 +102,7 @@ def answering(book: NotebookNode) -> Iterator[int]:
 
 
 def _folded(source: str) -> str:
-    """Return a text in a fold, unless it asks for an exercise or has folds already."""
+    """Wrap a text in a collapsible fold, unless it asks for an exercise or already contains a fold."""
     return source if "**Exercise " in source or "<details>" in source or not source else FOLD.format(source)
 
 

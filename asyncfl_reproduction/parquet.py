@@ -1,4 +1,4 @@
-"""Read and write records as Parquet files in ``results/``, atomically and by one process at a time.
+"""Reading and writing of records as Parquet files in ``results/``, by one process at a time.
 
 A paper's folder in a tier, ``results/<tier>/<paper>/``, has up to three: ``runs.parquet`` and ``curves.parquet``
 (:mod:`~asyncfl_reproduction.grid.tidy`) and ``searches.parquet`` (:mod:`~asyncfl_reproduction.tuning.outcomes`).
@@ -55,7 +55,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table atomically, so that the same table always gives the same bytes.
+    """Write a table atomically; the same table always gives the same bytes.
 
     Args:
         path: ``….parquet``; its folder is made.

@@ -1,4 +1,4 @@
-"""Find the files of experiments, in the user's own folder or in the package."""
+"""Locations of the files of experiments, in the user's own folder or in the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write numbers as texts: a mean with its deviation, a difference with its interval, a count with its noun."""
+"""Numbers as texts: a mean with its deviation, a difference with its interval, a count with its noun."""
 
 from __future__ import annotations
 

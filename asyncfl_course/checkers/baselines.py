@@ -13,7 +13,7 @@ from asyncfl_lite.algorithms import staleness
 
 @exercise("03.1", "The hinge")
 def hinge(answer: Any) -> None:
-    """Compare the answer with FedAsync's hinge."""
+    """Compare the answer with FedAsync's hinge function, which maps staleness to a weight."""
     cases = {
         (3, 10, 4): "up to b the weight is 1",
         (4, 10, 4): "at b itself the weight is still 1",

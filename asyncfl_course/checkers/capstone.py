@@ -60,7 +60,7 @@ def own(answer: Any) -> str:
 
 
 def _path(server: Algorithm) -> tuple[list[torch.Tensor], int]:
-    """Send 24 updates of different sizes, some stale, from six clients; return each new model and the final version."""
+    """Send 24 updates of different sizes, some stale, from six clients; return each new model and the last version."""
     started(server)
     path = []
     for turn in range(24):
@@ -73,7 +73,7 @@ def _path(server: Algorithm) -> tuple[list[torch.Tensor], int]:
 
 @exercise("19.2", "Three invariants")
 def invariants(answer: Any) -> str:
-    """Test the three invariants on the worked method and on copies of it that each have a bug."""
+    """Test three invariants on the worked method, FedPatience, and on copies of it with one bug each."""
     tests = list(answer) if isinstance(answer, list | tuple) else []
     expect(len(tests) == 3 and all(map(callable, tests)), "Give a list of three functions.")
     expect(len({test.__name__ for test in tests}) == 3, "The three functions must have different names.")

@@ -17,7 +17,7 @@ def _logits(*values: float) -> torch.Tensor:
 
 @exercise("06.1", "The gradient of a softened loss")
 def pull(answer: Any) -> None:
-    """Compare the answer with automatic differentiation in four cases; in one the student already agrees."""
+    """Compare the answer with the gradient from automatic differentiation in four cases; in the last, it is zero."""
     cases = [
         (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
         (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes have temperature T, and z enters as z / T"),
@@ -51,7 +51,7 @@ def shrinks(answer: Any) -> None:
 
 @exercise("06.3", "The loud one")
 def overrules(answer: Any) -> None:
-    """Check the answer for 1, 9 and 49 other clients; FedEcho's experiments have 49."""
+    """Check the logit above which one client outvotes 1, 9 or 49 others (FedEcho's experiments have 49 others)."""
     for others in (1, 9, 49):
         because = f"softmax keeps the order of logits, and each mean is over all {others + 1} clients"
         expect_close(answer, (others,), 2.0 * others, because=because)

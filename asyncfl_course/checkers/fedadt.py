@@ -17,7 +17,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 @exercise("09.1", "How late, and how light")
 def late_and_light(answer: Sequence[float]) -> None:
-    """Check the expected staleness and weight with a target of 200 clients in flight."""
+    """Check the answer's mean staleness and its weight for a target of 200 clients in flight."""
     wanted = predicted_staleness("refill", 200, 1)
     age, weight = numbers(answer, 2, f"Please give two numbers, (staleness, beta); this is {shown(answer)}.")
     if abs(age - wanted) >= 10:
@@ -37,7 +37,7 @@ def late_and_light(answer: Sequence[float]) -> None:
 
 @exercise("09.2", "Whose model is the global one?")
 def shares(answer: Callable) -> None:
-    """Check the shares that arrivals have in the global model."""
+    """Check each arrival's share in the global model, and the share of the initial model."""
     for taus in ([0], [3], [8, 3], [0, 1, 3], [5, 0, 99], [99] * 4, []):
         wanted = [1.0]
         for tau in taus:
@@ -53,7 +53,7 @@ def shares(answer: Callable) -> None:
 
 @exercise("09.3", "Equation 7 for a batch")
 def loss_of_a_batch(answer: Callable) -> None:
-    """Check FedADT's loss against the package's."""
+    """Check the answer's loss for a batch against the package's FedADT loss."""
     draw = torch.Generator().manual_seed(0)
     for rows, alpha, temperature, because in (
         (1, 0.0, 3.0, "with alpha = 0 only the label's cross entropy is left, which does not use T"),

@@ -1,4 +1,4 @@
-"""Checkers of lesson 08: leads over the best rival, a control that works, and what unlabelled photographs show."""
+"""Checkers of lesson 08: leads over the best rival, a control that works, and results on unlabelled photographs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def _numbers(generator: torch.Generator, *shape: int) -> torch.Tensor:
 
 @exercise("10.1", "One arrival")
 def one_arrival(answer: Callable) -> None:
-    """Check Equation 3 against the package's schedule."""
+    """Check the model after one arrival by FedRevive's Equation 3, for four values of staleness."""
     x, delta, distilled = (torch.tensor(row, dtype=torch.float64) for row in ([1, 0], [0, 0.8], [0.2, -0.2]))
     for tau, s_max, because in (
         (0, 75.0, "a fresh update has beta 0, so the server takes all of it and nothing of the distilled one"),
@@ -53,7 +53,7 @@ def eight_times_quicker(answer: Sequence[str]) -> None:
 
 @exercise("10.3", "The adversarial term")
 def adversarial_term(answer: Callable) -> None:
-    """Check the adversarial term against the package's."""
+    """Check the adversarial term of the generator's loss against the package's."""
     draw = torch.Generator().manual_seed(1)
     omega = torch.tensor([[0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7]], dtype=torch.float64)
     wrong_together = torch.tensor([[[0.0, 4.0, 0.0]], [[0.0, 3.0, 0.0]]], dtype=torch.float64)
@@ -72,7 +72,7 @@ def adversarial_term(answer: Callable) -> None:
 
 @exercise("10.4", "The feature term")
 def feature_term(answer: Callable) -> None:
-    """Check the feature term of one layer against the package's."""
+    """Check the feature term of the generator's loss, for one layer, against the package's."""
     draw = torch.Generator().manual_seed(2)
     omega = torch.tensor([[0.875, 0.4, 1 / 7], [0.125, 0.6, 6 / 7]], dtype=torch.float64)
     by_hand = torch.tensor([[[2.0, -1.0], [6.0, -3.0]]], dtype=torch.float64)

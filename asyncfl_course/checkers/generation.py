@@ -49,7 +49,7 @@ def two_scores(answer: Callable) -> None:
 
 @exercise("12.1", "How large a test set?")
 def problems_needed(answer: Callable) -> None:
-    """Check how many problems it takes to make a lead as large as two standard errors of a paired difference."""
+    """Check the number of test problems at which a lead equals two standard errors of the paired difference."""
     for lead, differ, because in (
         (0.01, 0.1, "one error is sqrt(0.1 / n), and two errors must equal 0.01, so n = 4 · 0.1 / 0.01²"),
         (0.0046, 0.05, "Table 5's lead, if one answer in twenty differs"),

@@ -81,7 +81,7 @@ def burst(answer: Any) -> None:
 
 @exercise("05.3", "What is left")
 def left(answer: Any) -> None:
-    """Compare the answer with the share of a model that remains on the package's server under Equation 2 as printed."""
+    """Compare the answer with the share of a model left on the package's server by KUIPER's Equation 2 as printed."""
     for accuracy, versions in ((0.7, 1), (0.7, 20), (0.2, 3), (0.0, 5), (1.0, 2)):
         x = _tensor(1)
         for _ in range(versions):

@@ -35,7 +35,7 @@ def digest(answer: Any) -> None:
 
 
 def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
-    """Make one run per seed, with one letter as the digest of its weights and one as that of its schedule."""
+    """Make a table of runs, one per seed, with single letters as the digests of weights and schedule."""
     return pd.DataFrame({"weights_sha256": list(weights), "schedule_sha256": list(schedule)}, list(seeds))
 
 

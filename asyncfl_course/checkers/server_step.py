@@ -14,7 +14,7 @@ from asyncfl_course.explore import swing
 
 @exercise("04.1", "Swing")
 def mean_jump(answer: Any) -> None:
-    """Compare the answer with the mean absolute difference between neighbours among the last tests."""
+    """Compare the answer with the mean absolute difference between consecutive tests, among the last tests."""
     hints = {
         ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down, and the distance from the mean does not count",
         ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
@@ -93,7 +93,7 @@ def guess_of_controls(answer: Any) -> None:
 
 
 def _searches(lucky: float = 0.0) -> pd.DataFrame:
-    """Make a search table in which B needs a small client rate and A does not; ``lucky`` raises one seed of A's."""
+    """Make a table of two methods' searches, A and B; ``lucky`` is added to the accuracy of one of A's runs."""
     level = {
         ("A", 0.1, 1.0): 75, ("A", 0.3, 1.0): 70, ("A", 0.1, 0.3): 81, ("A", 0.3, 0.3): 80,
         ("B", 0.1, 1.0): 68, ("B", 0.3, 1.0): 40, ("B", 0.1, 0.3): 80, ("B", 0.3, 0.3): 82,
@@ -108,7 +108,7 @@ def _searches(lucky: float = 0.0) -> pd.DataFrame:
 
 @exercise("04.5", "An equal comparison")
 def equal_lead(answer: Any) -> None:
-    """Check that a function returns the difference between two methods' best means."""
+    """Check that a function returns the difference between two methods' best mean accuracies."""
     table, lucky = _searches(), _searches(lucky=12.0)
     cases = [
         (table, "A", "B", 1.0, 7, "the server rate 1 holds for both methods, and their best means there are 75 and 68"),
@@ -125,7 +125,7 @@ def equal_lead(answer: Any) -> None:
 
 @exercise("04.6", "Rounding or a bug")
 def rounding_or_bug(answer: Any) -> None:
-    """Compare the chosen findings with what the order of summation can change, and explain a wrong choice."""
+    """Check which findings are a sure sign of a bug, and which may be rounding; explain a wrong choice."""
     chosen = letters(answer, "ABCDE", "A set of letters from A to E is asked for.")
     harmless = {
         "A": "at this pair of rates, the scores of two runs differ by more than 4 points on average",

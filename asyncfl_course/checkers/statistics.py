@@ -33,7 +33,7 @@ def false_alarms(answer: Any) -> None:
 
 @exercise("15.2", "The interval of a mean")
 def interval(answer: Any) -> None:
-    """Compare the answer with the package's interval."""
+    """Compare the answer with the package's confidence interval of a mean."""
     cases = [([2.0, 4.0, 6.0], 0.95), ([0.4, -1.2, 0.3, 2.1, -0.6], 0.99), ([1.0, 3.0], 0.95), ([5.0, 1.0] * 5, 0.5)]
     for differences, level in cases:
         given = np.array(differences)

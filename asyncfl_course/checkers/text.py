@@ -49,7 +49,7 @@ def _attend(scores: Tensor, values: Tensor, here: Tensor) -> Tensor:
 
 @exercise("11.4", "Divide by the users of a word")
 def by_users(answer: Callable) -> None:
-    """Check that the answer averages each row over the clients that changed it."""
+    """Check that each row of the update is averaged over the clients that changed it."""
     for deltas, wanted, because in (
         ([[[-0.1], [-0.1]], [[-0.1], [0.0]], [[-0.1], [0.0]]], [[-0.1], [-0.1]],
          "word B has one client, so its sum is divided by 1"),

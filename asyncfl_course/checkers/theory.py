@@ -14,7 +14,7 @@ from asyncfl_course.expectations import expect_close
 
 @exercise("14.1", "What staleness costs in one version")
 def staleness_bound(answer: Any) -> None:
-    """Compare the answer with line 3's right side, computed version by version."""
+    """Compare the answer with the right side of line 3 of the proof, computed version by version."""
     rng = np.random.default_rng(0)
     for delays, eta, smooth in (([0, 1, 2, 2], 0.4, 1.0), ([0, 0, 0], 0.1, 2.0), ([0, 1, 0, 3, 4, 2], 0.2, 3.0)):
         g = torch.from_numpy(rng.integers(-2, 3, (len(delays), 2)).astype(float))
@@ -30,7 +30,7 @@ def staleness_bound(answer: Any) -> None:
 
 @exercise("14.2", "The largest step that does not explode")
 def largest_step(answer: Any) -> None:
-    """Compare the answer with the closed form, found on the unit circle at the angle π/(2τ + 1)."""
+    """Compare the answer with the largest stable step in closed form, 2 sin(π / (4τ + 2)) / L."""
     for tau, smooth in ((0, 1.0), (1, 1.0), (10, 1.0), (4, 5.0)):
         expect_close(
             answer,

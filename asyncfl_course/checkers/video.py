@@ -76,7 +76,7 @@ def eight_frames(answer: float) -> None:
 
 @exercise("13.4", "What a student learns from")
 def student_loss(answer: Callable) -> None:
-    """Check KUIPER's loss of labels and a teacher's logits."""
+    """Check KUIPER's distillation loss, which mixes labels with a teacher's logits."""
     student = torch.tensor([[2.0, 0.0, -1.0], [0.5, 0.5, 0.0]])
     teacher = torch.tensor([[1.0, 1.0, 0.0], [0.5, 2.5, 0.0]])
     labels = torch.tensor([0, 1])

@@ -72,7 +72,7 @@ def four_papers(answer: Any) -> None:
 
 @exercise("01.3", "Who reports how often")
 def reports(answer: Any) -> None:
-    """Compare the answer with :func:`.report_rates`; recognise shares of a slot given instead of rates."""
+    """Compare the answer with :func:`.report_rates`; recognise an answer in shares of a slot instead of rates."""
     cases = (
         (np.array([1.0] * 6 + [8.0] * 2), 3, "reports × duration is the share of a slot; shares must add up to 3"),
         (np.array([2.0] * 10), 5, "alike clients are busy half of the time, so each reports once in four units"),
@@ -92,7 +92,7 @@ def reports(answer: Any) -> None:
 
 @exercise("01.4", "Two remedies")
 def two_remedies(answer: Any) -> None:
-    """Check which remedy makes updates fresher, and which hears stragglers more often."""
+    """Check which remedy makes updates fresher, and under which one the server hears stragglers more often."""
     asked = 'Two names are asked for, each "faster" or "fewer".'
     fresher, heard = words(answer, 2, ("faster", "fewer"), asked)
     wrong = []
@@ -113,7 +113,7 @@ def two_remedies(answer: Any) -> None:
 
 @exercise("01.5", "Forecast the failures")
 def failures(answer: Any) -> None:
-    """Check how many updates arrive per unit of time if jobs may fail, and the share of rounds that wait."""
+    """Check how many updates arrive per unit of time if jobs may fail, and the share of rounds that wait for one."""
     updates, share = numbers(answer, 2, "Two numbers are asked for: (updates, share).")
     held = 0.9 * 1 + 0.1 * 20
     expect(

@@ -48,7 +48,7 @@ class Picture(NamedTuple):
 
 
 def described(figure: Figure) -> str:
-    """Return the titles of a figure and its axes, line by line, as the text alternative of an animated picture."""
+    """Return the titles of a figure and its axes, line by line, as the text alternative of its picture."""
     return "\n".join(filter(None, _titles(figure)))
 
 
@@ -58,7 +58,7 @@ def _titles(figure: Figure) -> list[str]:
 
 
 def pictured(figure: Figure, places: Places | None = None) -> Picture:
-    """Return a figure as an image with a text alternative, rendered only once.
+    """Render a figure once, and return it as an image with a text alternative.
 
     Args:
         figure: what is drawn.

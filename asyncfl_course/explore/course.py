@@ -28,12 +28,12 @@ class Lesson(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The lesson's two digits."""
+        """The lesson's number, as two digits."""
         return self.name[:2]
 
 
 class Part(NamedTuple):
-    """Lessons that belong together.
+    """A part of the course, with lessons that belong together.
 
     Attributes:
         title: one word or two.
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A way through the course.
+    """A path through the course, which is a selection of lessons in order.
 
     Attributes:
         letter: which marks its lessons on the map.
@@ -171,7 +171,7 @@ def lessons() -> list[Lesson]:
 
 
 def hours(minutes: int) -> str:
-    """Return minutes as a reader plans them: as minutes below two hours, else in half hours."""
+    """Return a duration as text, in minutes below two hours, and otherwise in hours rounded to halves."""
     if minutes < 120:
         return f"{minutes} minutes"
     whole, half = divmod(round(minutes / 30), 2)
@@ -184,7 +184,7 @@ def letters(lesson: Lesson) -> str:
 
 
 def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
-    """Return the table of contents: every lesson with its minutes and its paths, linked beside the notebook."""
+    """Return the table of contents as Markdown, with each lesson's link, minutes and paths."""
     rows = ["| | lesson | about | to read | exercises | path |", "|---|---|---|--:|--:|---|"]
     for part in parts:
         for index, one in enumerate(part.lessons):
@@ -195,7 +195,7 @@ def course_contents(parts: Sequence[Part] = COURSE) -> Markdown:
 
 
 def course_paths(paths: Sequence[Path] = PATHS) -> Markdown:
-    """Return the paths through the course, with their lessons and durations."""
+    """Return the paths through the course as Markdown, with their lessons and durations."""
     rows = []
     for path in paths:
         links = ", ".join(f"[{one.number}]({one.name}.ipynb){_part(path, one)}" for one in path.lessons)

@@ -20,7 +20,7 @@ METHODS = tuple(sorted({path.stem for path in PICTURES.glob("*.svg")} - {COURSE_
 
 
 class Diagram(NamedTuple):
-    """A drawing that a notebook shows.
+    """An SVG drawing for a notebook, with a description in words.
 
     Attributes:
         svg: a whole SVG document.
@@ -38,7 +38,7 @@ class Diagram(NamedTuple):
 
 
 def method_diagram(name: str) -> Diagram:
-    """Return the diagram of a method, which shows its messages, the server's memory, and what is new over FedBuff.
+    """Return the diagram of a method, which shows its messages, the server's memory, and the differences from FedBuff.
 
     Args:
         name: one of :data:`METHODS`.
@@ -58,7 +58,7 @@ def method_diagram(name: str) -> Diagram:
 
 
 def course_map() -> Diagram:
-    """Return the map of the course, with all lessons and their minutes in parts, and the three paths."""
+    """Return the map of the course: all lessons with their minutes, grouped in parts, and the three paths."""
     return _read(COURSE_MAP)
 
 

@@ -1,4 +1,4 @@
-"""The distillation-loss explorer shows loss and gradient on one input for a chosen teacher, student, label and weight.
+"""Explorer of distillation losses: loss and gradient on one input, for a chosen teacher, student, label and weight.
 
 FedADT (Eq. 7) and FedEcho (Eq. 3) both mix a divergence from a teacher with a cross entropy. They differ in which
 label the second term takes (the server's own, or the teacher's first choice), in the temperature, and in what sets the
@@ -201,7 +201,7 @@ def distillation_figure(
 
 
 def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str, axes: Axes) -> None:
-    """Draw bars of teacher's and student's probabilities, the latter also at T = 1; write ``mark`` at the label."""
+    """Draw bars of the teacher's and student's probabilities, the latter also at T = 1; write ``mark`` at the label."""
     at = "" if temperature == 1 else f", T = {temperature:g}"
     bars = [(f"teacher{at}", terms.teacher, shade), (f"student{at}", terms.student, NEUTRAL)]
     if at:

@@ -93,7 +93,7 @@ def _snapshot(run: Run, version: int) -> Snapshot:
 
 
 def gallery_figure(snapshots: Sequence[Snapshot], version: int, rows: int = 5) -> Figure:
-    """Draw the latest snapshot's images up to a version, by requested class, and the scores of all snapshots.
+    """Draw the images of the latest snapshot up to a version, by requested class, and the scores of all snapshots.
 
     A frame is green where the global model names the class that was asked for, orange where it does not.
 
@@ -144,7 +144,7 @@ def _draw_images(now: Snapshot, rows: int, span: tuple[float, float], axes: Axes
 
 
 def _draw_shares(snapshots: Sequence[Snapshot], now: Snapshot, axes: Axes) -> None:
-    """Draw which share of the images is classified as requested over versions, beside the model's test accuracy."""
+    """Draw the share of images classified as requested, over versions, with the global model's test accuracy."""
     versions = [snapshot.version for snapshot in snapshots]
     own = colour("fedrevive")
     axes.plot(versions, [one.share("teachers") for one in snapshots], color=NEUTRAL, label="teachers name as asked")

@@ -1,4 +1,4 @@
-"""The partition explorer shows each client's samples under a partition law."""
+"""Explorer of partitions: each client's samples by class under a partition law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schedule explorer shows how staleness affects an update's weight, and which weights occur in a run.
+"""Explorer of weight schedules: the effect of staleness on an update's weight, and the weights that occur in a run.
 
 FedRevive's β and AFL-DW's 1 - β (FedRevive §3.1, Fig. 11), FedAsync's α s(τ) (Xie et al. 2019, §5), KUIPER's β_t
 (Eq. 3), FedADT's β, and its α̃, which follows the version (Eq. 8). The methods compute the weights.
@@ -144,7 +144,7 @@ def _draw_staleness(tau: np.ndarray, axes: Axes) -> None:
 
 
 def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Axes) -> None:
-    """Draw FedADT's α̃ over the run's versions."""
+    """Draw FedADT's mixing weight α̃ over the run's versions."""
     ours = [settings for method, settings in lines.items() if method.split("-")[0] == "fedadt"]
     if not ours:
         axes.set_axis_off()
@@ -168,7 +168,7 @@ def _updates(law: str, concurrency: int) -> pd.DataFrame:
 
 
 def explore_schedules() -> Explorer:
-    """Return :func:`schedule_figure` with controls for delay law, jobs in flight, β's and s's family and constants."""
+    """Return :func:`schedule_figure` with controls for the delay law, jobs in flight, and the forms of β and s(τ)."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedrevive", description="delay law")
     busy = widgets.IntSlider(100, min=2, max=200, description="in flight", continuous_update=False)
     families = get_args(AFLDW.Settings.model_fields["beta_family"].annotation)

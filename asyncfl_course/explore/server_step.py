@@ -1,4 +1,4 @@
-"""The server learning rate's explorer: a slider from an unsteady server to a slow one, on recorded curves.
+"""Explorer of the server learning rate, on recorded curves, from an unsteady server to a slow one.
 
 Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, client rate,
 server rate, seed and test; the caller says where it comes from (the lesson's is
@@ -27,7 +27,7 @@ LAST_SCORES, LAST_TESTS = 5, 20
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
-    """Return how much a curve zigzags, as the mean absolute difference between neighbours among the last tests.
+    """Return how much a curve zigzags, as the mean absolute difference between consecutive tests, among the last tests.
 
     Args:
         accuracy: of each test in turn, in any unit.
@@ -115,7 +115,7 @@ def server_step_figure(
 
 
 def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFrame:
-    """Return the rows of a table that have the given value, of which there must be some."""
+    """Return a table's rows with the given value in a column; raise an error if there are none."""
     found = table[table[column] == value]
     if found.empty:
         allowed = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in table[column].unique())
@@ -124,7 +124,7 @@ def _chosen(table: pd.DataFrame, column: str, value: float | str) -> pd.DataFram
 
 
 def _draw_curves(curves: pd.DataFrame, shade: str, axes: Axes) -> None:
-    """Draw one thin line per seed, with the first seed's emphasised."""
+    """Draw one line per seed, with the first seed's emphasised."""
     for index, (_, one) in enumerate(curves.groupby("seed")):
         look = {"linewidth": 2, "zorder": 3} if not index else {"linewidth": 1, "alpha": 0.4}
         axes.plot(one["version"], 100 * one["accuracy"], color=shade, **look)

@@ -47,7 +47,7 @@ def run_clock(
     seed: int = 0,
     **settings: Any,
 ) -> Schedule:
-    """Simulate when each client trains, without data or training, as if all clients had equally many samples.
+    """Simulate the schedule of jobs without data or training, as if all clients had equally many samples.
 
     Args:
         law: name of the delay law.
@@ -131,7 +131,7 @@ def report_rates(durations: np.ndarray, in_flight: int) -> np.ndarray:
 
 
 def jobs_that_age(planned: Schedule) -> np.ndarray:
-    """Return how many jobs aged by one version with each version, ``(T,)`` int64.
+    """Return the number of jobs in flight that each new version makes one version older, ``(T,)`` int64.
 
     A job that started from version s and arrived with staleness τ lived through versions s + 1 to s + τ; one that is
     in flight at the end has lived through all since. Jobs that were called off are left out.

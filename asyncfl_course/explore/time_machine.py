@@ -1,4 +1,4 @@
-"""The time machine steps through a run and shows every client's job and model version, arrivals, and accuracy."""
+"""The time machine: a run step by step, with every client's job and model version, arrivals, and accuracy."""
 
 from __future__ import annotations
 

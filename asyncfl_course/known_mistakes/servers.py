@@ -1,4 +1,4 @@
-"""Known mistakes of lessons 00 to 05: buffers, clocks, shares, trust, caches, bursts."""
+"""Known mistakes of lessons 00 to 05: buffers, clocks, class shares, staleness weights, caches, bursts."""
 
 from __future__ import annotations
 

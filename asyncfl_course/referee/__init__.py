@@ -1,4 +1,4 @@
-"""Referee a paper: seal a plan for testing a printed claim, then run the plan, and get a verdict and a grade.
+"""Refereeing a paper: seal a plan that tests a printed claim, run it, and get a verdict and a grade.
 
 from asyncfl_course import referee
 

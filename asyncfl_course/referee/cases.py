@@ -117,7 +117,7 @@ def case(name: str) -> Case:
 
 
 def pilots(name: str) -> pd.DataFrame:
-    """Return standard deviations from the pilot for a case's own question, in points, by metric and column."""
+    """Return the pilot's standard deviations for the comparison in a case's claim, in points, by metric and column."""
     of = case(name)
     return pd.DataFrame(
         {column: [of.pilot(of.first, of.second, metric, column) for metric in NUMBERS] for column in COLUMNS}, NUMBERS

@@ -12,7 +12,7 @@ STEPS = 2000
 
 
 def chance(predicate: str, margin: float, truth: float, deviation: float, seeds: int, level: float) -> float:
-    """Return the probability that a plan's verdict is "holds".
+    """Return the probability that a plan's verdict is "holds" for a given true difference.
 
     Args:
         predicate: ``above``: the interval at ``level`` lies above the margin; ``level``: two one-sided tests put the

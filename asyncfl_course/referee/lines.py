@@ -1,4 +1,4 @@
-"""Wrap printed text, because JupyterLab breaks long lines in the middle of a word."""
+"""Wrapping of printed text, because JupyterLab breaks long lines in the middle of a word."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WIDEST = 100
 
 
 def in_lines(text: str) -> str:
-    """Wrap a text to 100 characters per line, and indent continuation lines below the text after a label."""
+    """Wrap a text to 100 characters per line, and align continuation lines with the text after a label."""
     shown = []
     for line in text.splitlines():
         label = re.match(r" *(?:[+-] \S+ +|\w+: +)?", line)[0]

@@ -29,7 +29,7 @@ class Question(Settings):
 
 
 class Runs(Settings):
-    """The runs that decide, and the number that is compared in them."""
+    """The runs that decide a question, and the metric that is compared."""
 
     metric: Literal["last5_accuracy", "final_accuracy", "best_accuracy"]
     """The mean of a run's last five tests, its last test, or the best of all its tests."""
@@ -42,7 +42,7 @@ class Runs(Settings):
 
 
 class Control(Settings):
-    """A cell that differs from the first in one setting, and what its runs must show before they count as evidence."""
+    """A control cell, which differs from the first cell in one setting, and the proofs required of its runs."""
 
     cell: str
     changes: Names
@@ -52,7 +52,7 @@ class Control(Settings):
 
 
 class Plan(Settings):
-    """A referee's plan: the evidence that would be convincing.
+    """A referee's plan: the comparison, the runs and the control that decide a claim.
 
     Example:
         >>> plan = Plan(
@@ -73,7 +73,7 @@ class Plan(Settings):
 
 @dataclass(frozen=True)
 class Sealed:
-    """The content of a plan at the moment when it was sealed, with the SHA-256 of that content.
+    """A plan's content at the moment of sealing, with its SHA-256 digest.
 
     Attributes:
         text: the plan in canonical form: JSON, keys sorted.
@@ -103,7 +103,7 @@ def seal(plan: Settings) -> Sealed:
 
 
 def unchanged(plan: Settings, sealed: Sealed) -> None:
-    """Refuse a plan that differs from its seal.
+    """Raise an error if a plan was changed after it was sealed.
 
     Raises:
         AsyncFLError: one line that names each field that was changed, or says that the seal is broken.

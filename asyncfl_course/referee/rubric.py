@@ -1,4 +1,4 @@
-"""Grade a plan's design before the plan is run, so that the result cannot affect the grade."""
+"""Grades of a plan's design, given before the plan is run, so that the result cannot affect them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _level(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _budget(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether both sides have the same rates, or equal searches with several values of every rate, and why."""
+    """Return whether both sides use the same rates, or equally large searches over several values of each, and why."""
     column, sides = plan.runs.column, (plan.asks.first, plan.asks.second)
     settings = [of.settings(cell, column) for cell in sides]
     if not {"algorithm", *RATES} & of.differing(*sides, column):

@@ -1,4 +1,4 @@
-"""Run a sealed plan on recorded runs: check the control's proofs, then judge the difference."""
+"""Verdicts of sealed plans on recorded runs: first the control's proofs are checked, then the difference is judged."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def send(
 
 
 def fill(server: Algorithm, delta: float | Sequence[float] | torch.Tensor, **more: Any) -> None:
-    """Send equal updates, from client 0 on, until the buffer is full and makes one version.
+    """Send equal updates from clients 0, 1, … until the buffer is full and makes one version.
 
     Args:
         server: from :func:`started`; its buffer is empty, and takes at most six.

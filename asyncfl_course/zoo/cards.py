@@ -44,7 +44,7 @@ def par(id: str) -> int:
 
 
 def score() -> pd.DataFrame:
-    """Return the reader's score by exercise: exhibits found, tries and minutes, beside the minutes that are par.
+    """Return the reader's score by exercise: exhibits found, tries and minutes, with the minutes expected (par).
 
     Minutes run from the exercise that was solved before, or from the first answer of all, to the right answer.
     """
@@ -71,7 +71,7 @@ def _row(id: str, tried: list[Attempt]) -> dict[str, object]:
 
 
 def _found(id: str, letters: str, tried: list[Attempt]) -> int:
-    """Return how many exhibits are right in the best answer to an exercise."""
+    """Return the number of exhibits answered correctly in the best answer to an exercise."""
     answers = [one for one in tried if one.id == id]
     if id in NAMING:
         named = [one.answer for one in answers if isinstance(one.answer, dict)]

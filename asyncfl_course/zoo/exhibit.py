@@ -81,7 +81,7 @@ class Exhibit:
         return pd.DataFrame([drive(self.healthy(**settings)), drive(self.ill(**settings))], index=["healthy", "ill"])
 
     def reveal(self) -> str:
-        """Show the bug as a diff between the healthy source and the one with the bug."""
+        """Return the bug as a diff between the healthy source and the one with the bug."""
         return self.mutation.diff()
 
     @contextmanager

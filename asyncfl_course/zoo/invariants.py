@@ -1,6 +1,6 @@
-"""Grade an invariant by mutation testing.
+"""Grading of invariants by mutation testing.
 
-It must hold for healthy servers in any settings, and fail for a server with the bug.
+An invariant must hold for healthy servers in any settings, and fail for a server with the bug.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Invariant = Callable[[Algorithm], bool]
 
 
 def grade(letter: str, invariant: Invariant) -> str:
-    """Grade an invariant on an exhibit.
+    """Grade an invariant, which must hold for an exhibit's healthy server and fail for the one with the bug.
 
     Args:
         letter: A to L.

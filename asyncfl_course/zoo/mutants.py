@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change in one class's source.
+    """One change to the source of one class.
 
     Attributes:
         owner: the class whose source is changed; a base of the one that is asked for, or that one.

@@ -29,7 +29,7 @@ TABLE = ["id", "artefact", "kind", "claim", "paper", "ours", "detail"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper that can be checked.
+    """One checkable statement of a paper.
 
     Attributes:
         id: paper, artefact and a letter, ``FE-T2-a``.
@@ -79,7 +79,7 @@ class _Watched(Measured):
 
 
 class Checked(NamedTuple):
-    """A claim with its finding in one column.
+    """A claim with its finding in one column of results ("tuned" or "printed").
 
     Attributes:
         claim: which.
@@ -148,7 +148,7 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
 
 
 def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
-    """Return the claim's check on ``searched`` if all of its cells are there, and ``found`` otherwise."""
+    """Return the claim's check on ``searched`` if that has all of the claim's cells, and ``found`` otherwise."""
     if searched is None or found.claim.kind != TRAINED:
         return found
     here, there = (one.column(found.column).summaries for one in (measured, searched))
@@ -166,7 +166,7 @@ def check_claims(measured: Measured, claims: Iterable[Claim]) -> pd.DataFrame:
 
 
 def table_of_claims(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per claim, with what the paper's own numbers say and the verdict on our numbers.
+    """Return one row per claim, with the verdict of the paper's own numbers and the verdict of ours.
 
     The columns are id, artefact, kind, claim, paper, ours and detail. If a claim was checked in the column "printed",
     there are also ``fixed server rate`` and its detail; claims that rest on no cell with a twin have the same verdict

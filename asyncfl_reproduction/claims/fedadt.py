@@ -63,7 +63,7 @@ def _sooner(m: Measured, pairs: Iterable[tuple[str, str]]) -> Finding:
 
 
 def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str] | None = None) -> Finding:
-    """Check in every column of FedADT's table that the first method of each pair ends above the second."""
+    """Check in the given columns, by default all, that the first method of each pair ends above the second."""
     pairs = list(pairs)
     chosen = [column for _, column in COLUMNS] if columns is None else columns
     return _joined(m.above(f"{column}/{better}", f"{column}/{worse}") for column in chosen for better, worse in pairs)
@@ -155,7 +155,7 @@ def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
-    """Check that a weight of 0.6 ends above one of 0.2, and the adaptive weight above 0.6 at the same version."""
+    """Check that a distillation weight of 0.6 ends above 0.2, and the adaptive weight above 0.6 at the same version."""
 
     def findings() -> Iterator[Finding]:
         for data in TARGETS:
@@ -217,7 +217,7 @@ def _family_lowest(m: Measured) -> Finding:
 
 
 def _distilling_is_cheaper(m: Measured) -> Finding:
-    """Compare the operations of distillation with those of local training, at the local epochs that our cells use."""
+    """Check that distillation takes fewer operations than local training, with the local epochs of our cells."""
     ours, once = measure.distilling_over_training(measure.EPOCHS), measure.distilling_over_training(1)
     text = (
         f"{ours:.2f} of a client's training with {measure.EPOCHS} local epochs, as FLGo has and our cells have; "

@@ -86,7 +86,10 @@ def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs
 
 
 def _best_above_best(columns: Iterable[str], margin: float) -> Callable[[Measured], Finding]:
-    """Build a check that the best distillation set is above the best baseline, in columns whose cells were all run."""
+    """Build a check that, in each column, FedEcho's best distillation set beats the best baseline by over ``margin``.
+
+    A column counts as not run unless all of its cells were run.
+    """
 
     def column_holds(m: Measured, column: str) -> Finding:
         sets, baselines = ([f"{column}/{method}" for method in methods] for methods in (SETS, BASELINES))
@@ -162,7 +165,7 @@ def _dynamic_beyond_one_deviation(m: Measured) -> Finding:
 
 
 def _mixing_weights_in_order(m: Measured) -> Finding:
-    """Check that "CE only" ends lowest, and that each other weight is at least as good as those before it."""
+    """Check that "CE only" ends lowest, and that the other mixing weights follow the claimed order, within a point."""
     hard, *others = WEIGHTS
     strictly = [m.above(other, hard) for other in others]
     return all_of([*strictly, *(m.at_least(right, left) for left, right in combinations(others, 2))])
@@ -197,7 +200,7 @@ def _staler_at_large_delay(m: Measured) -> Finding:
 
 
 def _few_models_held(m: Measured) -> Finding:
-    """Count the distinct model versions that clients in flight hold, under both delay laws."""
+    """Check that clients in flight hold at most 8 distinct model versions, under both delay laws."""
     held = {law: measure.versions_held(law) for law in measure.LAWS}
     text = ", ".join(f"{law} {min(counts)} to {max(counts)}" for law, counts in held.items())
     most = max(max(counts) for counts in held.values())
@@ -205,7 +208,7 @@ def _few_models_held(m: Measured) -> Finding:
 
 
 def _logits_of_one_models_order(tasks: Iterable[str]) -> Finding:
-    """Check that the stored logits are at most of the order of magnitude of one model, at the paper's scale."""
+    """Check that the stored logits take at most ten times the memory of one model, at the paper's scale."""
     shares = {task: measure.STORED[task].logits_over_model for task in tasks}
     text = "stored logits over one model: " + ", ".join(f"{task} {share:.2g}" for task, share in shares.items())
     return Finding(HOLDS if max(shares.values()) <= ONE_ORDER else FAILS, text)

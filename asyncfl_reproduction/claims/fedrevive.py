@@ -41,13 +41,13 @@ def targets(m: Measured, buff: str) -> pd.Series | None:
 
 
 def target(m: Measured, buff: str) -> float | None:
-    """Return the mean of :func:`targets` over seeds."""
+    """Return the target accuracy from FedBuff's cell ``buff``, as a mean of :func:`targets` over seeds."""
     found = targets(m, buff)
     return None if found is None else float(found.mean())
 
 
 def sooner(m: Measured, faster: str, slower: str, buff: str, factor: float = 1.0) -> Finding:
-    """Check that one cell needs at least ``factor`` times as long as another to reach FedBuff's target."""
+    """Check that ``slower`` takes at least ``factor`` times as long as ``faster`` to reach FedBuff's target."""
     goals = targets(m, buff)
     windows = tuple(1 if name.endswith("/fedavg") else WINDOW for name in (faster, slower))
     return m.sooner(faster, slower, pd.Series(dtype=float) if goals is None else goals, windows, factor)
@@ -77,7 +77,7 @@ def _dd_fastest(m: Measured) -> Finding:
 
 
 def roughness(curve: pd.DataFrame) -> float:
-    """Return how far an evaluation lies on average from the mean of its two neighbours, as a fraction.
+    """Return the mean distance of an evaluation's accuracy from the mean of its two neighbours, as a fraction.
 
     Over a run's second half, in which accuracy rises little; NaN for fewer than three evaluations.
     """
@@ -174,7 +174,7 @@ def _schedules_in_bounds(m: Measured) -> Finding:
 
 
 def _table3() -> pd.DataFrame:
-    """Return Table 3's GFLOP, one row per component, for an iteration and in total."""
+    """Return the printed GFLOP of Table 3 by component, for one iteration and in total."""
     table = published("FedRevive", "Table 3")
     kind = np.where(table["metric"].str.contains("over all"), "total", "iteration")
     wide = table.assign(kind=kind).pivot_table(index="component", columns="kind", values="value")

@@ -52,7 +52,7 @@ def _above_best(m: Measured, ours: str, others: list[str]) -> Finding:
 
 
 def _sooner_than_best(m: Measured, column: str) -> Finding:
-    """Compare FedADT's time to target with that of the other method with the smallest mean log time."""
+    """Compare FedADT's time to target with that of the soonest baseline, judged by mean log time."""
     target, mean = fedadt.targets(m, column), {}
     for method in fedadt.BASELINES:
         times = m.times_to(f"{column}/{method}", target)

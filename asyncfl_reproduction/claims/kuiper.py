@@ -59,7 +59,7 @@ def own_or(m: Measured, own: str, shared: str) -> str:
 
 
 def with_frames(m: Measured, data: str, frames: str) -> str:
-    """Return the cell of central training with this number of frames per clip."""
+    """Return the name of the cell of central training with this number of frames per clip."""
     own = cell("fig11", data, f"frames{frames}")
     return own_or(m, own, cell("fig16", data, "central")) if frames == CENTRAL[data] else own
 
@@ -91,7 +91,7 @@ def rising(m: Measured, cells: Sequence[str]) -> Finding:
 
 
 def growing(named: Iterable[Named], unit: str = "points") -> Finding:
-    """Check that each number that is known is larger than the previous one."""
+    """Check that each known number is larger than the previous known one."""
     named = list(named)
     known = [one for one in named if one[1] is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name, values in named if values is None]
@@ -158,7 +158,7 @@ def of_burst(size: str, method: str) -> str:
 
 
 def alone(clients: str, bias: str) -> tuple[str, str]:
-    """Return KUIPER's cell, and the cell of clients that train alone."""
+    """Return KUIPER's cell and the cell of clients that train alone, for a number of clients and a bias."""
     return cell(FEDERATION[clients], f"bias{bias}", "kuiper"), cell("fig2", f"clients{clients}-bias{bias}", "alone")
 
 
@@ -217,7 +217,7 @@ def best_on_other_tasks(m: Measured) -> Finding:
 
 
 def round_times_in_order(m: Measured) -> Finding:
-    """Check that Oort has the longest versions and KUIPER the shortest, and that larger bursts make them longer."""
+    """Check that a version takes longest with Oort and least with KUIPER, and longer with larger bursts."""
 
     def time(name: str) -> Named:
         return f"time of {name.removeprefix('kuiper/')}", time_of_round(m, name)
@@ -333,7 +333,7 @@ def dropping_costs_at_high_bias(m: Measured) -> Finding:
 
 
 def distilled(m: Measured, method: str) -> str:
-    """Return a method's cell that begins at the distilled start."""
+    """Return a method's cell whose runs start from the distilled model."""
     return own_or(m, cell("fig14b", "distilled", method), cell("fig3b", "bias0", method))
 
 

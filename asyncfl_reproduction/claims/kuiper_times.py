@@ -15,7 +15,7 @@ from asyncfl_reproduction.verdicts import FAILS, HOLDS
 
 
 def as_finding(holds: bool, text: str) -> Finding:
-    """Return a finding that holds or fails, for a claim that numbers decide without a test."""
+    """Return a finding that holds or fails, for a claim that numbers decide without a statistical test."""
     return Finding(HOLDS if holds else FAILS, text)
 
 
@@ -77,7 +77,7 @@ def _one_decimal(values: Iterable[float]) -> str:
 
 
 def assistants_cost_time(m: Measured) -> Finding:
-    """Check that the printed percentages agree with the printed training times."""
+    """Check that the printed percentages of added training time agree with the printed training times."""
     table = published("KUIPER", "Table 3").set_index(["metric", "teaching_assistants"])["value"]
     hours = table["training time"].astype(float)
     ours = [100 * (hours[count] / hours["0"] - 1) for count in "123"]

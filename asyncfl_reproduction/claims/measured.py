@@ -221,7 +221,7 @@ class Measured:
     def time_ratios(
         self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
-        """Return the :func:`.log_ratios` of two cells, and whether all of their runs reached the target.
+        """Return the log ratios of two cells' times to a target, their bounds, and whether all runs reached it.
 
         A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
 

@@ -1,4 +1,4 @@
-"""The most that a method's server stores over a cell's runs, at 4 bytes per number."""
+"""The peak storage of a method's server over a cell's runs, at 4 bytes per number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Storage(NamedTuple):
 
 
 def storage(m: Measured, cell: str, server: Algorithm, *, clients: int, classes: int) -> Storage:
-    """Return the most that a server stores, from its class's declaration and the versions in flight in a cell's runs.
+    """Return a server's peak storage, from its class's declaration and the versions in flight in a cell's runs.
 
     Args:
         m: with the cell's runs.

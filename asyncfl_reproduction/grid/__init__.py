@@ -1,1 +1,1 @@
-"""Grids of cells: read them, estimate their cost, run them in worker processes, and record the results."""
+"""Grids of cells: their files, cost estimates, runs in worker processes, and recorded results."""

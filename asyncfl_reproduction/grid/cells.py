@@ -1,4 +1,4 @@
-"""Read the cells of a grid from cells/*.yaml, and merge and check them before anything runs.
+"""Cells of a grid, read from cells/*.yaml, merged, and checked before anything runs.
 
 A tier's file (``cells/smoke.yaml``) names papers' files; a paper's file holds its cells. A cell is one
 configuration with several seeds. Cells that differ in few things are written as one family

@@ -1,4 +1,4 @@
-"""Estimate a grid before it starts: how many cells, runs and client updates it has, and how many hours it takes here.
+"""Cost estimates of grids before they start: cells, runs, client updates, and hours on this machine.
 
 The time of a run is taken to grow linearly with its client updates. How fast is recorded, where there are finished runs
 of the same task, model, method and device: in the folder of runs, or in the tables of ``results/``. Otherwise shortened
@@ -51,7 +51,7 @@ Kind = tuple[str, str, str, str]
 
 
 class Speed(NamedTuple):
-    """The time that runs of one kind take, which is ``fixed + updates * an_update`` seconds."""
+    """Speed of runs of one kind: a run takes ``fixed + updates * an_update`` seconds."""
 
     fixed: float
     an_update: float
@@ -115,7 +115,7 @@ class Estimate:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in seconds, minutes, hours or years."""
+    """Return a duration as text, in seconds, minutes, hours or years."""
     for size, unit in ((365.25 * 86400, "years"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}" if seconds >= 20 * size else f"{seconds / size:.1f} {unit}"
@@ -154,7 +154,7 @@ def estimate(cells: Sequence[Cell], runs: str | Path, *, kept: str | Path | None
 
 
 def kind_of(config: Config) -> Kind:
-    """Return the kind of a run."""
+    """Return a run's task, model, method and device; runs that agree in all four have the same speed."""
     return config.task, config.model, config.algorithm, actual(config.device)
 
 
@@ -193,7 +193,7 @@ def kept_speeds(cells: Sequence[Cell], kept: Path) -> dict[Kind, Speed]:
 
 
 def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
-    """Return each kind's speed, which is all its seconds divided by all its client updates."""
+    """Return each kind's mean speed: all its seconds divided by all its client updates."""
     sums: dict[Kind, tuple[float, float]] = {}
     for kind, seconds, updates in rows:
         before = sums.get(kind, (0.0, 0.0))
@@ -202,7 +202,7 @@ def _mean_speeds(rows: list[tuple[Kind, float, float]]) -> dict[Kind, Speed]:
 
 
 def timed_speed(config: Config) -> Speed:
-    """Time longer and longer versions of ``config`` on this device, and return the speed.
+    """Time runs of ``config`` with 1, 2, 4, … server versions on this device, and return their speed.
 
     Raises:
         ConfigError: when two versions take longer than :data:`LIMIT`, or the data might have to be fetched first.

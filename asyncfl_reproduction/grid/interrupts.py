@@ -29,7 +29,7 @@ GRACE = 8.0
 
 @contextmanager
 def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
-    """If an interrupt comes inside the block, end this process and all that it started within seconds."""
+    """Make an interrupt inside the block end this process, and every process that it started, within seconds."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
         yield
         return
@@ -57,7 +57,7 @@ def ends_when_interrupted(patience: float = GRACE) -> Iterator[None]:
 
 
 def end_with(parent: int) -> None:
-    """End this process, and all that it started, soon after its parent has ended or was killed.
+    """End this process, and every process that it started, soon after its parent has ended or was killed.
 
     Args:
         parent: the parent's number; nothing happens where it is this process.

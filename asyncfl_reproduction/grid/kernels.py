@@ -75,7 +75,7 @@ def warm_kernels(modules: Sequence[str]) -> Iterator[None]:
 
 
 class WarmProvisioner(LocalProvisioner):
-    """Starts a kernel as a fork of :class:`Preloaded`, so that the kernel is not a child of this process."""
+    """Provisioner that starts a kernel as a fork of :class:`Preloaded`, so that it is not a child of this process."""
 
     modules: ClassVar[tuple[str, ...]] = ()
 
@@ -123,7 +123,7 @@ class WarmProvisioner(LocalProvisioner):
 
 
 class Preloaded:
-    """A process with modules imported from which kernels are forked; it ends with the process that made it.
+    """A process with imported modules, from which kernels are forked; it ends with the process that made it.
 
     Args:
         modules: what it imports.

@@ -1,4 +1,4 @@
-"""Check the parameters that papermill injects into ``notebooks/experiment.ipynb``; an unknown name is an error."""
+"""Checks of the parameters that papermill injects into ``notebooks/experiment.ipynb``; an unknown name is an error."""
 
 from __future__ import annotations
 

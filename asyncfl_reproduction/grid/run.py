@@ -1,4 +1,4 @@
-"""Run a grid: papermill runs each cell as a notebook, and a finished cell is never run again.
+"""Runs of a grid: papermill runs each cell as a notebook, and a finished cell is never run again.
 
 A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 

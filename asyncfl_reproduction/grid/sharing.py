@@ -1,4 +1,4 @@
-"""Let several grids share one folder of cells: each process claims the cell that it runs.
+"""Sharing of one folder of cells by several grids: each process claims the cell that it runs.
 
 A claim is a file in the cell's folder, ``.claim-<number>``, that says who holds it: grid, host, process, and since
 when. It is created exclusively, so one process has it, whichever machine it is on; while the cell runs, the file's time
@@ -99,7 +99,7 @@ def is_left_behind(folder: Path, grid: str) -> bool:
 
 
 def is_claimed(folder: Path) -> bool:
-    """Return whether a folder contains a claim, be it void or valid."""
+    """Return whether a folder contains a claim, whether void or valid."""
     return bool(_numbers(folder))
 
 

@@ -151,7 +151,10 @@ def outdated_tidy(cells: Iterable[Cell], folder: str | Path) -> dict[str, Standi
 
 
 def _results(cells: Sequence[Cell], rows: pd.DataFrame, curves: pd.DataFrame) -> dict[str, list[Result]]:
-    """Make the results of a paper's two tables; numpy selects a run's rows, for which pandas takes milliseconds."""
+    """Build the results of cells from a paper's two tables.
+
+    Rows are selected with numpy, because pandas takes milliseconds for the rows of each run.
+    """
     configs = {(cell.name, config.seed): config for cell in cells for config in cell.configs}
     kept = rows.columns[rows.columns.get_loc("cpu_seconds") + 1 :]
     filled = rows[kept].notna().to_numpy().tolist()

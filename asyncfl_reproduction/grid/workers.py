@@ -1,4 +1,4 @@
-"""Run a grid's cells in workers, which are processes on this machine or on a Dask cluster.
+"""Workers that run a grid's cells: processes on this machine or on a Dask cluster.
 
 A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
 this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted
@@ -121,7 +121,7 @@ def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
 
 
 def _tidy_up_after_others(folder: Path, grid: str) -> None:
-    """Delete what a killed grid left in a cell's folder; files of a running grid stay."""
+    """Delete the unfinished files of a killed grid in a cell's folder; files of a running grid stay."""
     with suppress(OSError):  # whoever writes there next says what is wrong with it
         if is_claimed(folder) or any(_unfinished(folder)):
             claimed = claim(folder, grid)
@@ -235,7 +235,7 @@ def connected(scheduler: str) -> Iterator[Client]:
 
 
 def _check_answers(scheduler: str) -> None:
-    """Refuse an address at which nothing answers, before Dask's client waits for a minute."""
+    """Raise an error at once if nothing answers at an address, because Dask's client would wait for a minute."""
     try:
         parts = urlsplit(scheduler)
         if parts.scheme not in ("tcp", "tls") or not parts.hostname or parts.port is None:

@@ -1,4 +1,4 @@
-"""Read the experiments' YAML files as checked settings."""
+"""The experiments' YAML files, read as checked settings."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The league compares a newcomer's method with all others, on workloads where their results are recorded."""
+"""The league: a comparison of a newcomer's method with all others, on workloads with recorded results."""

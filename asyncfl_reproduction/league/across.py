@@ -167,7 +167,7 @@ def gain_without_staleness(m: Measured) -> Answer:
 
 
 def with_server_time(m: Measured) -> Answer:
-    """Compare the times that methods take to 85% of FedBuff's accuracy, with server time free and charged."""
+    """Compare times to 85% of FedBuff's accuracy with FedBuff's own, with the server's time free and charged."""
     reference = m.by_seed(f"{LARGE}/fedbuff")
     if reference is None:
         return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
@@ -206,7 +206,7 @@ def by_concurrency(m: Measured) -> Answer:
 
 
 def server_storage(m: Measured) -> pd.DataFrame:
-    """Return the most that each method's server stores, beside its accuracy in the same cell.
+    """Return each method's accuracy and its server's peak storage.
 
     Returns:
         One row per method that was run on overlaid MNIST at large delay: accuracy (mean over seeds), models (held at
@@ -263,7 +263,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Build an answer that compares slow clients in every group with slow clients in one group, on rare classes too."""
+    """Build an answer that compares runs with slow clients in every group and in one group, also on rare classes."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]

@@ -1,4 +1,4 @@
-"""The costs of a method: what its server stores, what its clients do, and which data it reads."""
+"""The costs of a method: its server's storage, its clients' extra work, and the data that its server reads."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def shown_beside(one: Standings, newcomer: str) -> list[str]:
 
 
 def draw_beside(one: Standings, newcomer: str) -> tuple[Figure, list[str]]:
-    """Draw curves of accuracy over client updates and over virtual time, and return the methods that are shown.
+    """Draw accuracy over client updates and over virtual time, and return the figure and the methods shown.
 
     Time ends a fifth after the newcomer: synchronous rounds may go on for twenty times as long.
     """

@@ -1,4 +1,4 @@
-"""Read an entry, which is a user's file with one method in it, and check the league's rules."""
+"""A user's file with one method: reading it as an entry, and checking the league's rules."""
 
 from __future__ import annotations
 

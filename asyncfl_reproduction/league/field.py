@@ -1,4 +1,4 @@
-"""The league's settings, and how every method is tuned in them.
+"""The league's settings, and the tuning of every method in them.
 
 A place is one workload under one delay law in one column ("tuned", "printed"). Its cells,
 ``league/<workload>/<law>/<method>``, are those of a tier's file, ``cells/league.yaml``; beside it lies

@@ -1,4 +1,4 @@
-"""A newcomer's page, with its standing, its costs, the settings that were tried, and what could not be compared."""
+"""A newcomer's page, with its standing, its costs, the settings tried, and the limits of the comparison."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NOT_COMPARED = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a newcomer's entry, which fills its page.
+    """The outcome of a newcomer's entry, as shown on its page.
 
     Attributes:
         newcomer: who entered, and where.
@@ -137,7 +137,7 @@ def _counted(verdicts: Sequence[str]) -> str:
 
 
 def _unequal(outcome: Outcome) -> list[str]:
-    """Return sentences on what made the tuning unequal, to the newcomer's disadvantage."""
+    """Return sentences that name each way in which tuning was unequal, to the newcomer's disadvantage."""
     said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
     more = "Not equally: with --quick its grid did not grow, but those of the field did if the best lay on an edge."
     return said + [more] * outcome.quick

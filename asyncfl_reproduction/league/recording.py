@@ -1,4 +1,4 @@
-"""Record the league: make the searches of all its methods, then run its cells; both can be resumed."""
+"""Recording of the league: first the searches of all its methods, then its cells; both can be resumed."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Times(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One method in one setting.
+    """One method's results in one setting.
 
     Attributes:
         method: its name.

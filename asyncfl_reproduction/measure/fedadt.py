@@ -1,4 +1,4 @@
-"""FedADT's one number that needs no run, which compares the operations of distillation with those of local training."""
+"""A number of FedADT that needs no run: the operations of distillation, divided by those of local training."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def runtimes(clients: int = 50, draws: int = 200) -> dict[str, Runtimes]:
 
 @lru_cache(maxsize=len(LAWS) * len(SEEDS))
 def planned(law: str, seed: int) -> Schedule:
-    """Return the schedule of the paper's 500 versions, without any training."""
+    """Simulate the schedule of the paper's 500 versions under a delay law, without training."""
     return schedule(Config(delay=law, rounds=VERSIONS, seed=seed))
 
 

@@ -1,4 +1,4 @@
-"""KUIPER's numbers that need no training, which are the boards' times and the virtual times of schedules."""
+"""KUIPER's numbers that need no training: the boards' times and the virtual times of schedules."""
 
 from __future__ import annotations
 

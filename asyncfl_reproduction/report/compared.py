@@ -1,4 +1,4 @@
-"""Find the tier in which to compare recorded cells, which is the first one that holds all of them."""
+"""The tier in which recorded cells are compared, which is the first one that holds all of them."""
 
 from __future__ import annotations
 

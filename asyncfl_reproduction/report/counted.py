@@ -1,4 +1,4 @@
-"""Measure printed numbers that need no recorded cell, with the functions of :mod:`asyncfl_reproduction.measure`."""
+"""Our values of printed numbers that need no recorded cell, from :mod:`asyncfl_reproduction.measure`."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def time_of_80_epochs(recorded: Recorded, row: pd.Series, cell: str | None) -> O
 
 
 def time_saved(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return by how many percent 80 epochs take less time in bursts of 2 than in synchronous rounds."""
+    """Return the percentage of time that bursts of 2 save over synchronous rounds in 80 epochs."""
     seconds = [kuiper.seconds_of_80_epochs(row["dataset"], algorithm) for algorithm in ("kuiper", "fedavg")]
     return _ours(100 * (1 - seconds[0] / seconds[1]), "simulated: as many client updates")

@@ -78,7 +78,7 @@ def _said(row: Any) -> str:
 
 
 def in_words(recorded: Recorded, kept: pd.DataFrame) -> str:
-    """Describe what was run, and how many headlines this run and the laptop tier decide."""
+    """Describe how many cells were run, and how many headlines this run and the laptop tier decide."""
     own = recorded.headlines[recorded.headlines["column"] == "tuned"]
     seeds = own["seeds"].max()
     with_seeds = "" if pd.isna(seeds) else f", with up to {int(seeds)} seeds each"

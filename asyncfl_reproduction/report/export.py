@@ -1,4 +1,4 @@
-"""Export every table of the report as CSV, Markdown and LaTeX, in files named by paper and artefact."""
+"""Export of the report's tables as CSV, Markdown and LaTeX, in files named by paper and artefact."""
 
 from __future__ import annotations
 

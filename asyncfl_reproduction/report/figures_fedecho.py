@@ -31,7 +31,7 @@ def over_time(recorded: Recorded) -> Figure | None:
 
 
 def delays(recorded: Recorded) -> Figure:
-    """Draw how stale updates are in 500 simulated versions, by runtime category."""
+    """Draw the staleness of updates in 500 simulated versions, by runtime category."""
     figure, axes = panels(2, height=3.4)
     for axis, delay in zip(axes, ("large", "mild"), strict=True):
         plan = planned(f"fedecho_{delay}", seed=0)

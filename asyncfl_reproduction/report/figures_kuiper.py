@@ -33,12 +33,12 @@ THREE = METHODS[:3]
 
 
 def by_bias_of(folder: str, methods: tuple[str, ...] = METHODS) -> dict[str, dict[float, str]]:
-    """Return the cells in one group of KUIPER's, by method and bias."""
+    """Return the names of the cells in one folder of KUIPER's, by method and bias."""
     return {method: {float(bias): cell(folder, f"bias{bias}", method) for bias in BIASES} for method in methods}
 
 
 def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | None]:
-    """Return each method's times to 87% of the lowest mean final accuracy among its competitors."""
+    """Return each method's times to 87% of the lowest mean final accuracy among the methods."""
     m = recorded.measured
     finals = [values.mean() for name in cells.values() if (values := m.values(name)) is not None]
     goal = SHARE_OF_FINAL * min(finals, default=0)
@@ -57,7 +57,7 @@ def timeline(recorded: Recorded) -> Figure:
 
 
 def against_alone(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 2: accuracy by bias, beside clients that train alone."""
+    """Draw KUIPER's Fig. 2: accuracy by bias of KUIPER and of clients that train alone."""
     shown = {
         f"{clients} devices": {
             name: {float(bias): alone(clients, bias)[index] for bias in BIASES}

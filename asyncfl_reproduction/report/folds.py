@@ -1,4 +1,4 @@
-"""Fold parts of the report, in HTML that needs no script."""
+"""Folded parts of the report, in HTML that needs no script."""
 
 from __future__ import annotations
 

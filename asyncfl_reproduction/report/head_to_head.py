@@ -1,4 +1,4 @@
-"""Compare all methods with each other over the league's settings, by ranks, critical differences and a heat map.
+"""Comparison of all methods over the league's settings, by ranks, critical differences and a heat map.
 
 Two tests, both at 5%. Over everything: mean ranks (:mod:`.ranks`), a block being one seed of one place, so that blocks
 of one place are not independent, which makes the difference smaller than it should be. Within a place: paired two-sided
@@ -53,7 +53,7 @@ def in_place(place: str, method: str, column: str = TUNED) -> str:
 
 
 def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
-    """Return a setting's best method, and those that a paired t test with Holm's correction cannot distinguish from it.
+    """Return a setting's best method, and all that a paired t test with Holm's correction cannot distinguish from it.
 
     A star says that nothing was found, not that there is nothing.
     """

@@ -65,7 +65,7 @@ def measure(recorded: Recorded, row: pd.Series) -> Ours:
 
 
 def cells_behind(source: str) -> list[str]:
-    """Return the cells that the ``source`` of an :class:`Ours` names."""
+    """Return the cells named in the ``source`` of an :class:`Ours`."""
     return re.split(r" - | against ", re.sub(r", version \d+$", "", source))
 
 
@@ -139,7 +139,7 @@ def _times(times: pd.Series | None, cell: str) -> Ours:
 
 
 def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
-    """Return by how many percent times to target are shorter, by seed; "not measured" if a run misses its target."""
+    """Return the percentage by which times to target are shorter, by seed; "not measured" if a run misses it."""
     if fast is None or slow is None:
         return Ours(None, source)
     both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()
@@ -185,7 +185,7 @@ def _kuiper_alone(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _kuiper_reduction(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return by how many percent KUIPER with bursts of 4 is faster than Oort with 6 or FedBuff with 7."""
+    """Return the percentage of time to target that KUIPER (bursts of 4) saves over Oort (6) or FedBuff (7)."""
     other = "kuiper/fig6/k6/oort" if row["baseline"] == "Oort" else "kuiper/fig6/k7/fedbuff"
     pair, m = ("kuiper/fig3b/bias0.8/kuiper", other), recorded.measured
     finals = [m.values(name) for name in pair]

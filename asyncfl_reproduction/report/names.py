@@ -1,4 +1,4 @@
-"""Make readable names of cells from their paths.
+"""Readable names of cells, made from their paths.
 
 ``fedecho/table2/large-dir0.1/fedecho-natural`` is "FedEcho, natural set · large delay, α = 0.1".
 

@@ -113,7 +113,7 @@ class Page:
                 display(HTML(html))
 
     def stand_ins(self) -> None:
-        """Show the tier's data and models, and what each of them stands in for."""
+        """Show the tier's data and models, and the originals that they stand in for."""
         cells, runs = len(self.recorded.cells), len(self.recorded.results)
         kept = len(self.recorded.from_kept)
         where = f" {kept} of them are read from the tables in `results/{self.recorded.tier}/`." if kept else ""
@@ -236,15 +236,15 @@ class Page:
         display(listed(summary.ours(self.recorded).replace({"paper": summary.TITLES})))
 
     def cells(self) -> None:
-        """Show every cell by name in folds, and the recorded cells that do not count."""
+        """Show every cell by name in folds, and the cells whose recorded runs are outdated."""
         display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
 
     def own_cells(self) -> None:
-        """Show the cells of a user's own grid, and the recorded cells that do not count."""
+        """Show the cells of a user's own grid, and the cells whose recorded runs are outdated."""
         display(listed(self.recorded.table()), HTML(summary.outdated(self.recorded)))
 
     def own_curves(self) -> None:
-        """Show a user's own curves, with cells in one panel if their names differ only in the last part."""
+        """Show the curves of a user's own grid; cells share a panel if their names differ only in the last part."""
         shown: dict[str, dict[str, str]] = {}
         for name in self.recorded.cells:
             panel, _, line = name.rpartition("/")

@@ -1,4 +1,4 @@
-"""Rank methods over several settings, with Nemenyi's critical difference between mean ranks.
+"""Ranks of methods over several settings, with Nemenyi's critical difference between mean ranks.
 
 Friedman's test, and Nemenyi's difference at 5% (Demšar, "Statistical Comparisons of Classifiers over Multiple Data
 Sets", 2006, Eqs. 2 and 3 with q of the studentised range). Both take blocks for independent.
@@ -65,7 +65,7 @@ def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str
 
 
 def groups(found: Ranking) -> list[tuple[int, int]]:
-    """Return the first and last index of each longest row of methods that lie within one critical difference."""
+    """Return the first and last index of each largest group of neighbouring methods within one critical difference."""
     ranks, runs = found.ranks.to_numpy(), []
     for first in range(len(ranks)):
         last = int(np.flatnonzero(ranks <= ranks[first] + found.critical)[-1])

@@ -1,4 +1,4 @@
-"""A tier's cells, with their recorded results and all that follows from them."""
+"""A tier's cells with their recorded results, and the claims and tables that are computed from them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Recorded:
 
     @cached_property
     def _beside_what(self) -> dict[tuple[str, str], list[tuple[str, dict[str, str]]]]:
-        """Cells of each (paper, artefact), with the values that identify each cell's printed row."""
+        """Cells by (paper, artefact), each with the values that identify its printed row."""
         found: dict[tuple[str, str], list[tuple[str, dict[str, str]]]] = {}
         for name, cell in self.cells.items():
             for wanted in cell.published:
@@ -159,7 +159,7 @@ class Recorded:
 
     @cached_property
     def searched(self) -> Measured | None:
-        """For the laptop tier, the same cells with rates searched in their own setting (tier ``fair``); else None."""
+        """The results of tier ``fair``, where every cell has its own search, if this tier is ``laptop``; else None."""
         return Recorded(tier_file("fair"), self._runs, self._kept).measured if self.tier == "laptop" else None
 
     @cached_property
@@ -168,7 +168,7 @@ class Recorded:
         return check_headlines(self.measured, self.searched)
 
     def claims(self, paper: str) -> pd.DataFrame:
-        """Return one row per claim; see :func:`.table_of_claims`."""
+        """Return one row per claim of a paper; see :func:`.table_of_claims`."""
         return table_of_claims(self.checked[paper])
 
     def verdicts(self, paper: str, column: str = "ours") -> pd.Series:
@@ -198,7 +198,7 @@ class Recorded:
 
     @cached_property
     def league(self) -> Recorded:
-        """The league's cells and results, because only the league compares methods of different papers."""
+        """The league's cells and results; only the league compares methods of different papers."""
         if self.tier == LEAGUE:
             return self
         return Recorded(tier_file(LEAGUE), self._runs, None if self._kept is None else field_in(self._kept))

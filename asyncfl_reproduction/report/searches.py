@@ -36,7 +36,7 @@ COLUMNS = [
 
 
 def searches(folder: Path | None = None) -> pd.DataFrame:
-    """Return one row per search whose outcomes are kept.
+    """Return one row per recorded search of a study, with its size, its best combination and its scores.
 
     Args:
         folder: of records; the package's own if None.
@@ -76,7 +76,7 @@ def _in_order(values: set[Any]) -> list[Any]:
 
 
 def _numbers(table: pd.DataFrame, best: Mapping[str, Any], on_edge: Iterable[str]) -> list[Any]:
-    """Return a search's last columns: number of combinations and runs, the best one, its score and the worst score."""
+    """Return a search's values for :data:`COLUMNS`, from ``combinations`` to ``CPU minutes``."""
     means = 100 * table.groupby("point")[METRIC].agg(lambda accuracies: accuracies.mean(skipna=False))
     return [
         len(means),

@@ -1,4 +1,4 @@
-"""Style tables for readers: printed numbers with ours below, claims with verdicts, and cells by name.
+"""Styled tables for readers: printed numbers with ours below, claims with verdicts, and cells by name.
 
 A cell's path is the tooltip of what comes from it.
 """
@@ -169,7 +169,7 @@ def _finding(verdict: str, detail: str, names: Names) -> str:
 
 
 def _reason(detail: str, names: Names) -> str:
-    """Return why a claim was not run; the usual reason is that its cells were not run."""
+    """Return the reason why a claim was not run, which usually is that its cells were not run."""
     return (
         "its cells were not run"
         if all(one.endswith(("not run", "not all methods run")) for one in detail.split("; "))

@@ -61,7 +61,7 @@ def verdicts(recorded: Recorded) -> pd.DataFrame:
 
 
 def headlines(recorded: Recorded) -> pd.DataFrame:
-    """Return the papers' headline numbers beside ours in both columns.
+    """Return the papers' headline numbers with ours, tuned and at the fixed server rate.
 
     The columns are paper, number, unit, printed, ours, verdict, :data:`.FIXED`, and the verdict of that.
     """
@@ -118,13 +118,13 @@ def ours(recorded: Recorded) -> pd.DataFrame:
 
 
 def stand_ins(recorded: Recorded) -> pd.DataFrame:
-    """Return the tier's data and models with a text on what each stands in for."""
+    """Return, by paper, the texts on the tier's data and models and on the originals that they stand in for."""
     rows = {(name.split("/")[0], " ".join(cell.about.split())) for name, cell in recorded.cells.items() if cell.about}
     return pd.DataFrame(sorted(rows), columns=["cells", "data and model"])
 
 
 def methods(recorded: Recorded) -> pd.DataFrame:
-    """Return the cells that run every method in the same setting; the name of any other setting is added."""
+    """Return the cells that run all methods in one setting; a cell in another setting has its name added."""
     table = recorded.table()
     table = table[table["cell"].str.startswith("methods/")]
     parts = [path.split("/")[-2:] for path in table["cell"]]
@@ -133,7 +133,7 @@ def methods(recorded: Recorded) -> pd.DataFrame:
 
 
 def methods_by_kind(recorded: Recorded) -> dict[str, dict[str, str]]:
-    """Return the cells of that one setting by method, grouped by the event that makes a version."""
+    """Return the cells in :data:`SETTING` by method, grouped by the event that makes a version."""
     kinds: dict[str, dict[str, str]] = {"rounds of all": {}, "a version an update": {}, "buffers and bursts": {}}
     synchronous, single, buffered = kinds.values()
     for name, cell in recorded.cells.items():
@@ -178,7 +178,7 @@ def constant_answers(recorded: Recorded, names: Mapping[str, str]) -> str:
 
 
 def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
-    """Return, as folded HTML, the recorded cells with borrowed rates, and in what the search's setting differed."""
+    """Return, as folded HTML, the recorded cells with borrowed rates, and the settings in which the search differed."""
     there = [path for path in recorded.results if path in recorded.measured.borrowed]
     of = {path: ", ".join(borrowed_from(recorded.cells[path])) for path in there}
     lines = [f"{place(path)}: {names[path]} ({of[path]})" for path in there]
@@ -189,7 +189,7 @@ def borrowed(recorded: Recorded, names: Mapping[str, str]) -> str:
 
 
 def outdated(recorded: Recorded) -> str:
-    """Return, as HTML, the cells whose recorded runs do not count, and why; empty if there are none."""
+    """Return, as HTML, the cells whose recorded runs are outdated or have other settings; empty if there are none."""
     reasons = {"stale": "run with code whose meaning has changed since", "changed": "run with other settings"}
     parts = []
     for state, reason in reasons.items():

@@ -1,4 +1,4 @@
-"""One picture of all evidence: what each paper prints as its lead over FedBuff, and what was found on which data."""
+"""One figure of all evidence: each paper's printed lead over FedBuff, and the leads that we found, by kind of data."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw the leads: a bar for each lead in its paper, hollow marks at rate 1, filled ones tuned.
+    """Draw the leads: bars are printed leads, hollow marks ours at server rate 1, and filled marks ours tuned.
 
     Args:
         table: as :func:`together` returns it.

@@ -1,4 +1,4 @@
-"""Test what the papers' printed statements say, as twelve checks from T1 to T12.
+"""Twelve checks of theory, T1 to T12: printed statements of the papers, and invariants of this package.
 
 A check is a function without arguments that returns a :class:`Check`: the statement in other words with its equation
 number, numbers beside bounds, and a verdict that follows from them. Wherever a method is involved, it is the

@@ -57,7 +57,7 @@ def loss_gradient(model: VectorModel, x: Tensor, inputs: Tensor, labels: Tensor)
 
 
 def linear_gradients() -> dict[str, Tensor]:
-    """Return T1's gradients, ``(3, 2)`` each, from Eq. 8's right-hand side and from three readings of FedEcho."""
+    """Return T1's ``(3, 2)`` gradients: by Eq. 8, at the teachers' mean parameters, and by readings of FedEcho."""
     model = VectorModel(nn.Linear(2, 3, bias=False, dtype=torch.float64))
     student, teachers = STUDENT.reshape(-1), TEACHERS.reshape(2, -1)
 

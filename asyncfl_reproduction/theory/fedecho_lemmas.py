@@ -1,4 +1,4 @@
-"""Checks T4 and T5, which test FedEcho's Lemmas D.2 and D.3 and how its proof uses them."""
+"""Checks T4 and T5, which test FedEcho's Lemmas D.2 and D.3 and their use in its proof."""
 
 from __future__ import annotations
 

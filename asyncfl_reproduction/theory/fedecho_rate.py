@@ -199,9 +199,9 @@ def with_random_teachers(
 
 
 def random_teachers_effect(lengths: tuple[int, int] = (50, 200), *, shrinking: bool = True) -> float:
-    """Return by what factor the effect of random teachers in long runs exceeds that in short runs.
+    """Return the effect of random teachers in long runs, divided by their effect in short runs.
 
-    What they change is the relative difference of FedEcho's mean squared gradient from FedBuff's. The theorem lets it
+    Their effect is the relative difference of FedEcho's mean squared gradient from FedBuff's. The theorem lets it
     fall at least as T^-1/2, as do its other terms.
 
     Args:

@@ -57,21 +57,21 @@ def some_deltas() -> Tensor:
 
 
 def translated(name: str, **settings: object) -> float:
-    """Return how far apart a method's final models are with and without a shift of space by (5, -2, 1)."""
+    """Return the largest change in a method's final model, relative to its start, if the start moves by (5, -2, 1)."""
     deltas, by = some_deltas(), vector(5, -2, 1)
     moved = path(name, vector(1, 0, 2) + by, deltas, **settings)
     return float((moved - by - path(name, vector(1, 0, 2), deltas, **settings)).abs().max())
 
 
 def scaled(name: str, factor: float = 1000.0, **settings: object) -> float:
-    """Return how far apart a method's final models are if every update is ``factor`` times as long."""
+    """Return the largest difference in a method's final model if every update is ``factor`` times as long."""
     deltas, x0 = some_deltas(), vector(1, 0, 2)
     ends = [path(name, x0, factor * d, **settings) for d in (deltas, deltas / factor)]
     return float((ends[0] - ends[1]).abs().max())
 
 
 def renumbered(name: str) -> float:
-    """Return how far apart a synchronous method's final models are if clients are renumbered with their data."""
+    """Return the largest difference in a synchronous method's final model if clients are renumbered with their data."""
     deltas, order = some_deltas(), torch.tensor([3, 1, 7, 0, 2, 6, 5, 4])
     sizes = torch.arange(1, 9)
     ends = []
@@ -93,7 +93,7 @@ def resting(name: str, **settings: object) -> float:
 
 
 def approaching(name: str, **settings: object) -> float:
-    """Return by what factor 60 updates of 3 steps each change the distance to the clients' common optimum."""
+    """Return the factor by which 60 updates of 3 steps each change the distance to the clients' common optimum."""
     centre = vector(2, 2, 2)
     server = started(name, vector(3, 3, 3), context(4), **settings)
     for _ in range(60):

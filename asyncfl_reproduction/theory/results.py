@@ -126,7 +126,7 @@ class Check:
 
 
 def as_table(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return one row per check, with the printed statement, its place, the verdict and the decisive case's numbers."""
+    """Return one row per check, with the printed statement, its source, the verdict and the decisive case's numbers."""
     rows = [
         (c.id, c.paper, c.where, c.statement, c.verdict, c.decisive.what, c.measured, c.decisive.relation, c.bound)
         for c in checks

@@ -1,1 +1,1 @@
-"""Search for methods' settings with the same number of runs for each, and keep every outcome."""
+"""Searches for methods' settings, with the same number of runs for each; every outcome is kept."""

@@ -1,4 +1,4 @@
-"""Look up which settings cells' searches chose; a choice is computed from the kept outcomes and stored nowhere."""
+"""Settings chosen by cells' own searches; a choice is computed from the kept outcomes and stored nowhere."""
 
 from __future__ import annotations
 

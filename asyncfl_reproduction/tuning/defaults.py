@@ -1,4 +1,4 @@
-"""Write the package's defaults from searches into one file, from recorded outcomes only."""
+"""The package's file of defaults, written from recorded outcomes of searches only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the grids of settings to try for a cell from ``cells/grids.yaml``, by method, and check them.
+"""Grids of settings to try for a cell, by method, read from ``cells/grids.yaml`` and checked.
 
 A cell that names a set of grids (``search: fedecho-images``) has a search of its own: its configuration, with each
 combination of its method's grid, scored on validation samples. So what it is tuned with was searched just where it is

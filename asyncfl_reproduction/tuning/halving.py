@@ -74,7 +74,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
 
 
 def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
-    """Return a cell that costs as much as the rest of a cell's search, or None if nothing of it is left.
+    """Return a cell with as many runs as a cell's search still needs, to estimate their cost; None if it has ended.
 
     Args:
         cell: of a grid.
@@ -92,7 +92,7 @@ def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
 
 
 def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
-    """Return the options whose best value is the grid's first or last and could still be exceeded."""
+    """Return the options whose best value is on an edge of the grid, with a valid value beyond it."""
     return [option for option, values in grid.items() if _beyond(search, option, values, best) is not None]
 
 

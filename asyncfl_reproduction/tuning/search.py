@@ -1,4 +1,4 @@
-"""Search a grid: run all combinations and seeds in lockstep, and extend the grid while its edge is best.
+"""Search of a grid: all combinations and seeds run in lockstep, and the grid grows while its edge is best.
 
 What was tried so far is kept apart from the outcomes of searches that are at their end: nothing takes its choice from
 half a search, and one that was stopped goes on. What another search of the study ran in just the same configuration,
@@ -39,7 +39,7 @@ def tune(
     say: Callable[[str], None] = print,
     extensions: int | None = None,
 ) -> dict[str, Any]:
-    """Run what is missing of a search, and return the best combination.
+    """Run the missing part of a search, and return the best combination.
 
     Args:
         search: what is tried.

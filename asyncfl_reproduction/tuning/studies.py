@@ -1,4 +1,4 @@
-"""Read from ``cells/tuning.yaml`` which settings each method of a study tries, and check them.
+"""The studies in ``cells/tuning.yaml``, read and checked: the settings that each method of a study tries.
 
 A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
 column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a
@@ -77,7 +77,7 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Name, such as ``fedecho-overlaid_mnist/fedbuff-tuned``."""
+        """The search's name, such as ``fedecho-overlaid_mnist/fedbuff-tuned``."""
         return f"{self.study}/{self.method}-{self.column}"
 
     def config(self, point: dict[str, Any], seed: int) -> Config:

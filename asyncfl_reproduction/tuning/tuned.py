@@ -1,4 +1,4 @@
-"""Look up which settings studies' searches chose; choices are read from outcomes and never written down.
+"""Settings chosen by studies' searches; choices are read from outcomes and never written down.
 
 ``asyncfl-lite tune`` keeps them, see :mod:`~asyncfl_reproduction.tuning.outcomes`; cells and the file of defaults go by
 them.
@@ -43,7 +43,7 @@ def has_outcomes(study: str, method: str, column: str) -> bool:
 
 
 def best_of(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the combination with the highest mean accuracy over seeds, and the first one of several that are equal.
+    """Return the combination with the highest mean accuracy over seeds; of equal ones, the first.
 
     Args:
         outcomes: rows with ``point``, as a mapping or JSON, and the accuracy; at least one. A point of which a run
