@@ -196,7 +196,7 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
 
 
 def _told(id: str, wrong: Wrong, first: bool) -> str:
-    """Return the message to the reader: first a hint, later a known mistake's name or the checker's own message."""
+    """Return the message to the reader: at first a nudge, later the text of a known mistake or of the checker."""
     from asyncfl_course.known_mistakes import named
 
     if first and wrong.nudge:

@@ -163,7 +163,7 @@ def _same_text(value: Any) -> Any:
 
 
 def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
-    """Return the reader's value, or what the reader's function returns for these inputs, and a description of it."""
+    """Return the reader's value, or the result of the reader's function for these inputs, with a description of it."""
     if inputs is None:
         return answer, f"Your answer {shown(answer)}"
     given = call(answer, *inputs)

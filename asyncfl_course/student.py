@@ -52,7 +52,7 @@ def learners(lesson: NotebookNode, name: str) -> NotebookNode:
 
 
 def solved(lesson: NotebookNode) -> NotebookNode:
-    """Return a lesson with solutions in place of the stubs, and without the outputs of these cells."""
+    """Return a lesson with its stubs replaced by solutions, and without the outputs of those cells."""
     book = nbformat.from_dict(lesson)
     for index, cell in enumerate(book.cells):
         if cell.cell_type == "code" and EXERCISE in _tags(cell) and (code := _solution(book, index)):
@@ -107,7 +107,7 @@ def _folded(source: str) -> str:
 
 
 def _solution(book: NotebookNode, index: int) -> str:
-    """Return the solution's code from the fold below an exercise, or an empty text."""
+    """Return the solution's code from the fold below an exercise, or an empty string."""
     for cell in book.cells[index + 1 :]:
         if cell.cell_type != "markdown":
             return ""
@@ -126,7 +126,7 @@ def _digest(path: Path) -> str:
 
 
 def main() -> int:
-    """Write the learner's edition beside ``notebooks/``, and say which notebook to open first."""
+    """Write the learner's edition beside ``notebooks/``, and print which notebook to open first."""
     root = Path.cwd()
     if not (root / "notebooks").is_dir():
         print("student: no folder notebooks/ here; run this in the repository's folder", file=sys.stderr)

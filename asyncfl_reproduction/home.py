@@ -17,5 +17,5 @@ folder."""
 
 
 def kept_in() -> Path:
-    """Return the default folder of recorded tables: the clone's own in a clone, else ``results``."""
+    """Return the default folder of recorded tables: the package's own in a clone's root folder, else ``results``."""
     return RESULTS if Path.cwd() == HERE.parent else Path("results")

@@ -237,7 +237,7 @@ def signed_rank(differences: np.ndarray) -> float:
 def log_ratios(
     faster: np.ndarray, slower: np.ndarray, ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, tuple[bool, bool]]:
-    """Return the log of the slower time over the faster time with each seed; it is positive if ``faster`` was faster.
+    """Return, by seed, the log ratio of ``slower`` to ``faster``, which is positive if ``faster`` was sooner.
 
     A run that never reaches its target is censored at its end: the other's lead is then at least what that end shows,
     and 0 if it shows none; two that never reach it are level within the horizon. So a censored number is never further

@@ -72,7 +72,7 @@ def shards(answer: Any) -> None:
 
 @exercise("02.4", "One step or ten")
 def one_step_or_ten(answer: Any) -> None:
-    """Check whether ten local steps are called worse at α = 0.03 and better at α = 100."""
+    """Check that the answer calls ten local steps worse at α = 0.03 and better at α = 100."""
     unlike, alike = words(answer, 2, ("better", "worse"), 'Two words are asked for, each "better" or "worse".')
     if unlike != "worse":
         raise Wrong(

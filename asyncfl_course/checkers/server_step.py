@@ -30,7 +30,7 @@ SIMULATED = 0.03
 
 @exercise("04.2", "The noise at rest")
 def noise_at_rest(answer: Any) -> None:
-    """Compare the answer with the standard deviation of a quadratic's model once it has settled."""
+    """Compare the answer with the standard deviation of a model on a noisy quadratic, once it has settled."""
     cases = {
         (1.0, 1.0, 1.0, 1): "at η = 1 and κ = 1 the model is the one stranger's centre, whose deviation is σ",
         (1.0, 1.0, 3.0, 4): "at η = 1 and κ = 1 the model is the mean of M strangers' centres; what "

@@ -113,7 +113,7 @@ def two_remedies(answer: Any) -> None:
 
 @exercise("01.5", "Forecast the failures")
 def failures(answer: Any) -> None:
-    """Check how many updates arrive per unit of time if jobs may fail, and the share of rounds that wait for one."""
+    """Check the rate of updates if jobs may fail, and the share of rounds that wait for a failed job."""
     updates, share = numbers(answer, 2, "Two numbers are asked for: (updates, share).")
     held = 0.9 * 1 + 0.1 * 20
     expect(

@@ -92,7 +92,7 @@ class Case:
         return {name for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
 
     def pilot(self, first: str, second: str, metric: str, column: str) -> float:
-        """Return the standard deviation of the differences over the pilot's seeds, in points, without their mean."""
+        """Return the standard deviation, but not the mean, of the differences over the pilot's seeds, in points."""
         return float(self.gap(first, second, metric, column).loc[: PILOT - 1].std())
 
     def _full(self, cell: str, column: str) -> str:

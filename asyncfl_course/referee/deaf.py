@@ -85,5 +85,5 @@ def trained(cells: Sequence[str], seed: int, versions: int = VERSIONS) -> dict[s
 
 
 def settings_of(cell: str) -> dict[str, Any]:
-    """Return a cell's configuration, and which clients' predictions its server uses."""
+    """Return a cell's configuration, with the group of clients whose predictions its server uses."""
     return config(0).as_dict() | {"hears": "everybody" if cell == "fedecho" else "all but stragglers"}

@@ -198,7 +198,7 @@ def table_of_contrasts(checked: Iterable[Checked]) -> pd.DataFrame:
 
 
 def table_of_discoveries(checked: Iterable[Checked]) -> pd.DataFrame:
-    """Return one row per tested trained claim and column, and whether its finding survives Benjamini-Hochberg.
+    """Return one row per tested trained claim and column, with the Benjamini-Hochberg correction.
 
     The columns are claim, column, verdict, p, q and survives. ``p`` is scaled such that 5 % is the bar at every look;
     ``q`` is adjusted by Benjamini and Hochberg over the trained claims of its column, and ``survives`` says whether it

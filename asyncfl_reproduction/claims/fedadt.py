@@ -70,7 +70,7 @@ def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str]
 
 
 def _reached_by(m: Measured, cell: str, target: float | pd.Series) -> Finding:
-    """Check that all seeds reach the target; the verdict is undecided if only some do, or if there are too few."""
+    """Check that all seeds reach the target; the verdict is undecided if only some do, or if seeds are too few."""
     times = m.times_to(cell, target)
     if times is None or times.empty:
         return Finding(NOT_RUN, f"{cell}: not run, or without a target")

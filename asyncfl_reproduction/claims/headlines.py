@@ -129,7 +129,7 @@ SHOWN = ("unit", "mean", "low", "high", "level", "seeds", "p", "wilcoxon")
 
 
 def _over_all(p: pd.Series) -> np.ndarray:
-    """Correct p values by Holm for twelve headlines, including those that were not run."""
+    """Adjust the headlines' p values by Holm's method for all twelve of them, run or not."""
     rest = len(HEADLINES) - len(p)
     adjusted = holm([*p.fillna(1.0), *[1.0] * rest])[: len(p)]
     return np.where(p.isna(), np.nan, adjusted)

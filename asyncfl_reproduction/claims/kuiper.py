@@ -232,14 +232,14 @@ def round_times_in_order(m: Measured) -> Finding:
 
 
 def all_above_dropped(m: Measured) -> Finding:
-    """Check that dropping the slowest client costs accuracy at every bias, and costs more as bias grows."""
+    """Check that dropping the 4 slowest clients costs accuracy at every bias, and costs more as bias grows."""
     pairs = {bias: [cell("fig7", f"bias{bias}", which) for which in ("kuiper", "kuiper-dropped")] for bias in BIASES}
     gaps = growing((f"loss by dropping at bias {bias}", m.gap(*pair)) for bias, pair in pairs.items())
     return all_of([*(m.above(*pair) for pair in pairs.values()), gaps])
 
 
 def between_synchronous_and_others(m: Measured) -> Finding:
-    """Check that KUIPER with stragglers is below synchronous rounds without stragglers, and above other methods."""
+    """Check that KUIPER with stragglers lies between synchronous rounds without stragglers and other methods."""
     at = [f"fig7/bias{bias}" for bias in BIASES]
     ideal = [m.at_least(cell(one, "sync-no-delay"), cell(one, "kuiper")) for one in at]
     others = [m.at_least(cell(one, "kuiper"), cell(one, other)) for one in at for other in BASELINES]

@@ -87,7 +87,7 @@ def assistants_cost_time(m: Measured) -> Finding:
 
 
 def distilling_costs_43_percent(m: Measured) -> Finding:
-    """Check that distilling takes 1.43 times as long as training from scratch."""
+    """Check that, by the printed times, distilling takes 1.43 times as long as training from scratch."""
     table = published("KUIPER", "Table 4").set_index("method")["value"]
     ratio = float(table["distillation, no assistant"]) / float(table["train from scratch"])
     return as_finding(round(ratio, 2) == 1.43, f"{ratio:.3f} times as long")

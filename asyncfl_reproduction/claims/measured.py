@@ -95,7 +95,7 @@ class Measured:
         return 2 * self.constant_runs(cell) > len(self.summaries.get(cell, ()))
 
     def mark(self, *cells: str) -> str:
-        """Return the mark to print after a number that rests on these cells, such as " (borrowed)", or an empty text.
+        """Return the mark to print after a number that rests on these cells, such as " (borrowed)", or an empty string.
 
         A mark of constant answers says with how many seeds, unless it is all of them.
         """

@@ -1,4 +1,4 @@
-"""Families of cells, which a paper's file writes once for many combinations of settings.
+"""Families of cells, each written once in a paper's file for many combinations of settings.
 
 Cells that differ in few things are written once, as a family over axes::
 

@@ -122,7 +122,7 @@ def _running(left: int, workers: int, failed: int) -> str:
 
 
 def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
-    """Run one cell's notebook, and return the cell's name and None or the last line of an error."""
+    """Run one cell's notebook; return the cell's name, and the last line of an error or None."""
     folder = cell.folder(runs)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def run_cell(cell: Cell, runs: Path, notebook: Path) -> tuple[str, str | None]:
 
 
 def _execute(cell: Cell, folder: Path, notebook: Path) -> str | None:
-    """Execute the template notebook for a cell, and retry once if the kernel did not start."""
+    """Execute the template notebook for a cell, and retry once if the kernel died or did not start."""
     with needs("grid", "a grid"):
         import papermill
 

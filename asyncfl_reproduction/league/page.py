@@ -96,7 +96,7 @@ def write_page(path: Path, outcome: Outcome) -> None:
 
 
 def content(outcome: Outcome) -> dict[str, Any]:
-    """Return the words and numbers that fill the template."""
+    """Return the values that fill the page's template."""
     entry = outcome.newcomer.entry
     columns = [_column(outcome, name) for name in HEADINGS if outcome.in_column(name)]
     return {

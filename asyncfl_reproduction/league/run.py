@@ -75,7 +75,7 @@ class Newcomer:
 
     @property
     def untried(self) -> str:
-        """A message that the grid does not try the server learning rate, or an empty text if it does."""
+        """A message that the grid does not try the server learning rate, or an empty string if it does."""
         grid = self.entry.grid
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""

@@ -181,7 +181,7 @@ class UpdateParts:
         run.simulation.observers.append(self)
 
     def _note(self) -> Tensor | None:
-        """Distil as the method does, and keep the distilled delta, and the model and running statistics from before it."""
+        """Distil as the method does, and keep the distilled delta, and the model and statistics from before it."""
         server = self.run.algorithm
         buffers = None if server.buffers is None else server.buffers.clone()
         delta = self._distil()

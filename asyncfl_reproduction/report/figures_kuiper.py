@@ -33,12 +33,12 @@ THREE = METHODS[:3]
 
 
 def by_bias_of(folder: str, methods: tuple[str, ...] = METHODS) -> dict[str, dict[float, str]]:
-    """Return the names of the cells in one folder of KUIPER's, by method and bias."""
+    """Return the names of KUIPER's cells in one folder, by method and bias."""
     return {method: {float(bias): cell(folder, f"bias{bias}", method) for bias in BIASES} for method in methods}
 
 
 def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | None]:
-    """Return each method's times to 87% of the lowest mean final accuracy among the methods."""
+    """Return each method's times to reach 87% of the lowest mean final accuracy among the methods."""
     m = recorded.measured
     finals = [values.mean() for name in cells.values() if (values := m.values(name)) is not None]
     goal = SHARE_OF_FINAL * min(finals, default=0)

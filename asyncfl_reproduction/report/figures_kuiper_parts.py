@@ -12,7 +12,7 @@ from asyncfl_reproduction.written import count
 
 
 def stragglers(recorded: Recorded) -> Figure | None:
-    """Draw KUIPER's Fig. 7: accuracy by bias with stragglers, without them, and with the slowest client dropped."""
+    """Draw KUIPER's Fig. 7: accuracy by bias with stragglers, without them, and with the 4 slowest clients dropped."""
     which = {
         "kuiper-all, delayed": "kuiper",
         "kuiper-without delay": "kuiper-no-delay",

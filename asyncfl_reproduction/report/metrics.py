@@ -43,7 +43,7 @@ Take = Callable[[Recorded, pd.Series, str | None], Ours]
 
 
 class Measure(NamedTuple):
-    """How one metric is measured: its kind (a key of :data:`UNITS`), and a function of the printed row and its cell."""
+    """The measurement of one metric: its kind (a key of :data:`UNITS`), and a function of printed row and cell."""
 
     kind: str
     take: Take

@@ -1,4 +1,4 @@
-"""The report: its notebook is executed, and exported as pages that link to each other.
+"""The report, made by executing its notebook and exporting it as pages that link to each other.
 
 The notebook's headings of the first level begin its pages: the first one, one per paper, and what belongs to none. What
 is on a page is in :mod:`asyncfl_reproduction.report`.

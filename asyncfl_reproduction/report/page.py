@@ -236,7 +236,7 @@ class Page:
         display(listed(summary.ours(self.recorded).replace({"paper": summary.TITLES})))
 
     def cells(self) -> None:
-        """Show every cell by name in folds, and the cells whose recorded runs are outdated."""
+        """Show every cell by name in folded sections, and the cells whose recorded runs are outdated."""
         display(HTML(summary.cells_shown(self.recorded, self.names) + summary.outdated(self.recorded)))
 
     def own_cells(self) -> None:

@@ -42,7 +42,7 @@ class Ranking(NamedTuple):
 
 
 def ranking(there: Mapping[str, Mapping[str, np.ndarray]], methods: Sequence[str]) -> Ranking | None:
-    """Rank the methods that every setting has; return None if fewer than two of them share all seeds.
+    """Rank the methods that every setting has; return None if they are fewer than two or share no seeds.
 
     Args:
         there: place -> method -> ``(seeds,)`` accuracies, of the same seeds in the same order.

@@ -84,7 +84,7 @@ def _source(source: str, names: Names) -> str:
 
 
 def usual_seeds(table: pd.DataFrame) -> str:
-    """Return the number of seeds that most of our numbers rest on, or an empty text."""
+    """Return the number of seeds that most of our numbers rest on, or an empty string."""
     seeds = pd.concat([table[part(line, "seeds")] for line in (OURS, FIXED)])
     return str(next(iter(seeds[seeds != ""].mode()), ""))
 
@@ -96,7 +96,7 @@ def _number(text: str, seeds: str, usual: str, title: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """Return a number with its sign and deviation, joined so that a browser does not wrap it."""
+    """Return a number and its deviation with a minus sign, joined so that a browser does not wrap them."""
     return with_signs(text).replace(" ± ", "\u00a0±\u00a0")
 
 

@@ -29,7 +29,7 @@ def staleness_expected(in_flight: int, buffer_size: int, redispatch: str) -> flo
 def staleness_measured(
     in_flight: int, buffer_size: int, redispatch: str, law: str = "exponential", versions: int = 2000
 ) -> np.ndarray:
-    """Return the staleness of arrivals in a simulation without training, except for the first 10 A arrivals.
+    """Return the staleness of arrivals in a simulation without training, after the first ``10 * in_flight``.
 
     There are twice as many clients as jobs in flight.
     """

@@ -1,4 +1,4 @@
-"""Checks T7 to T10, which test KUIPER's convergence analysis (§3.2, Appendix I) and the algorithm in it.
+"""Checks T7 to T10, which test KUIPER's convergence analysis (§3.2, Appendix I) and its relation to Algorithm 1.
 
 The proof's iteration is FedBuff's: w ← w - η_g mean(Δ), with Δ = old minus new. The package's FedBuff, whose deltas
 are new minus old, is that; ``K`` of the paper is the buffer size M here.
@@ -208,7 +208,7 @@ def one_version(name: str, deltas: Tensor, starts: Tensor, accuracy: float, **se
 
 
 def fixed_point(accuracies: tuple[float, float]) -> float:
-    """Return where KUIPER settles with optima -1 and 1 and no staleness, if clients always report these accuracies."""
+    """Return the model at which KUIPER settles with optima -1 and 1 and no staleness, for constant accuracies."""
     server, centres = started("kuiper", vector(0.0), buffer_size=2), (vector(-1.0), vector(1.0))
     for _ in range(250):
         deltas = [train(server.x, lambda x, _, c=c: x - c, 0.1, 1) for c in centres]

@@ -97,7 +97,7 @@ def edges(search: OwnSearch, grid: Grid, best: Point) -> list[str]:
 
 
 def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) -> float | None:
-    """Return a value beyond the edge on which the best value lies, at the ratio of the edge to its neighbour.
+    """Return a value that extends the grid beyond its best edge, by the ratio of the edge to its neighbour.
 
     None where the best lies inside, or nothing is beyond: of words, of 0, and of what the option's bounds exclude.
     """

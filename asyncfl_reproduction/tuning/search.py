@@ -100,7 +100,7 @@ def _completed(search: Search, grid: Grid, known: Known, so_far: Path) -> list[R
 
 
 def results_of(configs: Sequence[Config]) -> Iterator[list[Result | None]]:
-    """Run configurations and yield those that end together: small models all at once, large ones one by one.
+    """Run configurations and yield results as they end: small models all at once, large ones one by one.
 
     A run that diverges, for which None stands, ends those beside it: they are all run again, each alone.
     """
