@@ -213,7 +213,7 @@ def unseen(sealed: Sealed, seeds: int) -> tuple[int, ...]:
 
 
 def grade(plan: Plan) -> Grade:
-    """Grade a plan's design on five lines, with one point each, without looking at results.
+    """Grade a plan's design by five criteria, with one point each, without looking at results.
 
     The thresholds are those of lesson 18.
     """

@@ -66,7 +66,7 @@ def words(answer: Any, count: int, allowed: Collection[str], asked: str) -> list
 
 
 def letters(answer: Any, allowed: str, asked: str) -> set[str]:
-    """Return the set of letters given in a text or a sequence; otherwise raise :class:`Wrong`."""
+    """Return the set of letters in a text, a sequence or a set; otherwise raise :class:`Wrong`."""
     given = plain(answer)
     in_form(isinstance(given, set | frozenset | list | tuple | str), asked)
     found = {str(one).strip().upper() for one in given} - {"", ","}

@@ -105,7 +105,7 @@ def contrast(
     bounds: tuple[bool, bool] = (True, True),
     alpha: float | None = None,
 ) -> Contrast:
-    """Judge differences between two methods, one per seed.
+    """Judge whether two methods differ, from one difference per seed.
 
     Args:
         differences: ``(seeds,)``; a seed that is NaN counts as not run.

@@ -51,5 +51,5 @@ def in_points(found: Contrast) -> str:
 
 
 def with_signs(text: str) -> str:
-    """Replace the hyphens in negative numbers by minus signs."""
+    """Replace the hyphens in negative numbers with minus signs."""
     return re.sub(r"(?<![\w.])-(?=\d)", "−", text)

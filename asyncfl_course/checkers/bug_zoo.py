@@ -38,7 +38,7 @@ for _id, _letter in WRITING.items():
 
 @exercise(REST, "Three more invariants")
 def rest(answer: Any) -> str:
-    """Grade each of the reader's invariants on its exhibit."""
+    """Grade each of the reader's invariants on the exhibit that it was written for."""
     left = sorted(set(EXHIBITS) - set(WRITING.values()))
     expect(
         isinstance(answer, dict) and set(answer) <= set(left),

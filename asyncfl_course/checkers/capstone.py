@@ -90,7 +90,7 @@ def invariants(answer: Any) -> str:
 
 @exercise("19.3", "How many seeds?")
 def seeds(answer: Any) -> None:
-    """Compare the answer with the fewest seeds that confirm a claim with probability 0.8.
+    """Compare the answer with the smallest number of seeds that confirms a claim with probability 0.8.
 
     The margin is half of the claim.
     """

@@ -18,7 +18,7 @@ from asyncfl_lite.simulator.update import Update
 
 @exercise("07.1", "Who has how much say?")
 def say(answer: Any) -> None:
-    """Check that each client counts once, however often it reported and in whatever order."""
+    """Check that each client has the same weight, however often and in whatever order it reported."""
     for reports in ([3, 3, 5], [7], [0, 1, 0, 2, 0, 0, 0, 4], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]):
         given = call(answer, reports)
         expect(isinstance(given, dict), f"say({reports}) gives {given!r}, not a dictionary from client to weight.")

@@ -50,7 +50,7 @@ def bursts(answer: Any) -> None:
 def _mixed(
     x: Tensor, models: Tensor, n: Tensor, acc: Tensor, staleness: Tensor, start: Tensor | None = None, norm: str = ""
 ) -> Tensor:
-    """Return the package's global model after one burst."""
+    """Return the package's global model after one burst of KUIPER."""
     server = make_algorithm("kuiper", buffer_size=len(models), **({"kuiper_norm": norm} if norm else {}))
     server.start(x)
     now = int(staleness.max())
@@ -65,7 +65,7 @@ def _mixed(
 
 @exercise("05.2", "One burst")
 def burst(answer: Any) -> None:
-    """Compare the answer with the package's server after one burst."""
+    """Compare the answer with the package's global model after one burst of KUIPER."""
     x, two = _tensor(1, 0), _tensor((2, 2), (4, -2))
     four = _tensor((0, 1), (1, 1), (2, 0), (3, -1))
     for inputs, because in (
@@ -104,7 +104,7 @@ def effective(answer: Any) -> None:
 
 @exercise("05.5", "Accuse somebody")
 def order(answer: Any) -> None:
-    """Compare the answer's order of the four variants at bias 1 with the recorded one."""
+    """Compare the answer's order of KUIPER's four reward variants at bias 1 with the recorded order."""
     right = ["received", "no reward", "last epoch", "trained"]
     asked = f"Your answer {shown(answer)}: a list of the four names is asked for, {shown(sorted(right))} in some order."
     given = words(answer, 4, right, asked)
@@ -141,7 +141,7 @@ def _accuse(given: list[str]) -> None:
 
 @exercise("05.6", "Two moves")
 def moves(answer: Any) -> None:
-    """Compare the answer's two moves with their definitions, and the sum of the moves with the package's server."""
+    """Compare the answer's step and pull with their definitions, for fresh and for stale starts and for two rates."""
     x, stale, none = _tensor(1, 0), _tensor((0, 0), (0.5, -1)), _tensor((1, 0), (1, 0))
     deltas, shares = _tensor((1, 2), (3, -2)), _tensor(0.25, 0.75)
     for starts, rate, because in (

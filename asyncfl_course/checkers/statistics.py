@@ -70,7 +70,7 @@ def seeds_needed(answer: Any) -> None:
 
 @exercise("15.4", "The verdict of an interval")
 def verdict(answer: Any) -> None:
-    """Compare the answer with the verdict of the package's rule."""
+    """Compare the answer with the package's verdict on an interval."""
     cases = {
         (0.5, 3.0, False, 0.0): "the whole interval is above the margin",
         (-3.0, -0.5, False, 0.0): "the whole interval is below 0",

@@ -1,4 +1,4 @@
-"""Explorer that plots KUIPER's printed bound beside the exact mean, with controls."""
+"""Explorer that plots KUIPER's printed bound and the exact mean, with controls."""
 
 from __future__ import annotations
 

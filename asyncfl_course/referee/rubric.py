@@ -23,7 +23,7 @@ RATES = ("client_lr", "server_lr")
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a grade.
+    """One line of a grade, for one criterion.
 
     Attributes:
         name: what is graded.

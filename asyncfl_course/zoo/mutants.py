@@ -48,7 +48,7 @@ class Mutation:
         return made[cls.__name__]
 
     def diff(self) -> str:
-        """Return the change as a unified diff of both sources."""
+        """Return the mutation as a unified diff of the class's source."""
         name = self.owner.__name__
         lines = difflib.unified_diff(
             source_of(self.owner).splitlines(),

@@ -127,7 +127,7 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
-    """Check claims in the column "tuned", and trained claims also in "printed" if one of their cells has a twin there.
+    """Check claims in the column "tuned", and trained claims also in "printed" if one of their cells has a twin.
 
     A twin is the same cell with the paper's own server settings.
 

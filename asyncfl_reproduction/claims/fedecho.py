@@ -137,7 +137,7 @@ def _above_start(m: Measured, cell: str) -> Finding:
 
 
 def samples(m: Measured) -> tuple[str, ...]:
-    """Return Table 6's cells for the numbers of samples that this tier runs."""
+    """Return the cells of Table 6, fewest samples first, with the numbers of samples that this tier uses."""
     return max(SAMPLES, key=lambda cells: sum(cell in m.summaries for cell in cells))
 
 
@@ -178,7 +178,7 @@ def _order_at_large_delay() -> Pairs:
 
 
 def _runtimes_as_printed(m: Measured) -> Finding:
-    """Check that the delay laws' durations lie in the ranges that Table 1 prints."""
+    """Check that durations lie in the ranges that Table 1 prints, and that at most 10% of clients are long."""
     details = []
     for law, drawn in measure.runtimes().items():
         for category, (low, high) in drawn.ranges.items():

@@ -78,7 +78,7 @@ def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0)
 
 
 def steps(m: Measured, cells: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
-    """Return the pairs of neighbouring cells that were run, and a "not run" finding for each other cell."""
+    """Return the pairs of consecutive cells among those that were run, and a "not run" finding for each other cell."""
     ran = [name for name in cells if m.by_seed(name) is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name in cells if name not in ran]
     return list(zip(ran, ran[1:], strict=False)), missing
@@ -163,12 +163,12 @@ def alone(clients: str, bias: str) -> tuple[str, str]:
 
 
 def above_alone(m: Measured) -> Finding:
-    """Check that KUIPER is above clients that train alone, in both set-ups and at every bias."""
+    """Check that KUIPER is above clients that train alone, with 4 and with 12 clients, at every bias."""
     return all_of(m.above(*alone(clients, bias)) for clients in FEDERATION for bias in BIASES)
 
 
 def gaps_to_alone(m: Measured, clients: str) -> list[Named]:
-    """Return how far KUIPER is above clients that train alone, as one named difference for each bias."""
+    """Return KUIPER's lead over clients that train alone, as one named difference per bias."""
     return [(f"gap of {clients} clients at bias {bias}", m.gap(*alone(clients, bias))) for bias in BIASES]
 
 

@@ -29,7 +29,7 @@ OWN = ("algorithm", "settings", "selection", "selection_settings")
 
 @dataclass(frozen=True)
 class Place:
-    """One workload under one delay law in one column.
+    """A setting of the league: one workload under one delay law in one column of results.
 
     Attributes:
         workload, law, column: ``overlaid_mnist``, ``large``, ``tuned``.

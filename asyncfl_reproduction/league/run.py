@@ -1,4 +1,4 @@
-"""A newcomer's runs: one run to measure the cost, then the same search that all others had, then the seeds.
+"""A newcomer's runs: one run to measure the cost, then the same search that all others had, then one run per seed.
 
 All lies in one folder, ``runs/league/<name>-<digest>/``: the outcomes of its searches, and its cells as a grid leaves
 them. What is finished there is not run again.
@@ -119,7 +119,7 @@ class Newcomer:
         return took
 
     def run(self, workers: int = 1, say: Callable[[str], None] = print) -> dict[str, list[Result]]:
-        """Run the searches and then the seeds, and return the runs by cell; runs that exist are not repeated.
+        """Run the searches, then one run per seed, and return the runs by cell; runs that exist are not repeated.
 
         Args:
             workers: processes.

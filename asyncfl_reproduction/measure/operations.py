@@ -39,7 +39,7 @@ STEP = 3
 
 
 def forward_gflop(config: Config) -> float:
-    """Return the operations of a forward pass on one sample, in 10^9."""
+    """Return the operations of a forward pass on one sample, in units of 10^9."""
     if config.model == "resnet3d":
         return CLIP_GFLOP["resnet18"] * config.task_settings.frames
     return GFLOP[config.model]
@@ -77,7 +77,7 @@ def chain(config: Config) -> float:
 
 
 def operations(cells: Iterable[Cell]) -> pd.Series:
-    """Return operations by paper, and those of the chains of teachers, each of which is counted once."""
+    """Return operations by paper, and the operations of all chains of teachers, each counted once."""
     found, chains = {}, {}
     for cell in cells:
         paper, config = cell.name.split("/")[0], cell.config

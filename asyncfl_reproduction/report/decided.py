@@ -1,4 +1,4 @@
-"""The laptop tier's verdicts in one small table, so that a smaller tier's report can show them beside its own.
+"""The laptop tier's verdicts in one small table, so that a smaller tier's report can show them with its own.
 
 Three seeds, as in the smoke tier, leave most comparisons undecided. Judging the laptop tier's records takes minutes, so
 ``make docs`` judges them once and keeps what came out; a test holds the table to the records.
@@ -25,7 +25,7 @@ NUMBERS = ["seeds", "mean", "low", "high", "unit"]
 
 
 def decided(recorded: Recorded) -> pd.DataFrame:
-    """Return one row per claim and headline of a tier, with its verdicts and a headline's numbers.
+    """Return one row per claim and headline of a tier, with its verdicts, and with numbers for headlines.
 
     The columns are id, verdict, fixed (the verdict at the fixed server rate) and the numbers. Numbers are a headline's
     difference with its interval; claims, which rest on several, have none.

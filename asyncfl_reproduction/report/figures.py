@@ -27,7 +27,7 @@ PER_ROW = 4
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of a paper.
+    """A figure of a paper, redrawn from recorded results.
 
     Attributes:
         paper: ``FedRevive``.
@@ -72,7 +72,7 @@ def legend_of(axes: Axes) -> dict[str, plt.Artist]:
 
 
 def say_not_run(axes: Axes) -> None:
-    """Write in the middle of a panel that none of its cells was run."""
+    """Write into a panel that none of its cells was run."""
     axes.text(0.5, 0.5, MISSING, transform=axes.transAxes, ha="center", va="center", color=plots.NEUTRAL)
     axes.set(xticks=[])
 

@@ -24,7 +24,7 @@ def _columns(recorded: Recorded, columns: tuple[str, ...]) -> Figure | None:
 
 
 def over_time(recorded: Recorded) -> Figure | None:
-    """Draw accuracy over time at large delay and α = 0.1, including two methods that are in no table."""
+    """Draw accuracy over time at large delay and α = 0.1, with two methods that are in no table of the paper."""
     cells = {method: f"{TABLE2[0]}/{method}" for method in ("fedbuff", "fedecho-cross")}
     cells |= {method: f"fedecho/beside/large-dir0.1/{method}" for method in ("fedavg", "fedasync")}
     return draw_curves(recorded, {"large delay, α = 0.1": cells}, unit="10 s")

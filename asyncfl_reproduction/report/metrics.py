@@ -134,7 +134,7 @@ def _revive_time(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def _times(times: pd.Series | None, cell: str) -> Ours:
-    """Return times to a target, or no numbers if no seed has a target."""
+    """Return a cell's times to a target as our values, or no values if no seed has a target."""
     return Ours(None if times is None or times.empty else times, cell)
 
 

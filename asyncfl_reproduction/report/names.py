@@ -109,7 +109,7 @@ def names(cells: Mapping[str, Cell]) -> dict[str, str]:
 
 
 def in_names(text: str, names: Mapping[str, str]) -> str:
-    """Replace cells' paths in a text by their names.
+    """Replace cells' paths in a text with their names.
 
     What the two sides of a comparison have in common is said once.
     """
@@ -119,7 +119,7 @@ def in_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def with_titles(text: str) -> str:
-    """Replace methods and workloads that stand alone in a text by their titles, such as ``FedEcho``."""
+    """Replace methods and workloads that stand alone in a text with their titles, such as ``FedEcho``."""
     return re.sub(r"(?<![\w/@.-])[a-z_0-9]+(?![\w/@-])", lambda found: _title(found[0]), text)
 
 

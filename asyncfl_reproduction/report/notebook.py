@@ -128,7 +128,7 @@ def as_pages(executed: str | Path) -> dict[str, str]:
 
 
 def _pages(cells: Sequence[NotebookNode]) -> list[PageOf]:
-    """Split a notebook into pages at its first-level headings; the first page also has what precedes them."""
+    """Split a notebook into pages at its first-level headings; cells before the first heading go on the first page."""
     pages: list[PageOf] = []
     before: list[NotebookNode] = []
     for cell in cells:

@@ -144,7 +144,7 @@ class Page:
         )
 
     def _table(self, table: pd.DataFrame, run: pd.Series, title: str, style: Callable[[pd.DataFrame], Styler]) -> None:
-        """Show the rows that were run below a title, and fold the others."""
+        """Show the rows that were run, below a title, and fold the others."""
         if run.any():
             display(Markdown(f"**{title}**{_about(table)}"), style(table[run]))
         if not run.all():
@@ -153,7 +153,7 @@ class Page:
             display(HTML(folded(line, style(table[~run]).to_html())))
 
     def figure(self, paper: str, *names: str) -> None:
-        """Show redrawn figures, each below its caption, and fold those without any run."""
+        """Show redrawn figures, each below its caption, and fold the figures without any run."""
         left = []
         for name in names:
             if sketch := layout(paper, name).sketch:

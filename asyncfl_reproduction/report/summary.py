@@ -118,7 +118,7 @@ def ours(recorded: Recorded) -> pd.DataFrame:
 
 
 def stand_ins(recorded: Recorded) -> pd.DataFrame:
-    """Return, by paper, the texts on the tier's data and models and on the originals that they stand in for."""
+    """Return a table that says, by paper, which data and models of the tier stand in for which originals."""
     rows = {(name.split("/")[0], " ".join(cell.about.split())) for name, cell in recorded.cells.items() if cell.about}
     return pd.DataFrame(sorted(rows), columns=["cells", "data and model"])
 

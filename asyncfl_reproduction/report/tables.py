@@ -225,7 +225,7 @@ def lines_of(table: pd.DataFrame, paper: str = "") -> dict[str, str]:
 
 
 def was_run(table: pd.DataFrame, paper: str = "", artefact: str = "") -> pd.Series:
-    """Return which rows of :func:`beside` have a number of ours; in a layout as printed, whole rows count."""
+    """Return which rows of :func:`beside` have our number; in a layout as printed, a row counts as a whole."""
     ours = ~(table[[OURS, FIXED]].map(_is_nothing).all(axis=1))
     rows = layout(paper, artefact).rows
     return ours.groupby([table[name] for name in rows]).transform("any") if rows else ours

@@ -1,4 +1,4 @@
-"""Figures of the theory's notebook."""
+"""Figures for the notebook on theory."""
 
 from __future__ import annotations
 

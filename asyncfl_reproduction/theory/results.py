@@ -1,4 +1,4 @@
-"""Results of checking printed statements, with numbers beside their bounds and the verdict that follows."""
+"""Results of checking printed statements: numbers, their bounds, and the verdict that follows."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Stage(Settings):
 
 
 class ColumnOfGrids(Settings):
-    """The grids of one column, and how to search them."""
+    """The grids of one column, and the stages of their search."""
 
     tries: int = Field(ge=1)
     """Number of combinations in every grid."""

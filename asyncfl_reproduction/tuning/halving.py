@@ -41,7 +41,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
     known = still_known(rows_of(path, search.cell), search)
 
     def run(points: Sequence[Point], seeds: Sequence[int]) -> None:
-        """Run the combinations that are missing in lockstep, and keep their outcomes."""
+        """Run the missing combinations in lockstep, and keep their outcomes."""
         wanted = [(point, seed) for seed in seeds for point in points]
         missing = [one for one in wanted if (json.dumps(one[0]), one[1]) not in known]
         for begin in range(0, len(missing), AT_ONCE):

@@ -30,7 +30,7 @@ Grid = dict[str, list[Any]]
 
 
 class TriedMethod(Settings):
-    """One method of a study, as written in the file."""
+    """One method of a study, as written in ``cells/tuning.yaml``."""
 
     settings: dict[str, Any] = {}
     tuned: Grid = Field(min_length=1)
@@ -39,7 +39,7 @@ class TriedMethod(Settings):
 
 
 class StudyEntry(Settings):
-    """A study, as written in the file."""
+    """A study, as written in ``cells/tuning.yaml``."""
 
     about: str
     settings: dict[str, Any]
