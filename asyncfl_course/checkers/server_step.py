@@ -70,7 +70,7 @@ def old_news(answer: Any) -> None:
 
 @exercise("04.4", "Guess the control")
 def guess_of_controls(answer: Any) -> None:
-    """Compare the answer's order of four conditions with the recorded one; explain the assumption behind a wrong order."""
+    """Compare the answer's order of four conditions with the recorded one; explain the error behind a wrong order."""
     right = ["clients alike", "as it is", "nobody late", "alike, nobody late"]
     asked = f"Four names are asked for, each once: {'; '.join(sorted(right))}."
     names = words(answer, 4, right, asked)
