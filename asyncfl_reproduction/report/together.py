@@ -115,7 +115,7 @@ def together(folder: Path | None = None) -> pd.DataFrame:
 
 
 def draw_together(table: pd.DataFrame) -> Figure:
-    """Draw the leads: bars are printed leads, hollow marks ours at server rate 1, and filled marks ours tuned.
+    """Draw each lead: a bar for the paper's own, a hollow mark for ours at rate 1, and a filled one for ours tuned.
 
     Args:
         table: as :func:`together` returns it.
