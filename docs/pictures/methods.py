@@ -20,10 +20,10 @@ SENTENCES = {
     "fedbuff": "The server makes a version from every M updates, no matter which clients sent them.",
     "ca2fl": "CA²FL is FedBuff with a memory of every client's latest update, so that absent clients count, too.",
     "fadas": "FADAS is FedBuff with an adaptive optimiser (AMSGrad) on the server.",
-    "fedac": "FedAC extends FedBuff. An update gets more weight if it points in the direction in which the global model "
-    "has moved since the client was sent its model.",
-    "kuiper": "Clients that have reported wait until M of them form a burst. The server averages their models, weighted "
-    "by sample count and error, and mixes the average into the global model. A stale burst gets less weight.",
+    "fedac": "FedAC extends FedBuff. An update gets more weight if it points in the direction in which the global "
+    "model has moved since the client was sent its model.",
+    "kuiper": "Clients that have reported wait until M of them form a burst. The server averages their models, "
+    "weighted by sample count and error, and mixes the average into the global model. A stale burst gets less weight.",
     "fedecho": "After each step of FedBuff, the server distils the predictions of every client's latest model into the "
     "global model.",
     "fedadt": "FedADT is FedAsync with one more step. A stale client model first learns from the global model and from "
