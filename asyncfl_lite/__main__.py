@@ -1,4 +1,4 @@
-"""Run ``python -m asyncfl_lite``, which does the same as the command ``asyncfl-lite``."""
+"""The entry point of ``python -m asyncfl_lite``, which does the same as the command ``asyncfl-lite``."""
 
 import sys
 

@@ -1,6 +1,6 @@
 """The command line's arguments; the options of ``run`` are the fields of :class:`~asyncfl_lite.runs.config.Config`.
 
-Nothing here needs torch: help, and what is wrong with an option, are there at once.
+Nothing here imports torch, so help and errors about options appear at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports wrong arguments in one line, like all errors of the package."""
+    """A parser that reports wrong arguments in one line, like all errors of the package."""
 
     commands: Mapping[str, argparse.ArgumentParser]
 
@@ -63,7 +63,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     Options may be written with ``-`` or, as settings are in Python and in files, with ``_``.
 
     Raises:
-        ConfigError: a line on what is wrong and what is allowed.
+        ConfigError: in one line that says what is wrong and what is allowed.
     """
     parser = _parser(arguments)
     _complete(parser)
@@ -95,7 +95,7 @@ def _complete(parser: _Parser) -> None:
             names[name] = list(kinds)
     for action in parser.commands["run"]._actions:
         if action.dest in names:
-            # where argcomplete looks; it takes any choices
+            # argcomplete reads this attribute, and accepts any choices
             action.completer = argcomplete.ChoicesCompleter(names[action.dest])  # type: ignore[attr-defined, arg-type]
     argcomplete.autocomplete(parser)
 
@@ -117,7 +117,7 @@ def folder(name: str) -> str:
 def registered() -> dict[str, list[str]]:
     """Return, for each registry, the names of the package's own classes, read from source without importing it.
 
-    Importing the classes would take torch's seconds.
+    Importing the classes would import torch, which takes seconds.
     """
     found: dict[str, list[str]] = {}
     for file in Path(__file__).parent.rglob("*.py"):

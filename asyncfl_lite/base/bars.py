@@ -3,7 +3,7 @@
 import warnings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # without ipywidgets it is a line of text, of which tqdm would warn each time
+    warnings.simplefilter("ignore")  # without ipywidgets, tqdm would warn each time that it prints a line of text
     from tqdm.auto import tqdm
 
 __all__ = ["tqdm"]

@@ -29,7 +29,7 @@ def actual(name: str) -> str:
     """Return the torch device that a configuration's ``device`` means on this machine.
 
     Args:
-        name: of a device, or ``auto``: CUDA's current device where torch can use one, else the processor.
+        name: a device, or ``auto``, which means CUDA's current device if torch can use one, else the CPU.
 
     >>> actual("cpu")
     'cpu'
@@ -40,14 +40,14 @@ def actual(name: str) -> str:
 
 
 def check_device(name: str) -> None:
-    """Refuse a torch device that this machine does not have.
+    """Raise an error if torch cannot use the device ``name`` on this machine.
 
     Raises:
-        ConfigError: if it has not.
+        ConfigError: in one line that says why.
     """
     try:
         torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch's own, by kind of device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch raises one by the kind of device
         raise ConfigError(f"device: this machine has no {name!r} that torch can use ({reason(error)})") from None
 
 
@@ -55,13 +55,13 @@ def check_device(name: str) -> None:
 def seeded(seed: int, device: str | torch.device = "cpu") -> Iterator[list[torch.Generator]]:
     """Seed torch's generators inside the block, restore them afterwards, and yield them.
 
-    They are what torch draws from where it takes no generator: layers' first weights, layers that draw.
-    ``torch.manual_seed`` would set them too, but notes a stack of calls for every kind of device that is not there,
-    which takes longer than to draw a small layer's weights.
+    Torch draws from them where it takes no generator: for layers' initial weights, and in layers such as dropout.
+    ``torch.manual_seed`` would set them, too, but it records a stack of calls for every kind of device that is absent,
+    which takes longer than drawing a small layer's weights.
 
     Args:
         seed: any integer of 64 bits.
-        device: the processor's generator is set always, that of a CUDA device too if it is one.
+        device: the CPU's generator is always seeded; if this is a CUDA device, its generator is, too.
     """
     device, generators = torch.device(device), [torch.default_generator]
     if device.type == "cuda":

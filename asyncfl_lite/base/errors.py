@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Iterable
 
 LONGEST = 80
-"""Maximal number of characters of a user's value in a message."""
+"""Largest number of characters of a user's value in a message."""
 
 
 class AsyncFLError(Exception):
@@ -50,7 +50,7 @@ class MissingLibraryError(AsyncFLError, ImportError):
 
 
 def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
-    """Return a one-line message for an unknown ``name``, with the nearest allowed one.
+    """Return a one-line message for an unknown ``name``, which suggests the most similar allowed name.
 
     >>> unknown_name("algorithm", "fedecoh", ["fedavg", "fedecho"])
     "algorithm: 'fedecoh' is not known; did you mean 'fedecho'? Allowed: fedavg, fedecho"
@@ -72,17 +72,17 @@ def nearest(name: object, allowed: Iterable[str]) -> str | None:
 def shown(value: object) -> str:
     """Return a user's value for a message: one line of at most :data:`LONGEST` characters.
 
-    A value may hold itself, or be small in a file and endless when written out; no more of it is looked at than shown.
+    A value may contain itself, or be small in a file and huge when written out, so only the shown part of it is read.
     """
     try:
         text = _BRIEF.repr(value)
-    except ValueError:  # Python writes out no whole number of more than 4,300 digits
+    except ValueError:  # Python refuses to write out an integer of more than 4,300 digits
         text = "a number of thousands of digits"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
 
 def reason(error: BaseException) -> str:
-    """Return in one line why something failed, given an error of Python or of a library."""
+    """Return one line that says why something failed, given an error of Python or of a library."""
     text = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
     return text or type(error).__name__
 

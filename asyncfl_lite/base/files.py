@@ -63,7 +63,7 @@ def as_path(place: object, what: str) -> Path:
     """Return a user's path; ``what`` names it in errors.
 
     Raises:
-        ConfigError: when it is none.
+        ConfigError: when ``place`` is not a path.
     """
     if not isinstance(place, str | os.PathLike):
         raise ConfigError(f"{what}: must be a path, got {shown(place)}")
@@ -76,9 +76,10 @@ def write_atomically(
     """Write a file so that ``path`` always holds either all of ``content`` or its earlier content.
 
     Args:
-        path: the file; its folder is made.
+        path: the file; its folder is made if it is missing.
         content: text, or a function that writes into an open file.
-        keep: where what ``path`` held goes; a process that dies between leaves that, and no ``path``.
+        keep: path to which the earlier content of ``path`` is moved; a process that dies in between leaves ``keep``,
+            but no ``path``.
 
     Raises:
         ResultError: naming the path and the reason (full disk, no permission).
@@ -87,7 +88,7 @@ def write_atomically(
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as file:  # never what lies there already, nor where a link leads
+        with part.open("xb") as file:  # "x" never overwrites a file, nor follows a link
             if isinstance(content, str):
                 file.write(content.encode())
             else:
@@ -100,7 +101,7 @@ def write_atomically(
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         raise ResultError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
     finally:
-        with suppress(OSError):  # it is gone unless something went wrong
+        with suppress(OSError):  # the part exists only if something went wrong
             part.unlink()
 
 
@@ -118,13 +119,13 @@ LARGE = 2**30
 
 
 def fingerprint(places: Iterable[Path]) -> str | None:
-    """Return 16 hexadecimal digits that identify the files' contents, wherever they lie; None if no file exists.
+    """Return 16 hexadecimal digits that identify files by name and content, in any folder; None if no file exists.
 
-    Of more than :data:`LARGE` bytes in all, sizes and times of change stand for the contents. A packed file counts as
-    what is in it, so that it may lie there packed, unpacked or both.
+    If the files have more than :data:`LARGE` bytes in all, sizes and modification times stand for the contents. A
+    compressed file counts as its content, so that it may be there compressed, uncompressed or both.
 
     Args:
-        places: files, and folders whose files count with all in their subfolders; hidden ones are left out.
+        places: files and folders; a folder stands for all files in it and in its subfolders, except hidden ones.
     """
     found: dict[str, tuple[str, int, int]] = {}
     for place in map(os.path.abspath, places):
@@ -136,7 +137,7 @@ def fingerprint(places: Iterable[Path]) -> str | None:
 
 
 def _files_in(place: Path) -> Iterator[Path]:
-    """Yield a file, or all files in a folder, archives first."""
+    """Yield a file, or all files in a folder and its subfolders except hidden ones, compressed ones first."""
     if place.is_file():
         yield place
         return
@@ -161,7 +162,7 @@ def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
             try:
                 with opened(path, "rb") as file:
                     content = hashlib.file_digest(file, "sha256").hexdigest()
-            except (EOFError, OSError, lzma.LZMAError, zlib.error):  # who reads it says what is wrong
+            except (EOFError, OSError, lzma.LZMAError, zlib.error):  # the task that reads it will say what is wrong
                 content = "unreadable"
         digest.update(f"{name}\0{content}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()[:16]
@@ -173,17 +174,17 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
 
     Args:
         path: the file.
-        what: what it should be, such as ``"UTF-8 text"``.
+        what: the kind of content that it should have, such as ``"UTF-8 text"``.
 
     Raises:
-        DataError: naming the file, what it should be, and the reason.
+        DataError: a line with the file, the kind of content that it should have, and the reason.
     """
     try:
         yield
     except AsyncFLError:
         raise
     except DAMAGE as error:
-        opened = getattr(error, "errno", None) is None  # else the system could not read it, whatever it holds
+        opened = getattr(error, "errno", None) is None  # else the system could not read it, whatever its content
         wanted = f"is not {what}" if what and opened else "could not be read"
         kind = "" if isinstance(error, OSError | UnicodeDecodeError) else f"{type(error).__name__}: "
         raise DataError(f"{path} {wanted} ({kind}{reason(error)})") from None
@@ -193,7 +194,7 @@ def text_of(path: Path) -> str:
     """Read a file's text; errors name the file.
 
     Raises:
-        DataError: naming it, when it is not UTF-8 or cannot be read.
+        DataError: if the file is not UTF-8 or cannot be read.
     """
     with reading(path, "UTF-8 text"):
         return path.read_text(encoding="utf-8")
@@ -206,7 +207,8 @@ def data_root(folder: str | None) -> Path:
     """Return the folder of all data sets, whether it exists or not.
 
     Args:
-        folder: a task's setting; None for the environment variable ``ASYNCFL_DATA``, else the cache folder.
+        folder: a task's setting; if None, the environment variable ``ASYNCFL_DATA`` names the folder, and if that is
+            not set, it is the cache folder.
     """
     return at_home(folder or os.environ.get(VARIABLE) or DEFAULT)
 
@@ -216,9 +218,9 @@ def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
 
     Args:
         folder: a task's setting; see :func:`data_root`. It may also be the data set's own folder.
-        names: spellings of the data set's folder inside it, such as ``"MRPC", "mrpc"``; the first that is there
-            is taken. ``"MNIST/raw"`` is fine too.
-        how: how to get the data, the end of the error message.
+        names: spellings of the data set's folder inside it, such as ``"MRPC", "mrpc"``; the first that exists
+            is taken. ``"MNIST/raw"`` is fine, too.
+        how: how to get the data; the end of the error message.
 
     Raises:
         DataError: in one line, when there is no such folder.
@@ -246,11 +248,11 @@ def data_file(place: Path, *names: str, how: str = "") -> Path:
 
     Args:
         place: a data set's folder, from :func:`data_folder`.
-        names: of the same file in different packings, such as ``"train.jsonl", "train.jsonl.xz"``.
-        how: how to get the data, the end of the error message.
+        names: names of the same file, compressed or not, such as ``"train.jsonl", "train.jsonl.xz"``.
+        how: how to get the data; the end of the error message.
 
     Raises:
-        DataError: in one line, when none is there.
+        DataError: in one line, when none of them exists.
     """
     for name in names:
         if (place / name).is_file():

@@ -1,7 +1,7 @@
-"""Optional libraries: errors that say which extra installs a missing one.
+"""Errors for missing optional libraries, which say which extra installs them.
 
-``pip install .`` brings what ``run`` needs on digits; texts, videos, grids and notebooks need more, each an extra of
-``pyproject.toml``.
+``pip install .`` installs all libraries that ``run`` needs on digits. Texts, videos, grids and notebooks need more;
+each of these has an extra in ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ def needs(extra: str, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into a one-line error that says which extra installs the library.
 
     Args:
-        extra: of the package, such as ``"text"``.
-        what: needs it, as the user calls it.
+        extra: extra of the package, such as ``"text"``.
+        what: the part that needs the library, as the user calls it.
 
     Raises:
-        MissingLibraryError: with the line that installs it.
+        MissingLibraryError: with the command that installs the library.
 
     >>> with needs("text", "bert"):
     ...     import transfomers

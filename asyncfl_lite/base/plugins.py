@@ -1,8 +1,8 @@
 """Users' own modules, which register methods, models, tasks or delay laws without editing the package.
 
-Two ways lead in. ``--import`` on the command line and ``import:`` in a grid's file name a module, or a file. And a
-package that is installed may name its module in the entry-point group :data:`GROUP`; it is imported as soon as
-somebody asks for a name that is not known without it, or for all names.
+There are two ways to import them. ``--import`` on the command line and ``import:`` in a grid's file name a module or a
+file. An installed package may name its module in the entry-point group :data:`GROUP`; this module is imported as soon
+as a name is asked for that is unknown without it, or all names are.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def import_installed() -> None:
     """Import, once, the modules that installed packages declare as entry points.
 
     Raises:
-        ConfigError: naming one that cannot be imported.
+        ConfigError: if one of them cannot be imported; the message names it.
     """
     for point in _entry_points():
         if point.value not in _installed:
-            _installed.append(point.value)  # before it is imported: it may ask for names itself
+            _installed.append(point.value)  # before the import, since the module may ask for names itself
             where = f" of {point.dist.name}" if point.dist else ""
             _import(point.module, f"entry point {point.name!r}{where}")
 
@@ -52,7 +52,7 @@ def _entry_points() -> EntryPoints:
 
 
 def import_own(place: str) -> ModuleType:
-    """Import a user's module or file, which registers something.
+    """Import a user's module or file, which must register at least one class.
 
     Args:
         place: ``my_package.methods``, or the path of a Python file, which may belong to a package.
@@ -72,7 +72,7 @@ def import_own(place: str) -> ModuleType:
         while (folder / "__init__.py").exists():
             folder, name = folder.parent, f"{folder.name}.{name}"
         if str(folder) not in sys.path:
-            sys.path.append(str(folder))  # behind all others: a file of one's own hides no library
+            sys.path.append(str(folder))  # last, so that a user's file hides no library
         name, known = name.removesuffix(".__init__"), name.removesuffix(".__init__") in sys.modules
         module = _import(name, what)
         if Path(module.__file__ or "").resolve() != path:
@@ -83,7 +83,9 @@ def import_own(place: str) -> ModuleType:
 
 
 def located(place: str, folder: Path) -> str:
-    """Return how other processes find a module: by its file's full path if that is in ``folder``, else by its name.
+    """Return a name under which other processes can import a module: its file's full path if found, else its name.
+
+    The file is looked for in ``folder``, to which a path of a file is relative.
 
     >>> located("my_package.methods", Path("/nowhere"))
     'my_package.methods'
@@ -102,8 +104,8 @@ def _import(name: str, what: str) -> ModuleType:
     importlib.invalidate_caches()  # its file may be new
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # such as of a script that parses its own command line
+    except (Exception, SystemExit) as error:  # a script that parses its own command line may exit
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        inside = "importlib" in frame.filename or isinstance(error, SyntaxError)  # which names the line itself
+        inside = "importlib" in frame.filename or isinstance(error, SyntaxError)  # a SyntaxError names its line itself
         where = "" if inside else f" in {Path(frame.filename).name}, line {frame.lineno}"
         raise ConfigError(f"{what}: cannot be imported ({type(error).__name__}: {reason(error)}{where})") from None

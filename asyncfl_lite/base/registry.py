@@ -2,7 +2,7 @@
 
 Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
 frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
-package knows the names. The class may be in a module of one's own (:mod:`asyncfl_lite.base.plugins`).
+package knows the names. The class may be in a user's own module (:mod:`asyncfl_lite.base.plugins`).
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Settings(BaseModel):
 
     @classmethod
     def from_mapping(cls, content: Any) -> Self:
-        """Make settings from the parsed content of a file, which need not be a mapping.
+        """Make settings from the parsed content of a file; content that is not a mapping is an error.
 
         Raises:
-            ConfigError: when it is no mapping, or as the class.
+            ConfigError: when it is not a mapping, or for the same reasons as the class.
         """
         if not isinstance(content, dict):
             allowed = ", ".join(_written(cls)) or "nothing"
@@ -69,7 +69,7 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Make nested settings with :meth:`from_mapping`."""
+        """Refuse names that are not text, also in settings that are nested in others."""
         if isinstance(content, dict):
             cls._refuse_odd_names(content)
         return handler(content)
@@ -77,8 +77,8 @@ class Settings(BaseModel):
     def files(self) -> list[Path]:
         """Return the paths that these settings read from, existing or not.
 
-        What they hold is part of what a run is: a result of other contents is another run's. By default these are
-        the settings that are paths; a class that finds its files otherwise says so here.
+        The files' contents are part of a run's identity: with other contents, it is another run. By default, these are
+        the settings that are paths; a class that finds its files in another way overrides this method.
         """
         return [value for value in self.__dict__.values() if isinstance(value, Path)]
 
@@ -143,7 +143,7 @@ def one_line(error: ValidationError, model: type[BaseModel]) -> str:
     reason = first["msg"].removeprefix("Value error, ")
     if not where:
         return reason
-    if isinstance(first.get("ctx", {}).get("error"), ConfigError):  # a message of this kind already
+    if isinstance(first.get("ctx", {}).get("error"), ConfigError):  # this message is in our own words already
         return reason if reason.startswith(where.split(".")[0]) else nested(where, reason)
     for theirs, ours in WORDS:
         reason = re.sub(theirs, ours, reason, count=1)
@@ -175,10 +175,10 @@ def written_as(**groups: Settings) -> Iterator[None]:
     """Prefix setting names in error messages with their group, as in ``partition_settings.min_size``.
 
     Args:
-        groups: name of a group -> its settings, which the message may begin with.
+        groups: name of a group -> its settings. A message that begins with one of these gets the group's name.
 
     Raises:
-        AsyncFLError: as it was raised, with the group before the setting.
+        AsyncFLError: the original error, with the group's name before that of the setting.
     """
     try:
         yield
@@ -194,7 +194,7 @@ class Registry(Generic[T]):
     """Classes of one kind by name, each with a line of description.
 
     Args:
-        kind: what the names stand for, as errors call it (``"delay"``).
+        kind: the kind of class, as errors call it (``"delay"``).
     """
 
     def __init__(self, kind: str) -> None:
@@ -216,14 +216,14 @@ class Registry(Generic[T]):
         return file
 
     def remove(self, name: str) -> None:
-        """Remove a name from the registry, for example that of a test's own method."""
+        """Remove a name from the registry, for example one that a test has registered."""
         del self._entries[name]
 
     def get(self, name: str) -> type[T]:
         """Return the class registered under ``name``.
 
         Raises:
-            ConfigError: if there is none, with the nearest name.
+            ConfigError: if there is none; the message suggests the most similar name.
         """
         if name not in self:
             raise ConfigError(unknown_name(self.kind, name, self._entries))

@@ -11,9 +11,9 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Make the random generator for ``names`` in the run with this ``seed``.
 
     The same seed and names always give the same generator; any other name gives an independent
-    one. Its bits are the same on every machine; how numbers are drawn from them is numpy's, and may change with its
+    one. Its bits are the same on every machine; numpy draws numbers from them in a way that may change with its
     version. The package uses ``partition``, ``delays setup``, ``delays``, ``client choice``, ``model``, ``server``,
-    ``initial``, ``labelled set``, ``unlabelled``, ``("batches", client, job)``, ``("augment", client, job)`` and
+    ``initial``, ``labelled set``, ``unlabelled``, ``("batches", client, job)``, ``("augment", client, job)``,
     ``("dropout", client, job)``, ``("glyphs", part)``, ``topics20``, and a stream ``trouble: …`` for each kind
     of trouble at clients.
 

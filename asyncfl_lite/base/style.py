@@ -8,7 +8,7 @@ import seaborn as sns
 NEUTRAL = "#6b7280"
 """Colour of things that belong to no method."""
 ACCENT = "#c2410c"
-"""Colour of what a reader should see first, such as a mean or a version."""
+"""Colour of the thing that a reader should see first, such as a mean or a version."""
 VERDICT_COLOURS = {
     "holds": "#c7ecd9",
     "holds where run": "#e3f5ec",

@@ -18,10 +18,10 @@ LARGEST = 10 * 2**20
 def small_text(path: Path) -> str:
     """Return the text of a settings file, or raise if the file is too large.
 
-    No more than :data:`LARGEST` bytes are read, so that a device or a file of data does not fill the memory.
+    At most one byte more than :data:`LARGEST` is read, so that a device or a file of data does not fill the memory.
 
     Raises:
-        ConfigError: when there is more.
+        ConfigError: when the file is larger than :data:`LARGEST`.
         OSError: when it cannot be read.
         UnicodeDecodeError: when it is not UTF-8.
     """
@@ -36,8 +36,8 @@ def yaml_in(text: str) -> Any:
     """Parse YAML; a duplicate key, which YAML would silently overwrite, is an error.
 
     Raises:
-        yaml.YAMLError: when it is none.
-        ValueError: for a date that does not exist, or a number without end.
+        yaml.YAMLError: when the text is not YAML, or has a duplicate key.
+        ValueError: for a date that does not exist, or an integer with too many digits for Python.
     """
     return yaml.load(text, _Loader)
 
@@ -59,7 +59,7 @@ def settings_in(path: Path) -> Any:
     """Parse the settings in a JSON or YAML file.
 
     Raises:
-        ConfigError: in one line, when it cannot be read, is neither, or has a key twice.
+        ConfigError: in one line, when the file cannot be read, is neither JSON nor YAML, or has a duplicate key.
     """
     try:
         text = small_text(path)
@@ -89,7 +89,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Return why a text is not YAML, with line and column."""
+    """Return the reason why a text is not YAML, with line and column if they are known."""
     mark = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or reason(error)
     return why if mark is None else f"{why}, line {mark.line + 1}, column {mark.column + 1}"

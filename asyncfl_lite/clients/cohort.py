@@ -2,9 +2,9 @@
 
 The jobs' parameters are stacked into a ``(G, d)`` matrix, and every stochastic gradient step is taken for all G
 clients at once: one forward pass of all models (``models/stacked.py``), and one backward pass through the sum
-of the clients' objectives, which gives each row its own client's gradient. Rows are sorted by falling number of
-steps, so that those who still have one are always the first. Minibatches are padded to the batch size and learning
-rates are a column, whichever jobs take part, so that what a row computes does not depend on its company.
+of the clients' objectives, which gives each row its own client's gradient. Rows are sorted by decreasing number of
+steps, so that the jobs that still run are always the first rows. Minibatches are always padded to the batch size, and
+learning rates are always a column, so that a row's result does not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Plan:
-    """The steps of G jobs side by side, longest job first, with the jobs that are still running and their samples.
+    """The steps of G jobs that run side by side, longest job first: the jobs still running at each, and their samples.
 
     Args:
         works: the jobs with their minibatches.
-        device: where the samples are.
+        device: the device of the samples.
 
     Attributes:
-        active: step -> how many jobs still have one; they are the first.
-        places: ``(steps, G, batch_size)`` int64 of the samples, 0 where there is none.
-        widths: ``(steps, G)`` int64 samples of each job's minibatch.
-        padded: step -> whether a job that has one has a shorter minibatch than the others.
+        active: step -> how many jobs are still running; they are the first rows.
+        places: ``(steps, G, batch_size)`` int64 indices of the samples, 0 for padding.
+        widths: ``(steps, G)`` int64 number of samples in each job's minibatch.
+        padded: step -> whether a job that is still running has fewer samples than ``batch_size``.
         counts_from: ``(G,)`` the step from which a job's losses and hits are counted.
-        first_counted: step -> the first step at which any job that has this one is counted.
+        first_counted: step -> the smallest ``counts_from`` of the jobs that are still running.
         last_counted: the step from which all jobs are counted.
-        columns: ``(batch_size,)`` 0, 1, …, a sample's place in its minibatch.
+        columns: ``(batch_size,)`` 0, 1, …, a sample's index in its minibatch.
     """
 
     def __init__(self, works: Sequence[Work], device: torch.device) -> None:
@@ -66,11 +66,11 @@ class Plan:
         self.columns = torch.arange(places.shape[-1]).to(device)
 
     def counts(self, step: int) -> bool:
-        """Return whether any job is in its last epoch at this step, so that losses and accuracies are summed."""
+        """Return whether any running job is in its last epoch at this step, so that losses and hits are summed."""
         return step >= self.first_counted[step]
 
     def shares(self, step: int, like: Tensor) -> Tensor:
-        """Return the ``(g · B,)`` weights of a step's samples in their clients' means, 0 for padding."""
+        """Return the ``(g · B,)`` weights of a step's samples in their clients' mean losses, 0 for padding."""
         still, wide = self.active[step], len(self.columns)
         if not self.padded[step]:
             return like.new_full((still * wide,), 1.0 / wide)
@@ -79,16 +79,16 @@ class Plan:
 
 
 class Cohort:
-    """Jobs that are trained together, G of them.
+    """A group of G jobs that are trained in one computation.
 
     Args:
         model: the clients' model, without running statistics.
-        data: the samples that all of them are of.
-        training: how all of them train, but for the learning rate.
+        data: the clients' samples.
+        training: settings of local training, the same for all jobs except for the learning rate.
         works: the jobs with their minibatches, most steps first.
 
     Attributes:
-        gradients: ``(G, d)`` sums of what optimisers were given so far, or None where nobody asks.
+        gradients: ``(G, d)`` sums of the gradients given to the optimisers so far, or None if no method asks for them.
     """
 
     def __init__(self, model: VectorModel, data: ClientData, training: LocalTraining, works: Sequence[Work]) -> None:
@@ -101,7 +101,7 @@ class Cohort:
         self.sums = self.x.new_zeros(3, len(works))
         self.gradients = torch.zeros_like(self.x) if training.means_gradients else None
         self.plan = Plan(works, self.x.device)
-        corrections = [work.job.correction for work in works if work.job.correction is not None]  # of all, or of none
+        corrections = [work.job.correction for work in works if work.job.correction is not None]  # for all or for none
         self.corrections = torch.stack(corrections) if corrections else None
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
@@ -125,7 +125,7 @@ class Cohort:
         return x - self.starts, self.sums.T
 
     def _merge(self, number: int) -> None:
-        """Merge the newer model into jobs that are half-way before this step."""
+        """Merge the newer model into the jobs that are due to receive it before this step."""
         for due, row, midway in self.merging:
             if due == number:
                 self.x[row].lerp_(midway.model, midway.weight)
@@ -144,7 +144,7 @@ class Cohort:
 
     def _draws(self, number: int, still: int) -> Draws | None:
         """Return dropout's random draws for the first ``still`` jobs in a step; None if the model has no dropout."""
-        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # of all, or of none
+        generators = [work.draws for work in self.works[:still] if work.draws is not None]  # for all or for none
         if not generators:
             return None
         return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
@@ -162,7 +162,7 @@ class Cohort:
         places = self.plan.places[number, :still].flatten()
         inputs = self.data.inputs.index_select(0, places).unflatten(0, (still, -1))
         targets = self.data.targets.index_select(0, places)
-        if self.data.augment is not None:  # a job's own samples only, as it would have them alone
+        if self.data.augment is not None:  # without the padding, as if the job were trained alone
             for row, width in enumerate(self.plan.widths[number, :still].tolist()):
                 inputs[row, :width] = self.works[row].augmented(self.data, inputs[row, :width])
         return inputs, targets

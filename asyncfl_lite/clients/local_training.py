@@ -1,4 +1,4 @@
-"""The data of clients, and the settings of their local training."""
+"""Clients' data, the settings of their local training, and the steps that all ways of training share."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class LocalTraining:
     """Settings of local training: optimiser, learning rate, batches, and the method's extra objective and reports.
 
     Attributes:
-        epochs, steps: passes over its samples or minibatch steps; exactly one is given.
+        epochs, steps: passes over the client's samples, or minibatch steps; exactly one is given.
         clip: largest L2 norm of a step's gradient, or None.
-        lr_decay: factor on the learning rate a server version.
-        proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in its loss.
-        correction_once: apply a job's correction once, after the last step, in place of at every step.
-        midway: how far through its steps a job merges the newer model that it was sent.
-        reports: what else its outcome holds, of :data:`.ON_REQUEST`.
-        autocast: forward passes in bfloat16 where torch holds that safe; parameters and steps stay as they are.
-        channels_last: images in that memory format when jobs train one by one, whatever the model. One with
+        lr_decay: factor on the learning rate after every server version.
+        proximal: weight μ of μ/2 ‖w - x_{t_i}‖² in the client's loss.
+        correction_once: apply a job's correction once, after the last step, instead of at every step.
+        midway: fraction of its steps after which a job merges the newer model that it was sent.
+        reports: optional reports that outcomes contain, from :data:`.ON_REQUEST`.
+        autocast: forward passes in bfloat16 where torch considers it safe; parameters and steps stay as they are.
+        channels_last: images in that memory format when jobs train one by one, whatever the model. A model with
             max-pooling always gets them so (:meth:`~asyncfl_lite.models.vectors.VectorModel.laid_out`).
     """
 
@@ -55,7 +55,7 @@ class LocalTraining:
 
     @property
     def means_gradients(self) -> bool:
-        """Return whether clients must report a job's mean gradient; with plain SGD, the delta already determines it."""
+        """Whether clients must report a job's mean gradient; with plain SGD, the delta already determines it."""
         return "mean_gradient" in self.reports and self.optimiser != "sgd"
 
     def lr_at(self, version: int) -> float:
@@ -65,8 +65,8 @@ class LocalTraining:
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
         """Return a job's minibatches: ``(steps, batch_size)`` int64 indices, padded with -1.
 
-        Every epoch is a fresh shuffle cut into batches, the last one shorter. A number of steps cuts
-        as many epochs short as it needs.
+        Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``steps`` is
+        given, there are as many epochs as it needs, and the last one is cut short.
         """
         a_pass = -(-num_samples // self.batch_size)
         epochs = (self.epochs or 0) if self.steps is None else -(-self.steps // a_pass)
@@ -106,9 +106,9 @@ class ClientData:
     Attributes:
         inputs: ``(n, …)`` on the device.
         targets: ``(n, …)`` on the device.
-        parts: client -> ``(n_i,)`` int64 places.
-        losses: ``(outputs, targets) -> (n,)`` loss a sample.
-        hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is right.
+        parts: client -> ``(n_i,)`` int64 indices of its samples.
+        losses: ``(outputs, targets) -> (n,)`` loss of each sample.
+        hits: ``(outputs, targets) -> (n,)`` 1 where the prediction is correct.
         num_classes: C.
         augment: ``(inputs, generator) -> inputs`` for a training batch, or None.
     """
@@ -127,12 +127,12 @@ class Work:
     """A job with everything that its training needs.
 
     Attributes:
-        places: ``(steps, batch_size)`` int64 its minibatches' places in the data, -1 where there is none.
+        places: ``(steps, batch_size)`` int64 indices of its minibatches' samples in the data, -1 for padding.
         counted: first step of its last epoch, over which losses and hits are averaged.
         midway: step before which it merges a newer model, if it was sent one.
         lr: its learning rate.
-        generator: what its augmentation draws from, or None.
-        draws: what its model's dropout draws from, or None for a model that draws nothing.
+        generator: random generator of its augmentation, or None.
+        draws: random generators of its model's dropout, or None for a model that draws nothing.
     """
 
     job: Job
@@ -159,10 +159,10 @@ def minibatch_gradient(
     """Return the gradient of weighted losses with respect to outputs and, if ``counting``, ``(3, n)`` values to sum.
 
     Args:
-        data: whose losses and hits.
-        outputs: ``(n, …)``, without a history.
+        data: the source of the functions for losses and hits.
+        outputs: ``(n, …)``, detached from autograd's graph.
         targets: ``(n, …)``.
-        weights: ``(n,)`` of the samples.
+        weights: ``(n,)`` weights of the samples.
         counting: whether losses, hits and squared losses are wanted, ``(3, n)``.
     """
     losses, gradient = losses_and_gradient(data.losses, weights, outputs, targets, wanted=counting)
@@ -177,10 +177,10 @@ def complete_gradient(
     """Add a client's proximal term and correction to loss gradients, in place, and return them.
 
     Args:
-        gradient: ``(..., d)`` of the mean loss of a minibatch.
+        gradient: ``(..., d)`` gradient of the mean loss of a minibatch.
         training: the weight of the proximal term, and when corrections apply.
         x, start: ``(..., d)`` parameters now and at dispatch.
-        correction: ``(..., d)`` what a client adds to every gradient, or None.
+        correction: ``(..., d)`` vector that a client adds to every gradient, or None.
     """
     if training.proximal:
         gradient.add_(x - start, alpha=training.proximal)

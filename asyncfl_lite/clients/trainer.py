@@ -1,7 +1,7 @@
-"""Train clients' jobs and return their outcomes, one by one or many in one computation.
+"""The training of clients' jobs, one by one or many in one computation.
 
-Which of the two computes a job does not matter beyond rounding: the minibatches come from the same streams, and
-the optimiser is the same.
+Both ways give a job the same outcome up to rounding: the minibatches come from the same streams, and the optimiser
+is the same.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from asyncfl_lite.simulator.update import Outcome
 LARGEST_COHORT = 256
 """Largest number of jobs in one vectorised computation; a longer list is split, longest jobs first."""
 LARGEST_MATRIX = 2**24
-"""Most numbers in a cohort's matrix of parameters: larger models make smaller cohorts."""
+"""Largest number of entries in a cohort's matrix of parameters: larger models make smaller cohorts."""
 
 LARGEST_OF_IMAGES = 8
-"""Most jobs in one computation on a CPU for chains that work on images: more images would not fit into its cache."""
+"""Largest cohort on a CPU for models that work on images: the images of more jobs would not fit into its cache."""
 
 
 class Trainer:
-    """Trains clients' jobs and returns their outcomes.
+    """The trainer of one run's clients; called with jobs, it returns their outcomes.
 
     Args:
         model: the clients' model.
         data: the clients' samples.
-        training: how they train.
-        seed: the run's seed, which with client and job number names a job's stream of batches.
+        training: settings of local training.
+        seed: the run's seed; with client and job number, it identifies the random stream of a job's batches.
         cohort: train jobs as cohorts, not one by one.
         draws: whether the model draws random numbers in training, as dropout does.
     """
@@ -85,8 +85,8 @@ class Trainer:
     def shared(self) -> Hashable:
         """Key that jobs must share to be trained in one cohort; None if jobs are trained one by one.
 
-        Jobs of several runs share one only where a row's bits do not depend on its company, as in batched products of
-        small matrices (:func:`.keeps_bits`); in grouped convolutions they may.
+        Jobs of different runs share a key only if a row's bits do not depend on the other rows, as in batched products
+        of small matrices (:func:`.keeps_bits`); in grouped convolutions they may depend on them.
         """
         if not self.cohort:
             return None
@@ -101,9 +101,9 @@ class Trainer:
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
-        """Return a job with its minibatches, drawn by random numbers of the run's seed, the client and the job number.
+        """Return a job with its minibatches, drawn from the stream of the run's seed, the client and the job number.
 
-        One that is cut short takes the first of its steps, at least one.
+        A job that is cut short (its ``share`` is below 1) takes the first of its steps, at least one.
         """
         part, training = self.data.parts[job.client], self.training
         places = training.batches(len(part), stream(self.seed, "batches", job.client, job.number))
@@ -134,10 +134,10 @@ class Trainer:
 
         Args:
             work: the job.
-            delta: ``(d,)`` what training changed.
-            sums: of losses, hits and squared losses over its last epoch.
+            delta: ``(d,)`` change of the parameters.
+            sums: sums of losses, hits and squared losses over its last epoch.
             buffers: ``(b,)`` its running statistics.
-            gradients: ``(d,)`` the sum of what its optimiser was given, if that is asked for.
+            gradients: ``(d,)`` sum of the gradients that its optimiser was given, if the method asks for it.
         """
         seen, (loss, hits, square) = work.seen, sums
         return Outcome(
@@ -175,7 +175,7 @@ class Trainer:
         """Train one job by itself; its random numbers depend only on the run's seed, the client and the job number."""
         if work.draws is None:
             return self._train_one(work, nullcontext())
-        with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws that are not dropout's
+        with seeded(work.draws.padding.initial_seed(), self.data.inputs.device):  # for draws other than dropout's
             return self._train_one(work, Draws([work.draws]))
 
     def _train_one(self, work: Work, draws: AbstractContextManager) -> Outcome:
@@ -214,7 +214,7 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
     """Train jobs of one or several runs; jobs that need the same computation are trained in cohorts.
 
     Returns:
-        Outcomes in the order of ``jobs``. Each is what its trainer alone gives, within rounding.
+        Outcomes in the order of ``jobs``. Each is the one that its trainer alone would return, up to rounding.
     """
     works = [trainer.plan(job) for trainer, job in jobs]
     outcomes: dict[int, Outcome] = {}
@@ -230,13 +230,13 @@ def train_together(jobs: Sequence[tuple[Trainer, Job]]) -> list[Outcome]:
         longest_first = sorted(members, key=lambda place: (-len(works[place].places), place))
         for first in range(0, len(members), largest):
             places = longest_first[first : first + largest]
-            asked = frozenset().union(*(jobs[place][0].training.reports for place in places))  # by any of the runs
+            asked = frozenset().union(*(jobs[place][0].training.reports for place in places))  # for any of the runs
             training = dataclasses.replace(trainer.training, reports=asked)
             cohort = Cohort(trainer.model, trainer.data, training, [works[place] for place in places])
             deltas, sums = cohort.train()
             for row, place in enumerate(places):
                 own = jobs[place][0]
-                # a copy begins where vectors begin: sums over a row in the midst of a matrix may differ in the last bit
+                # a copy is aligned in memory like any vector; sums over a matrix's row may differ in the last bit
                 wanted = own.training.means_gradients
                 gradients = cohort.gradients[row].clone() if wanted and cohort.gradients is not None else None
                 delta, totals = deltas[row].clone(), sums[row].tolist()

@@ -1,1 +1,1 @@
-"""The virtual clock: jobs, updates, scheduling, delays, selection, and trouble, without models or data."""
+"""The simulator: a virtual clock with jobs, scheduling, delays, client selection and failures; no models or data."""

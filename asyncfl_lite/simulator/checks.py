@@ -1,4 +1,4 @@
-"""Checks that a clock makes of its parts, and the errors that say what to change."""
+"""Errors for faulty delay laws and methods, and the limit that detects a method that never makes a version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def most_accepted(scheduling: Scheduling) -> int:
 
 
 def no_version(server: Server, scheduling: Scheduling, jobs: Iterable[Job], accepted: int) -> ServerError:
-    """Return the error for a method that makes no version; the message says if the method replaces the model itself."""
+    """Return the error for a method that makes no version; the message names the likely mistake."""
     replaced = any(job.start is not server.x for job in jobs if job.start_version == server.version)
     found = "it sets self.x itself, which clients never receive" * replaced or "it never calls self.new_version(x)"
     return ServerError(

@@ -1,7 +1,7 @@
 """A simulation without training: when each client trains, on which version, and how stale its update is on arrival.
 
-Delays do not depend on weights, so the clock can run alone. There are no tensors in it: a server that counts
-updates stands for the method.
+Delays do not depend on weights, so the clock can run alone. It uses no tensors: a server that only counts updates
+takes the place of the method.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class VersionCounter:
         return control
 
     def midway_model(self, start_version: int) -> None:
-        """Return None: no client gets a model half-way."""
+        """Return None: no client is sent a newer model half-way through its job."""
 
     def receive(self, update: Update | None = None) -> Receipt:
-        """Count one more update, whatever it contains."""
+        """Count one update, without reading it, and make a version when the buffer is full."""
         self.filled += 1
         return VERSION_MADE if self.filled == self.buffer_size and self.flush() else BUFFERED
 
@@ -57,14 +57,14 @@ class VersionCounter:
 
 
 class ClockOnly(Simulation):
-    """A :class:`.Simulation` of a :class:`VersionCounter`: jobs have no loss and no delta."""
+    """A :class:`.Simulation` whose server is a :class:`VersionCounter`; its jobs have no loss and no delta."""
 
     def __init__(self, counter: VersionCounter, *parts: Any, **options: Any) -> None:
         super().__init__(counter, *parts, **options)
         self.counter = counter
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
-        """Count the job."""
+        """Count the job's update, and show it to the selection policy if the policy uses updates."""
         receipt = self.counter.receive()
         if type(self.selection).observe is not Selection.observe:
             self.selection.observe(job.update(staleness))
@@ -74,7 +74,7 @@ class ClockOnly(Simulation):
         """Run to the end, without a trainer.
 
         Args:
-            outcomes: client -> what its jobs report, such as how many samples it has.
+            outcomes: client -> the outcome that each of its jobs reports, such as its number of samples.
         """
         with _no_collection():
             if outcomes is None:
@@ -85,7 +85,7 @@ class ClockOnly(Simulation):
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Switch Python's cycle collector off inside the block, because a clock makes millions of objects but no cycles."""
+    """Disable Python's cyclic garbage collector inside the block: a clock makes millions of objects, but no cycles."""
     was = gc.isenabled()
     gc.disable()
     try:

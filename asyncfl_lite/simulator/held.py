@@ -1,4 +1,4 @@
-"""Count the clients in flight by the version from which they train."""
+"""A counter of the clients in flight, by the version from which they train."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 class HeldVersions:
-    """Counts, for each version, the clients in flight that train from it.
+    """The number of clients in flight that train from each version.
 
     Attributes:
-        most: most distinct versions that were held at one time.
+        most: largest number of distinct versions that clients held at one time.
     """
 
     def __init__(self, versions: Iterable[int] = (), most: int = 0) -> None:
@@ -18,7 +18,7 @@ class HeldVersions:
         self.most = max(most, len(self.counts))
 
     def add(self, version: int) -> None:
-        """Count one more client with ``version``."""
+        """Count one more client that trains from ``version``."""
         counts = self.counts
         if version in counts:
             counts[version] += 1
@@ -28,7 +28,7 @@ class HeldVersions:
             self.most = len(counts)
 
     def remove(self, version: int) -> None:
-        """Count one client fewer with ``version``."""
+        """Count one client fewer that trains from ``version``."""
         if self.counts[version] == 1:
             del self.counts[version]
         else:

@@ -19,7 +19,7 @@ class Midway:
 
     Attributes:
         model: ``(d,)`` the server's model at that time.
-        weight: how far the client moves to it, 0 to 1.
+        weight: how far the client moves towards it, 0 to 1.
     """
 
     model: Tensor
@@ -27,7 +27,7 @@ class Midway:
 
 
 CALLED_OFF, STILL_TRAINING = "called off", "in flight"
-"""Why a job has not arrived: its round, or the run, ended first."""
+"""Reasons why a job has not arrived: its round ended first, or the run did."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,17 +38,17 @@ class Job:
         finish_time: virtual time of arrival.
         sequence_no: how many jobs were dispatched before this one; breaks ties.
         client: the client that trains.
-        number: how many jobs this client had before, which names its stream of batches.
-        start_version: version that it was sent.
+        number: how many jobs this client had before; it identifies the random stream of the job's batches.
+        start_version: version that the client was sent.
         dispatched_at: virtual time of dispatch.
         start: ``(d,)`` that version's parameters, shared by all jobs that started from it.
         start_buffers: ``(b,)`` its running statistics.
         control: ``(d,)`` the server's control variate, sent with that version (FedAC), or None.
-        correction: ``(d,)`` what the client makes of it and adds to every gradient (or once, at the end, if the method
-            says ``correction_once``); set when the job is trained.
+        correction: ``(d,)`` vector that the client computes from ``control`` and adds to every gradient (or once, at
+            the end, if the method says ``correction_once``); set when the job is trained.
         midway: the newer model that it merged half-way, or None.
         outcome: set once the job is trained.
-        duration: virtual time that its client needs for it.
+        duration: virtual time that the client needs for it.
     """
 
     finish_time: float
@@ -83,7 +83,7 @@ class Job:
         """The ``(d,)`` parameters that the client was sent.
 
         Raises:
-            SimulationError: on a clock that trains nothing.
+            SimulationError: in a simulation without training.
         """
         if self.start is None:
             raise SimulationError(f"{self} has no model to start from")
@@ -94,7 +94,7 @@ class Job:
         """The outcome of a trained job.
 
         Raises:
-            SimulationError: as long as it is not trained.
+            SimulationError: if the job is not trained yet.
         """
         if self.outcome is None:
             raise SimulationError(f"{self} is not trained yet")
@@ -116,7 +116,7 @@ class Job:
         )
 
     def state(self) -> dict[str, Any]:
-        """Return the job's fields, and those of its parts, by name; tensors are not copied."""
+        """Return the job's fields by name, those of ``outcome`` and ``midway`` nested; tensors are not copied."""
         values = _fields(self)
         return {**values, **{part: values[part] and _fields(values[part]) for part in self.PARTS}}
 
@@ -144,7 +144,7 @@ class Arrival(NamedTuple):
         version: the server's version after this arrival.
         accepted: False for an update that was refused (not finite, wrong shape, a duplicate).
         refused: why it was refused; empty if it was accepted.
-        trouble: what struck its job, such as ``crash, partial``; empty for nothing.
+        trouble: kinds of trouble that affected its job, such as ``crash, partial``; empty if there were none.
     """
 
     client: int

@@ -1,4 +1,4 @@
-"""The interface between clock and server; every method of :mod:`asyncfl_lite.algorithms` has it."""
+"""The interface that the clock expects of a server; every method in :mod:`asyncfl_lite.algorithms` implements it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from asyncfl_lite.simulator.update import Receipt, Update
 
 
 class ServerError(SimulationError):
-    """A method that does not make versions as the clock expects; the message names the line to check."""
+    """The error for a method that does not make versions as the clock expects; the message says what to check."""
 
 
 class Server(Protocol):
-    """A started method; it needs ``correction_for`` only with control variates, and ``midway_model`` only with midway.
+    """A method that has been started, as the clock uses it.
+
+    It needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
 
     Attributes:
         x: ``(d,)`` the current global model.
@@ -56,11 +58,11 @@ class Server(Protocol):
 
 
 def untrue_answer(server: Server, answer: object, before: int) -> str | None:
-    """Return an error text if a server's return value is wrong about whether a version was made; else None.
+    """Return an error message if a server's return value is wrong about whether it made a version; else None.
 
     Args:
-        server: after the update.
-        answer: what it says.
+        server: the server, after the update.
+        answer: its return value.
         before: its version before the update.
     """
     if server.version - before == bool(answer):

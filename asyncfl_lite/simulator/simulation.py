@@ -3,10 +3,10 @@
 Time is virtual. :meth:`Simulation.steps` is the whole of asynchronous federated learning: pop the
 earliest arrival, let the server receive it, dispatch. Delays do not depend on weights, so a job may be
 trained at any time before it arrives: the generator yields all jobs that can be trained by now (or the
-one that is due, if ``together`` is off), and is sent their outcomes. It knows nothing of models or data.
+one that is due, if ``together`` is off), and receives their outcomes. It knows nothing about models or data.
 
-What happens once per event is kept free of tensors: the heap holds plain tuples, clients are numbers in arrays.
-Clients that drop out, come and go, or send what is broken are in :mod:`asyncfl_lite.simulator.trouble`.
+Code that runs once per event uses no tensors: the heap holds plain tuples, and clients are numbers in arrays.
+:mod:`asyncfl_lite.simulator.trouble` adds clients that drop out, come and go, or send broken updates.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Simulation:
         horizon: stop before the first arrival later than this virtual time; no job that arrives later is trained.
         server_time: virtual time that making a version takes; the server works on one arrival at a time.
         selection: which client is dispatched next.
-        num_samples: client -> how many samples it has, for selections that go by it; 1 each by default.
+        num_samples: client -> its number of samples, for selection policies that use it; 1 each by default.
         observers: called after each arrival with this simulation and the :class:`Arrival`.
         keep_arrivals: keep every :class:`Arrival`; if False, memory does not grow with the length of the run.
-        together: ask for the outcomes of all untrained jobs at once; if False, for that of the job that is due, so
-            that no job is trained that never arrives.
+        together: ask for the outcomes of all untrained jobs at once; if False, only for that of the job that is due,
+            so that jobs that never arrive are not trained.
 
     Attributes:
         clock: virtual time now.
@@ -70,8 +70,8 @@ class Simulation:
         idle: the clients without work.
         num_clients: how many clients there are.
         jobs_of: client -> how many jobs it has had.
-        heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is when the server hears
-            of it: that it arrives, or that it is lost.
+        heap: ``(due, sequence_no, job)`` of every job in flight, the earliest first; ``due`` is the time at which it
+            arrives or, if it is lost, at which the server gives up on it.
         untrained: the jobs that can be trained now.
         midway: ``(time, sequence_no, job)`` of every job that gets a newer model then, the earliest first.
         held: the versions that clients hold.
@@ -79,8 +79,8 @@ class Simulation:
         ended: ``(client, dispatched_at, start_version, ended_at, why)`` of every job that ended without arriving.
 
     Raises:
-        SimulationError: when fewer clients than the concurrency are given, or the self-check fails.
-        ServerError: when the method makes no version of a great many updates, or says otherwise than it does.
+        SimulationError: when fewer clients than the concurrency are given, or a self-check fails.
+        ServerError: when the method makes no version of very many updates, or its return value is wrong about it.
 
     >>> from asyncfl_lite import Config, Run
     >>> simulation = Run(Config(task="digits", algorithm="fedbuff", rounds=2)).simulation
@@ -153,7 +153,7 @@ class Simulation:
         return len(self.heap)
 
     busy = in_flight
-    """Number of clients that train now or soon; more than ``in_flight`` only where clients come and go."""
+    """Number of clients that train now or will soon; more than ``in_flight`` only if clients come and go."""
 
     @property
     def jobs(self) -> list[Job]:
@@ -170,8 +170,8 @@ class Simulation:
     def steps(self) -> Generator[list[Job], Sequence[Outcome], None]:
         """Run to the end as a generator, which yields jobs to train and receives their outcomes.
 
-        Everything that it knows lives in the object, so a new generator goes on where another one
-        stopped, and :meth:`state` can be saved while this one waits for outcomes.
+        All state is in the simulation, so a new generator continues where another one stopped, and
+        :meth:`state` can be saved while this one waits for outcomes.
         """
         if not self.started:
             self.started = True
@@ -202,7 +202,7 @@ class Simulation:
             return
 
     def _next_arrival(self) -> Job | None:
-        """Process all events before the next arrival; return its job, still in flight, or None at the end."""
+        """Process all events before the next arrival; return its job (still on the heap), or None at the end."""
         if self.algorithm.version >= self.rounds or not self.heap:
             return None
         due, _, job = self.heap[0]
@@ -213,7 +213,7 @@ class Simulation:
         return job
 
     def _pass_midway(self, until: float) -> None:
-        """Give jobs that are half-way by ``until`` the model of that time, so that they can be trained."""
+        """Give the newest model to jobs that are due to merge it by ``until``, so that they can be trained."""
         while self.midway and self.midway[0][0] <= until:
             _, _, job = heappop(self.midway)
             job.midway = self.algorithm.midway_model(job.start_version)
@@ -288,7 +288,7 @@ class Simulation:
                 observe(self, arrival)
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """End a run in which too many updates in a row were refused, including that of ``job``."""
+        """Count a refused update, that of ``job``; raise an error if too many in a row were refused."""
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:
@@ -337,7 +337,7 @@ class Simulation:
             self.dispatch(client)
 
     def _send(self, job: Job) -> None:
-        """Start a job."""
+        """Put a job in flight, and mark it for training unless it would arrive after the horizon."""
         heappush(self.heap, (job.finish_time, job.sequence_no, job))
         if job.finish_time > self.horizon:  # it never arrives: do not train it
             return

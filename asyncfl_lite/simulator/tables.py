@@ -1,4 +1,4 @@
-"""Tidy tables of what happened in a simulation."""
+"""Tables of a simulation's arrivals, of its jobs that did not arrive, and of its clients."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ class Schedule(NamedTuple):
     def digest(self) -> str:
         """64 hexadecimal digits that identify when each client was dispatched and arrived, and from which version.
 
-        Times count to nine digits, so that it is the same on machines that round otherwise, where accuracies are not.
+        Times are rounded to nine digits, so that the digest is the same on machines that round differently, although
+        accuracies may differ there.
         """
         columns = self.updates[["client", "dispatched_at", "arrived_at", "start_version"]]
         return hashlib.sha256(columns.to_csv(index=False, float_format="%.9g").encode()).hexdigest()
 
 
 def who_did_what(simulation: Simulation, parts: Sequence[np.ndarray]) -> Schedule:
-    """Return a simulation's arrivals, jobs still in flight, and clients as tables."""
+    """Return tables of a simulation's arrivals, of its jobs that did not arrive, and of its clients."""
     updates = pd.DataFrame(simulation.arrivals, columns=Arrival._fields)
-    for column in ("refused", "trouble"):  # as a file has them: nothing where there is nothing to say
+    for column in ("refused", "trouble"):  # an empty text becomes NaN, as when the table is read from a file
         updates[column] = [text or math.nan for text in updates[column]]
     still = [(job.client, job.dispatched_at, job.start_version, math.nan, STILL_TRAINING) for job in simulation.jobs]
     in_flight = pd.DataFrame([*simulation.ended, *still], columns=IN_FLIGHT)

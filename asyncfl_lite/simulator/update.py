@@ -1,7 +1,7 @@
 """Client reports: the outcome of a job's training, and the update that a server receives.
 
-What a client reports beside the change of its model is a field of :class:`Report` and of nothing else: the trainer sets
-it, the update carries it to the method.
+Everything that a client reports besides the change of its model is a field of :class:`Report`, and only there. The
+trainer sets it, and the update carries it to the method.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ class Report:
         buffers: ``(b,)`` the client's own running statistics after training, or None.
         num_steps: minibatch steps that it took.
         mean_square_loss: running mean of squared sample losses over the last local epoch (Oort).
-        received_accuracy: of the model that the client was sent, on its samples; NaN unless the method asks for it.
-        trained_accuracy: of the trained model on the client's samples; NaN unless the method asks for it.
+        received_accuracy: accuracy of the model that the client was sent, on the client's samples; NaN unless the
+            method asks for it.
+        trained_accuracy: accuracy of the trained model on the client's samples; NaN unless the method asks for it.
         features: ``(2, F)`` means and variances of the trained model's features on the client's samples;
             None unless the method asks for them.
         label_counts: ``(C,)`` int64 samples of each class; None unless the method asks for them.
-        mean_gradient: ``(d,)`` mean over its steps of what its optimiser was given, its correction included; None
-            unless the method asks for it and the optimiser is not plain SGD, whose delta says it already.
+        mean_gradient: ``(d,)`` mean over its steps of the gradient given to its optimiser, with its correction; None
+            unless the method asks for it and the optimiser is not plain SGD (where the delta determines it).
     """
 
     num_samples: int = 1
@@ -59,7 +60,7 @@ class Outcome(Report):
     """The result of a job's training.
 
     Attributes:
-        delta: ``(d,)`` trained parameters less those it started from; None on a clock that trains nothing.
+        delta: ``(d,)`` trained parameters minus those it started from; None in a simulation without training.
     """
 
     delta: Tensor | None
@@ -71,13 +72,13 @@ class Update(Report):
 
     Attributes:
         client: the client that reports.
-        delta: ``(d,)`` trained parameters less those it started from ("new minus old"); None on a clock that trains
-            nothing.
+        delta: ``(d,)`` trained parameters minus those it started from ("new minus old"); None in a simulation without
+            training.
         start_version: version t_i that it started from.
-        start: ``(d,)`` parameters x_{t_i}; a simulation fills it in, without one the method looks into
-            its own record of versions.
+        start: ``(d,)`` parameters x_{t_i}; a simulation fills it in. If it is None, the method looks them up in its
+            own record of versions.
         start_buffers: ``(b,)`` running statistics before training, or None.
-        correction: ``(d,)`` what it added to every gradient, as the method's ``correction_for`` gave it.
+        correction: ``(d,)`` vector that it added to every gradient, from the method's ``correction_for``.
         duration: virtual time from dispatch to arrival.
         staleness: versions made since t_i; filled in when the update is received.
 
@@ -101,7 +102,7 @@ class Update(Report):
         """The ``(b,)`` change of the client's running statistics.
 
         Raises:
-            ConfigError: if the update does not bring them, before and after.
+            ConfigError: if the update lacks the statistics from before or after training.
         """
         if self.buffers is None or self.start_buffers is None:
             raise ConfigError("start_buffers: an update must bring running statistics from before and after training")
@@ -109,7 +110,7 @@ class Update(Report):
 
 
 class Receipt(NamedTuple):
-    """A server's reply to an update; it is true if the update made a version.
+    """A server's reply to an update; ``bool(receipt)`` is True if the update made a version.
 
     Attributes:
         made_version: whether the update made a new version.

@@ -1,8 +1,8 @@
 """Delay laws: how long each job of a client takes on the virtual clock.
 
-A law's ``prepare`` draws once what stays with a client (its category, its mean); what it returns draws the duration of
-each job. The two use separate random streams, so that neither moves when the other draws more. The simulator asks for
-``draw`` alone (:class:`.Delays`); :class:`ClientDelays` adds categories, which tables show.
+A law's ``prepare`` draws each client's fixed properties once (its category, its mean). The object that it returns draws
+the duration of each job. The two use separate random streams, so that more draws from one never change the other. The
+simulator needs only ``draw`` (:class:`.Delays`); :class:`ClientDelays` adds categories, which tables show.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from asyncfl_lite.simulator.simulation import Delays
 
 @dataclass(frozen=True, eq=False)
 class ClientDelays(ABC):
-    """A law's fixed properties of each of N clients, from which the durations of their jobs are drawn.
+    """The properties of N clients that a delay law fixes for the whole run; durations of jobs are drawn from them.
 
     It holds arrays and never changes, so that a saved run needs only the states of its generators.
 
     Attributes:
-        category_index: (N,) int8 place of a client's category in ``category_names``, or None.
+        category_index: (N,) int8 index of a client's category in ``category_names``, or None.
         category_names: the names of the law's categories.
     """
 
@@ -52,7 +52,7 @@ class ClientDelays(ABC):
 
 @dataclass(frozen=True, eq=False)
 class UniformDelays(ClientDelays):
-    """Uniform between ``low`` and ``low + width``, both (N,); a width of 0 is a fixed duration."""
+    """Durations uniform between ``low`` and ``low + width``, both (N,); a width of 0 is a fixed duration."""
 
     low: np.ndarray
     width: np.ndarray
@@ -64,7 +64,7 @@ class UniformDelays(ClientDelays):
 
 @dataclass(frozen=True, eq=False)
 class ExponentialDelays(ClientDelays):
-    """Exponential with ``mean`` (N,), plus a uniform part from ``low`` to ``low + width``, both (N,)."""
+    """Durations with two parts: exponential with ``mean``, and uniform from ``low`` to ``low + width``; all (N,)."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -108,8 +108,8 @@ class DelayLaw(Settings):
 
         Returns:
             An object with ``draw(client, rng)`` as :meth:`ClientDelays.draw`; it need not be a :class:`ClientDelays`.
-            Without ``categories``, tables leave them empty. It must not change from draw to draw: a checkpoint saves
-            the states of generators alone.
+            Without ``categories``, tables leave them empty. The object must not change from draw to draw, since a
+            checkpoint saves only the states of generators.
         """
 
 
@@ -120,7 +120,7 @@ def prepared(law: DelayLaw, num_samples: np.ndarray, rng: np.random.Generator) -
     """Prepare a law for clients with the given sample counts (see :meth:`DelayLaw.prepare`).
 
     Raises:
-        ConfigError: in one line that says what an own law lacks.
+        ConfigError: if a user's own law lacks its unit, a ``draw``, or a category for each client.
     """
     name = type(law).__name__
     unit = getattr(law, "unit", None)

@@ -23,11 +23,11 @@ def size_rank(num_samples: np.ndarray) -> np.ndarray:
 
 
 def categories_by_rank(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Return categories by ``(size rank + gamma u) / (1 + gamma)``, with ``u`` uniform on [0, 1].
+    """Return each client's category by the score ``(size rank + gamma u) / (1 + gamma)``, ``u`` uniform on [0, 1].
 
-    The floor(N / 10) highest scores are long, the next floor(3 N / 10) medium, the rest short:
-    ``gamma`` 0 goes by size alone, and a large one makes category and size independent. FedEcho
-    (Section 5) asks for that and for at most 10% long clients; it prints no formula, this one is ours.
+    The floor(N / 10) highest scores are long, the next floor(3 N / 10) medium, the rest short. With
+    ``gamma`` 0, size alone decides; a large one makes category and size independent. FedEcho (Section 5)
+    asks for this and for at most 10% long clients. It prints no formula; this one is ours.
 
     Returns:
         (N,) int8 indices into ``CATEGORIES``. Equal scores are ordered by ``u``.
@@ -46,7 +46,7 @@ def categories_by_rank(num_samples: np.ndarray, gamma: float, rng: np.random.Gen
 def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a draw from Dir(row) for each row of ``concentration``, as logarithms up to a constant.
 
-    Logarithms keep draws with a very small concentration, which would underflow, apart.
+    Logarithms keep draws distinct where the concentration is so small that the draws themselves would underflow.
 
     Args:
         concentration: (N, C), each above 0.
@@ -57,12 +57,12 @@ def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Return categories by the largest entry of a Dirichlet draw, as in FADAS, but influenced by size.
+    """Return each client's category: the largest entry of a Dirichlet draw, as in FADAS, that depends on its size.
 
     The concentration is (3, 2, 1) / gamma for the clients that are small enough to be short at
     ``gamma`` 0, (2, 3, 1) / gamma for the medium and (1, 2, 3) / gamma for the long ones. Draws with
     more than 10% long clients are repeated; after ``MAX_REDRAWS``, the long clients with the smallest
-    long weight take their next best category. Ours, as an alternative to :func:`categories_by_rank`.
+    long weight take their next best category. This rule is ours, an alternative to :func:`categories_by_rank`.
 
     Returns:
         (N,) int8 indices into ``CATEGORIES``.
@@ -157,8 +157,8 @@ class FadasLaw(CategoryLaw):
 
     The category is the largest entry of a draw from Dir(3 scale, 2 scale, scale), whatever the
     client's size and with no bound on the number of long clients: with ``scale`` 1, 63.7% are short,
-    28.5% medium and 7.9% long. Bounds and scale are those of the FADAS authors' code, which gives the
-    unit no name.
+    28.5% medium and 7.9% long. Bounds and scale are those of the FADAS authors' code, which does not
+    name the unit.
 
     >>> import numpy as np
     >>> from asyncfl_lite.simulator.delays import DELAYS

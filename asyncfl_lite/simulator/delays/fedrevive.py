@@ -29,7 +29,7 @@ class FedReviveLaw(DelayLaw):
 
 @DELAYS.register("fedrevive")
 class FedReviveDefault(FedReviveLaw):
-    """Train Exp(1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D).
+    """Train Exp(mean 1.0 to 1.6), download 0.1, upload 0.15 or 0.25 ± 0.02 (FedRevive App. D).
 
     >>> import numpy as np
     >>> from asyncfl_lite.simulator.delays import DELAYS
@@ -48,7 +48,7 @@ class FedReviveDefault(FedReviveLaw):
 
 @DELAYS.register("fedrevive_shift")
 class FedReviveShift(FedReviveLaw):
-    """Train Exp(0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1).
+    """Train Exp(mean 0.1), download 0.02, upload 0.05 or 0.10 ± 0.01 (FedRevive App. D.1).
 
     >>> import numpy as np
     >>> from asyncfl_lite.simulator.delays import DELAYS

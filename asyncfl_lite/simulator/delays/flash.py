@@ -1,10 +1,10 @@
-"""Delays of measured phones and networks, in the format of FLASH's device profiles.
+"""The delay law of measured phones and networks, read from FLASH's device profiles.
 
 Yang et al., "Characterizing Impacts of Heterogeneity in Federated Learning upon Large-Scale Smartphone Data"
 (FLASH), WWW 2021, and its repository's files: AI-Benchmark scores of phone models, the models that users were
 seen with, and means and standard deviations of measured networks. FLASH scales the training times of three
-phones; here a job on the phone of median score takes ``base`` seconds, and on others as much longer as their
-score is lower.
+phones. Here, a job on the phone of median score takes ``base`` seconds, and on any other phone the time is
+inversely proportional to its score.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ LINKS = ("down_u", "down_sigma", "up_u", "up_sigma")
 
 @dataclass(frozen=True, eq=False)
 class PhoneDelays(ClientDelays):
-    """Download of the model, training at a phone's speed, and upload.
+    """Durations made up of the model's download, training at the speed of the client's phone, and upload.
 
     Attributes:
-        compute: (N,) seconds that a client computes.
-        network: (N,) int32 which network it has.
+        compute: (N,) seconds of computation in each job of a client.
+        network: (N,) int32 index of a client's network in ``links``.
         links: (R, 4) the networks, in the order of ``LINKS``.
         kib: size of the model in KiB.
     """
@@ -48,14 +48,14 @@ class PhoneDelays(ClientDelays):
     kib: float
 
     def draw(self, client: int, rng: np.random.Generator) -> float:
-        """Return the duration in seconds of one job of ``client``; each transfer draws a rate of its own."""
+        """Return the duration in seconds of one job of ``client``; download and upload each draw their own rate."""
         down, down_spread, up, up_spread = self.links[self.network.item(client)].tolist()
         transfers = self.kib / _rate(down, down_spread, rng) + self.kib / _rate(up, up_spread, rng)
         return self.compute.item(client) + transfers
 
 
 def _rate(mean: float, spread: float, rng: np.random.Generator) -> float:
-    """Return a normal draw, repeated until it is above 0."""
+    """Return a transfer rate drawn from a normal distribution, redrawn until it is above 0."""
     while (rate := mean + spread * rng.standard_normal()) <= 0:
         pass
     return rate
@@ -63,7 +63,7 @@ def _rate(mean: float, spread: float, rng: np.random.Generator) -> float:
 
 @DELAYS.register("flash")
 class FlashLaw(DelayLaw):
-    """Download, compute by a phone's benchmark score, upload on a measured network (FLASH).
+    """Download, compute at a phone's benchmarked speed, upload on a measured network (FLASH).
 
     >>> from asyncfl_lite.simulator.delays import DELAYS
     >>> law = DELAYS.get("flash")(base=30.0)  # its files are read when a run starts
@@ -81,7 +81,7 @@ class FlashLaw(DelayLaw):
     """Bytes sent each way; the default is a ResNet-18's 11.17 million parameters in float32."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> PhoneDelays:
-        """Draw each client's phone and network, all equally likely.
+        """Draw each client's phone and network uniformly.
 
         Raises:
             DataError: if a file is missing or not in FLASH's format.
@@ -92,7 +92,7 @@ class FlashLaw(DelayLaw):
         return PhoneDelays(self.base * np.median(scores) / phones, network, networks, self.model_bytes / 1024)
 
     def files(self) -> list[Path]:
-        """Return the paths of the three files, if they exist."""
+        """Return the paths of the three profile files; an empty list if one is missing."""
         with suppress(DataError):
             return [self.place() / name for name in (NETWORKS, SCORES, PHONES)]
         return []
@@ -101,7 +101,7 @@ class FlashLaw(DelayLaw):
         """Return the folder of the profile files.
 
         Raises:
-            DataError: if one of them is not there.
+            DataError: if one of the three files is missing.
         """
         root = data_root(self.folder)
         how = "they are in the repository PKU-Chengxu/FLASH on GitHub"
@@ -114,10 +114,10 @@ class FlashLaw(DelayLaw):
 def read_phones(place: Path) -> np.ndarray:
     """Read the (P,) scores of users' phones; a model counts once for each of its names.
 
-    Names without a score are left out, as nothing is known of their speed.
+    Names without a score are left out, since nothing is known about their speed.
 
     Raises:
-        DataError: naming the file and what is wrong with it.
+        DataError: if a file is not in FLASH's format; the message names it and the fault.
     """
     scores, phones = (_mapping(place / name) for name in (SCORES, PHONES))
     for model, score in scores.items():
@@ -135,7 +135,7 @@ def read_networks(path: Path) -> np.ndarray:
     """Read the (R, 4) networks, with columns in the order of ``LINKS``.
 
     Raises:
-        DataError: naming the file and what is wrong with it.
+        DataError: if the file is not in FLASH's format; the message names it and the fault.
     """
     networks = _mapping(path)
     for name, network in networks.items():
@@ -158,7 +158,7 @@ def _mapping(path: Path) -> dict[str, Any]:
 
 
 def _check(path: Path, name: str, value: Any, *, above: bool) -> None:
-    """Refuse values that are not finite, or not positive (where 0 is allowed, negative ones)."""
+    """Raise an error unless ``value`` is a finite number above 0, or is 0 and ``above`` is False."""
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not (0 < number < math.inf or (number == 0 and not above)):
         raise DataError(f"{path}: {name} must be a number {'above' if above else 'of at least'} 0, got {shown(value)}")

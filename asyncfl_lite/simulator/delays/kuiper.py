@@ -18,7 +18,7 @@ class KuiperDeviceLaw(DelayLaw):
 
     A job takes ``epochs`` times the seconds of a training epoch (KUIPER Table 1) plus those of a
     pass over the test set (Table 2), whatever the client's sample count: a client of the paper held
-    about 500 MB of HMDB51 or 1.73 GB of UCF101. That a job includes one test pass is assumed.
+    about 500 MB of HMDB51 or 1.73 GB of UCF101. We assume that a job includes one test pass.
     """
 
     unit = "s"
@@ -26,7 +26,7 @@ class KuiperDeviceLaw(DelayLaw):
     test_seconds: ClassVar[dict[str, float]]
 
     devices: Annotated[tuple[Device, ...], Field(min_length=1)] = ("Nano", "TX2", "NX", "AGX")
-    """Boards that the clients have in turn; client i has ``devices[i % len(devices)]``."""
+    """Boards, assigned to the clients in turn; client i has ``devices[i % len(devices)]``."""
     epochs: int = Field(3, ge=1)
     """Number of training epochs in a job; the paper has 3 (§4)."""
     jitter: float = Field(0.0, ge=0, le=1)
@@ -78,8 +78,8 @@ class KuiperUcf101(KuiperDeviceLaw):
 class KuiperStraggler(DelayLaw):
     """A third of the clients each at 1×, 3× and 5× the base duration (KUIPER Fig. 7).
 
-    The paper has 12 clients, 4 of each, in this order; other numbers of clients are cut in thirds
-    in the same way. It does not print the base: the default is its AGX board's on HMDB51.
+    The paper has 12 clients, 4 of each, in this order; other numbers of clients are divided into thirds
+    in the same way. It does not print the base duration; the default is that of its AGX board on HMDB51.
 
     >>> import numpy as np
     >>> from asyncfl_lite.simulator.delays import DELAYS
@@ -93,7 +93,7 @@ class KuiperStraggler(DelayLaw):
     multipliers: ClassVar[tuple[int, ...]] = (1, 3, 5)
 
     seconds: Positive = 3 * 84.5 + 68.3
-    """Duration of the fastest third's jobs, in seconds; by default an AGX board's on HMDB51, ``kuiper_hmdb51``."""
+    """Duration of the fastest third's jobs, in seconds; by default that of an AGX board under ``kuiper_hmdb51``."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
         """Assign each client its multiplier, without random numbers."""

@@ -15,10 +15,10 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, TraceDelays
 
 @DELAYS.register("trace")
 class TraceLaw(DelayLaw):
-    """Recorded seconds from a CSV file (client,seconds); each job draws one of its client's.
+    """Recorded seconds in a CSV file (client,seconds); a job draws one of its client's rows.
 
-    Clients count from 0. Each of a client's rows is as likely as its others; rows of clients that a
-    run does not have, and other columns, are ignored.
+    Client numbers start at 0. All rows of a client are equally likely. Rows of clients that a run does
+    not have, and other columns, are ignored.
 
     >>> import pathlib, tempfile
     >>> import numpy as np
@@ -39,7 +39,7 @@ class TraceLaw(DelayLaw):
         """Read the recorded durations from the file.
 
         Raises:
-            DataError: if it cannot be read, has a bad row (named by its line), or lacks a client.
+            DataError: if the file cannot be read, has a bad row (the message names its line), or lacks a client.
         """
         clients, seconds = read_trace(self.path, len(num_samples))
         rows = np.bincount(clients, minlength=len(num_samples))
@@ -56,7 +56,7 @@ def read_trace(path: Path, num_clients: int) -> tuple[np.ndarray, np.ndarray]:
         (R,) int64 clients and (R,) float64 seconds.
 
     Raises:
-        DataError: if the file cannot be read, or has a bad header or row, with its line.
+        DataError: if the file cannot be read, or has a bad header or row; the message names its line.
     """
     clients, seconds = [], []
     try:

@@ -1,4 +1,4 @@
-"""When clients are dispatched; importing this package registers every policy."""
+"""Scheduling policies, which decide when clients are dispatched; importing this package registers them all."""
 
 from asyncfl_lite.simulator.scheduling.base import SCHEDULING, Dispatcher, Scheduling
 from asyncfl_lite.simulator.scheduling.continuous import (

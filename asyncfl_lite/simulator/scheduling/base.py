@@ -1,7 +1,7 @@
-"""Scheduling policies decide when a free slot gets new work (the option ``redispatch`` of a configuration).
+"""Scheduling policies, which decide when a free slot gets new work (the option ``redispatch`` of a configuration).
 
-A :class:`Scheduling` policy hears of every arrival and asks the simulation to dispatch; which client comes next is
-for a :class:`.Selection` to say. Policies are small, hold no model and draw no numbers.
+The simulation calls a :class:`Scheduling` policy at every arrival, and the policy asks it to dispatch clients; a
+:class:`.Selection` chooses which. Policies are small, hold no model and draw no random numbers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Dispatcher(Protocol):
     """The part of a simulation that a scheduling policy uses.
 
     Attributes:
-        selection: says which clients are dispatched.
+        selection: the policy that chooses which clients are dispatched.
         num_clients: how many clients there are.
         in_flight: how many of them train now, as far as the server knows.
-        busy: how many train, or will as soon as they can be sent work.
+        busy: how many clients train now, plus the slots that wait for a client to come back.
     """
 
     selection: Selection
@@ -34,7 +34,7 @@ class Dispatcher(Protocol):
 
     @property
     def busy(self) -> int:
-        """Number of clients that are training now or will be soon."""
+        """Number of clients that are training now, plus the slots that wait for a client to come back."""
 
     def dispatch(self, client: int) -> None:
         """Send the current model to ``client``, which must be idle."""

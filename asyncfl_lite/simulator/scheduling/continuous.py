@@ -7,7 +7,7 @@ from asyncfl_lite.simulator.scheduling.base import SCHEDULING, Dispatcher, Sched
 
 @SCHEDULING.register("before_agg")
 class DispatchBeforeAggregation(Scheduling):
-    """Every report starts a job at once, on the model without this report (FedEcho Alg. 1)."""
+    """Every report starts a new job at once, from the model before this report (FedEcho Alg. 1)."""
 
     def before_receive(self, simulation: Dispatcher, client: int) -> None:
         """Send the current model, before aggregation, to an idle client."""
@@ -19,7 +19,7 @@ class DispatchBeforeAggregation(Scheduling):
 
 @SCHEDULING.register("after_agg")
 class DispatchAfterAggregation(Scheduling):
-    """Every report starts a job on the model that already includes this report (FedAsync)."""
+    """Every report starts a new job, from the model that already includes this report (FedAsync)."""
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Send the current model to an idle client."""
@@ -34,7 +34,7 @@ def Continuous(  # noqa: N802 - reads as the policy's name
     Args:
         concurrency: how many clients train at the same time.
         buffer_size: how many updates one aggregation takes.
-        redispatch: ``before_agg`` or ``after_agg``: does the new job start from the model before or
-            after the aggregation that its reporter may trigger.
+        redispatch: ``before_agg`` or ``after_agg``: whether the new job starts from the model before or
+            after the aggregation that the report may trigger.
     """
     return SCHEDULING.get(redispatch)(concurrency, buffer_size)

@@ -12,8 +12,8 @@ from asyncfl_lite.simulator.scheduling.base import SCHEDULING, Dispatcher, Sched
 class Rounds(Scheduling):
     """Synchronous rounds: a round's clients start together and the server waits for the last (FedAvg).
 
-    A selection that over-commits invites more than M_c: the first M_c reports make the round, and the jobs
-    of the others are called off. A lost job counts as a report; a round in which nobody is in flight any more ends.
+    A selection that over-commits invites more than M_c clients: the first M_c reports make the round, and the jobs
+    of the others are called off. A lost job counts as a report. A round also ends when no client is in flight any more.
     """
 
     overcommit = 1.0
@@ -40,7 +40,7 @@ class Rounds(Scheduling):
             return
         simulation.call_off()
         if not changed:
-            simulation.flush()  # a rejected update must not hold the round up for ever
+            simulation.flush()  # a refused update must not hold the round up for ever
         self._invite(simulation)
 
     def _invite(self, simulation: Dispatcher) -> None:
@@ -58,10 +58,10 @@ class Rounds(Scheduling):
 
 @SCHEDULING.register("burst")
 class Burst(Scheduling):
-    """Clients that report wait until M have reported, then all M get the new model together (KUIPER Alg. 1).
+    """Clients that report wait until M have reported; then all M get the new model together (KUIPER Alg. 1).
 
-    A client whose job is lost waits with them. A burst to which no client in flight can report any more closes, unless
-    it wants more reports than there are clients at a time.
+    A client whose job is lost waits with them. A burst also closes when no client is in flight any more, unless M is
+    larger than the concurrency.
     """
 
     def __init__(self, concurrency: int, buffer_size: int = 1) -> None:
@@ -71,7 +71,7 @@ class Burst(Scheduling):
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
         """Close the burst when it is full."""
         self.waiting.append(client)
-        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # which never fills
+        stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # such a burst never fills
         if len(self.waiting) < self.buffer_size and stays_open:
             return
         if not changed:
@@ -91,7 +91,7 @@ class Burst(Scheduling):
 
 @SCHEDULING.register("refill")
 class Refill(Scheduling):
-    """M_c / 2 random clients join whenever fewer than M_c are active (FedADT §V: 50 below 100)."""
+    """M_c / 2 random clients join whenever fewer than M_c are active (FedADT §V: 50 join below 100)."""
 
     @property
     def batch(self) -> int:

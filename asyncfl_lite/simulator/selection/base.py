@@ -1,4 +1,4 @@
-"""Client selection policies choose the client that gets work next.
+"""Client selection policies, which choose the client that gets work next.
 
 A :class:`Selection` holds no model; it draws from the simulation's stream of client choices only.
 """
@@ -20,13 +20,13 @@ SELECTIONS: Registry[Selection] = Registry("selection")
 
 
 class IdleClients:
-    """The clients without work; taking a random or a given one is a constant-time operation.
+    """The clients without work; drawing a random client or removing a given one takes constant time.
 
-    Two arrays of 8 bytes per client: which clients are idle, and where in it each client stands.
+    It holds two arrays of 8 bytes per client: the idle clients, and each client's index in that array.
 
     Args:
-        clients: those that are idle now.
-        highest: the largest number that any client has; that of ``clients`` by default.
+        clients: the clients that are idle now.
+        highest: the largest client number in the run; by default the largest in ``clients``.
     """
 
     def __init__(self, clients: Iterable[int], highest: int | None = None) -> None:
@@ -75,7 +75,7 @@ class Selection(ABC):
     """A policy that chooses the client that gets work next.
 
     Args:
-        settings: the policy's own switches, by name.
+        settings: the policy's own options, by name.
     """
 
     revision: ClassVar[int] = 1
@@ -84,7 +84,7 @@ class Selection(ABC):
     needs_rounds: ClassVar[bool] = False
     """Whether the policy only makes sense when clients are chosen one round at a time."""
     overcommit: float = 1.0
-    """Number of clients that a round invites, as a multiple of the wanted number."""
+    """Number of clients that a round invites, as a multiple of the number wanted."""
 
     class Settings(registry.Settings):
         """The default settings class, with no options; a policy that has options defines its own."""
@@ -109,7 +109,7 @@ class Selection(ABC):
         """
 
     def observe(self, update: Update) -> None:  # noqa: B027
-        """Learn from a report that the server accepted."""
+        """Learn from an update that the server accepted; by default, do nothing."""
 
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads, as plain numbers, lists and mappings."""
@@ -121,11 +121,11 @@ class Selection(ABC):
 
 @SELECTIONS.register("uniform")
 class Uniform(Selection):
-    """Uniform over the idle clients, including the one that has just reported (FedEcho Alg. 1)."""
+    """A uniformly random idle client; the one that has just reported is idle, too (FedEcho Alg. 1)."""
 
     def choose(self, idle: IdleClients, count: int, reporter: int | None, rng: np.random.Generator) -> Iterable[int]:
         """Choose uniformly random idle clients."""
-        if count == 1:  # what happens once an event
+        if count == 1:  # the usual case, once per event
             return (idle.draw(rng),)
         return (idle.draw(rng) for _ in range(count))
 

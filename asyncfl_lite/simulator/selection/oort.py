@@ -1,9 +1,9 @@
-"""Oort: selects clients of high utility, and always a few new ones.
+"""The selection policy Oort, which prefers clients of high utility and always tries a few new ones.
 
-Lai et al., "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021, Algorithm 1 and
-§4; numbers and order of steps follow its authors' code (SymbioticLab/Oort, ``oort.py``), but for two: the range of
-utilities ends at the clipped maximum, and how fast a client is is not known before its first job. It chooses a round at
-a time and leaves the aggregation to FedAvg.
+Lai et al., "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021, Algorithm 1 and §4.
+Numbers and the order of steps follow its authors' code (SymbioticLab/Oort, ``oort.py``), with two exceptions: the range
+of utilities ends at the clipped maximum, and a client's speed is unknown before its first job. Oort chooses clients one
+round at a time, and leaves the aggregation to FedAvg.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selec
 from asyncfl_lite.simulator.update import Update
 
 WINDOW = 5
-"""Clients never tried are drawn from the most promising ones: this many times as many as wanted."""
+"""Size of the pool of the most promising new clients, from which new ones are drawn, as a multiple of those wanted."""
 
 SMALLEST_WEIGHT = 1e-300
 """Smallest weight in a draw: a client that scores 0 can still be drawn, after all others."""
@@ -52,7 +52,7 @@ def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.
 
 
 def temporal_term(last_rounds: np.ndarray, now: int) -> np.ndarray:
-    """Return ``sqrt(0.1 ln R / L)``, where L is the round (from 1) in which a client last took part."""
+    """Return ``sqrt(0.1 ln R / L)``, where R is the round ``now`` and L the round of a client's last report."""
     return np.sqrt(0.1 * math.log(now) / np.asarray(last_rounds, dtype=float))
 
 
@@ -67,7 +67,7 @@ def scores(
     clip_bound: float = 0.98,
     penalty: float = 2.0,
 ) -> np.ndarray:
-    """Return the candidates' scores: the clipped and scaled utility plus the age term, times the speed factor.
+    """Return the candidates' scores: the clipped and scaled utility plus the temporal term, times the speed factor.
 
     Args:
         utilities: ``(n,)`` statistical utilities U, at least one.
@@ -75,7 +75,7 @@ def scores(
         last_rounds: ``(n,)`` rounds L, from 1, of the last report.
         now: the round R, from 1.
         preferred: T, in the unit of the durations.
-        others: ``(m,)`` utilities of clients that are no candidates but belong to what U is clipped and scaled by.
+        others: ``(m,)`` utilities of clients that are not candidates, but by which U is clipped and scaled, too.
         clip_bound: quantile of U, over candidates and others, above which U is clipped.
         penalty: the exponent a of the speed factor.
 
@@ -95,9 +95,9 @@ def paced(threshold: float, before: float, now: float, delta: float, rule: Liter
     """Return the new percentile of durations that sets Oort's preferred round duration T.
 
     Args:
-        threshold: the percentile until here.
+        threshold: the percentile so far.
         before, now: summed utility of the window before the last, and of the last.
-        delta: how far one step goes, in percentage points.
+        delta: size of one step, in percentage points.
         rule: ``code`` raises it when the sums differ by at most 10 % and lowers it when they differ by at
             least five times the earlier one; ``paper`` raises it when utility falls.
     """
@@ -109,9 +109,9 @@ def paced(threshold: float, before: float, now: float, delta: float, rule: Liter
 
 
 def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw ``count`` different clients, one after another, with probability ∝ weight among those left.
+    """Draw ``count`` different clients, one after another, each with probability proportional to its weight.
 
-    The smallest of exponential variables with these rates comes first with just that probability.
+    Of exponential variables with these weights as rates, each is the smallest with exactly that probability.
     """
     keys = rng.standard_exponential(len(clients)) / np.maximum(weights, SMALLEST_WEIGHT)
     return [clients[place] for place in np.argsort(keys, kind="stable")[:count]]
@@ -121,15 +121,15 @@ def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.rando
 class Oort(Selection):
     """Clients of high loss and speed, mixed with some never tried before (Lai et al. 2021; in rounds).
 
-    A client without a report is "never tried", and its size stands for its utility. How fast one is cannot be known
-    before its first job, so its speed factor is 1; once it was called off, it is known to be slower than all who
-    reported in that round, and that duration counts until it reports. Where too few clients were never tried, more of
-    the tried ones are taken, and the other way round.
+    A client without a report is "never tried", and its size stands for its utility. Its speed is unknown before its
+    first job, so its speed factor is 1. Once its job was called off, it is known to be slower than all clients that
+    reported in that round, and the longest duration among them counts as its own until it reports. If there are too few
+    clients never tried, more of the tried ones are taken, and vice versa.
 
     Attributes:
-        round: R, how many rounds were chosen.
-        threshold: the percentile that T is taken at now.
-        utilities, durations, last_rounds: by client, of its last report.
+        round: R, the number of rounds for which clients have been chosen.
+        threshold: the current percentile of durations that defines T.
+        utilities, durations, last_rounds: by client, from its last report; a duration also from later called-off jobs.
     """
 
     needs_rounds = True
@@ -149,7 +149,7 @@ class Oort(Selection):
         round_threshold: float = Field(10.0, ge=0, le=100)
         """Initial percentile of durations that defines the preferred duration T."""
         pacer: Literal["code", "paper"] = "code"
-        """Rule by which this percentile moves: see :func:`paced`."""
+        """Rule by which this percentile changes: see :func:`paced`."""
         pacer_delta: float = Field(5.0, ge=0, le=100)
         """δ, the step of the percentile, in percentage points."""
         pacer_step: int = Field(20, ge=1)
@@ -159,7 +159,7 @@ class Oort(Selection):
         penalty: float = Field(2.0, ge=0)
         """a, the exponent of the penalty on clients slower than T; 0 ignores speed."""
         overcommit: float = Field(1.1, ge=1)
-        """Number of clients that a round invites, as a multiple of the wanted number."""
+        """Number of clients that a round invites, as a multiple of the number wanted."""
 
     settings: Settings
 
@@ -206,12 +206,12 @@ class Oort(Selection):
     def _exploit(
         self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
     ) -> list[int]:
-        """Sample from explored clients that score at least ``cut_off`` times the (k+1)-th largest score.
+        """Sample ``count`` = k tried clients that score at least ``cut_off`` times the (k+1)-th largest score.
 
         Args:
-            tried, count, preferred: the candidates, how many of them, and T.
+            tried, count, preferred: the candidates, how many to sample, and T.
             rng: the stream of client choices.
-            others: utilities of the never tried clients, which are their sizes until they report.
+            others: utilities of the clients never tried, which are their sizes until they report.
         """
         if not count:
             return []
@@ -232,7 +232,7 @@ class Oort(Selection):
         return drawn([tried[place] for place in good], score[good], count, rng)
 
     def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
-        """Sample from the most promising clients never tried, by size, with less weight for known slow ones."""
+        """Sample from the most promising clients never tried; weights are their sizes, less if known to be slow."""
         sizes = np.array([self.num_samples[client] for client in new], dtype=float)
         known = np.array([self.durations.get(client, 0.0) for client in new])
         reward = sizes * speed_factor(known, preferred, self.settings.penalty)
@@ -246,7 +246,7 @@ class Oort(Selection):
         self.last_rounds[update.client] = self.round
 
     def _close_round(self) -> None:
-        """Record which clients were too slow for the last round, and how useful its exploited clients were."""
+        """Record the last round's late clients and the utility of its exploited ones; adjust ``threshold`` if due."""
         reported = {client for client in self.invited if self.last_rounds.get(client) == self.round}
         if reported:
             slowest = max(self.durations[client] for client in reported)

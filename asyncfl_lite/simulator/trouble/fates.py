@@ -21,12 +21,12 @@ KINDS = ("drop_out", "crash", "partial", "duplicate", "damage")
 
 
 class Fates:
-    """Draws the trouble of jobs, each kind from its own random stream.
+    """The random streams from which the trouble of each job is drawn, one for each kind of trouble.
 
     Args:
         trouble: how likely each kind is.
-        delays: durations of jobs, which the time to a second arrival is one of.
-        seed: the run's, which names the streams.
+        delays: the delay law, from which the time to a second arrival is drawn, too.
+        seed: the run's seed, which determines the streams.
     """
 
     def __init__(self, trouble: Trouble, delays: Delays, seed: int) -> None:
@@ -71,7 +71,7 @@ class Fates:
 
 def damaged(outcome: Outcome, damage: str) -> Outcome:
     """Return a damaged copy of an outcome; the original stays unchanged."""
-    if outcome.delta is None:  # of a clock without training
+    if outcome.delta is None:  # in a simulation without training
         return outcome
     if damage == "length":
         return dataclasses.replace(outcome, delta=outcome.delta[:-1])
@@ -81,7 +81,7 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 
 def second_copy(job: Job, later: float) -> Job:
-    """Return a trained job's second copy, with its delay but without tensors, which the server does not look at."""
+    """Return a copy of a trained job that arrives ``later`` after it; without tensors, which the server never reads."""
     tensors: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     outcome = dataclasses.replace(job.done, **tensors)
     return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Jobs that can go wrong, and the words for what went wrong."""
+"""Jobs that can fail, and the reasons for failures as tables show them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import ClassVar
 from asyncfl_lite.simulator.jobs import Job
 
 LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
-"""Why a job never arrives: its client dropped out, left before it was done, or took too long."""
+"""Reasons why a job never arrives: its client dropped out, left before the job was done, or took too long."""
 DUPLICATE = "duplicate of a job that had arrived"
-"""Why the server refuses the second copy of an update."""
+"""The reason for which the server refuses the second copy of an update."""
 
 
 @dataclass(slots=True)
 class Fate:
-    """What goes wrong with a job.
+    """The trouble that one job has.
 
     Attributes:
         lost: why it never arrives, one of :data:`LOST`; empty if it arrives.
         crashed: whether its client crashes on the way and returns late.
-        share: the part of its minibatch steps that it does, 0 to 1.
-        again: virtual time from its arrival to that of a second copy, or None where there is none.
-        damage: how its update arrives broken: ``nan``, ``inf`` or ``length``; empty if it is sound.
+        share: the fraction of its minibatch steps that its client does, 0 to 1.
+        again: virtual time from its arrival to that of a second copy, or None if there is none.
+        damage: how its update is damaged: ``nan``, ``inf`` or ``length``; empty if it is not.
     """
 
     lost: str = ""
@@ -49,7 +49,7 @@ class TroubledJob(Job):
     """A job together with its trouble.
 
     Attributes:
-        fate: the trouble that was drawn for it, or None; ``finish_time`` is infinite where it is lost.
+        fate: the trouble that was drawn for it, or None; if it is lost, ``finish_time`` is infinite.
     """
 
     fate: Fate | None = None
@@ -73,6 +73,6 @@ class TroubledJob(Job):
 
 
 def troubled_job(job: Job) -> TroubledJob:
-    """Return the job as a :class:`TroubledJob`, the kind of job that a clock with trouble uses."""
+    """Return the job unchanged, after a check that it is a :class:`TroubledJob`, as all jobs are on this clock."""
     assert isinstance(job, TroubledJob)
     return job

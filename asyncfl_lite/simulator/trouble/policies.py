@@ -1,6 +1,7 @@
-"""How a scheduling policy reacts to lost jobs, and to clients that come back.
+"""The reactions of scheduling policies to lost jobs, and to clients that come back.
 
-Without an entry of its own here, a policy takes a lost job as a report that was refused, and takes back every client.
+A policy without an entry here treats a lost job like a refused report, and lets every client that comes back take an
+empty slot.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from asyncfl_lite.simulator.scheduling import Burst, DispatchBeforeAggregation, 
 def after_lost(policy: Scheduling, simulation: Dispatcher, client: int) -> None:
     """Continue after the server gives up on a job of ``client``, as after a refused report.
 
-    So a lost job counts as a report of a round, and its client waits with the others of a burst. A round, or a burst,
-    ends when nobody is in flight any more.
+    So a lost job counts as a report of a round, and its client waits with the others of a burst. A round or a burst
+    ends when no client is in flight any more.
     """
     policy.after_receive(simulation, client, changed=False)
 
 
 @after_lost.register
 def _(policy: DispatchBeforeAggregation, simulation: Dispatcher, client: int) -> None:
-    simulation.dispatch_idle(1, reporter=client)  # which comes before the report elsewhere
+    simulation.dispatch_idle(1, reporter=client)  # after a report, ``before_receive`` has done this already
 
 
 @singledispatch
@@ -33,9 +34,9 @@ def may_fill(policy: Scheduling, client: int) -> bool:
 
 @may_fill.register
 def _(policy: Rounds, client: int) -> bool:
-    return client not in policy.reported  # a round takes nobody twice
+    return client not in policy.reported  # a round takes no client twice
 
 
 @may_fill.register
 def _(policy: Burst, client: int) -> bool:
-    return client not in policy.waiting  # those wait for the burst to close
+    return client not in policy.waiting  # a waiting client is dispatched when the burst closes

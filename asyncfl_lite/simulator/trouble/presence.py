@@ -1,4 +1,4 @@
-"""Presence: clients that come and go, at random or following a file."""
+"""Clients that come and go, at random or as a file says."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Spells = list[tuple[float, float]]
 class Presence:
     """The clients that are present at a given time, which only moves forward.
 
-    A client that leaves at a time is not there at that time any more; one that comes then is.
+    At the time of a change itself, a client that leaves is already absent, and one that comes is already present.
 
     Args:
         trouble: how clients come and go.
-        clients: all of them.
-        seed: the run's; the stream ``trouble: presence`` is drawn from in the order of changes alone, so that it does
-            not depend on what clients do.
+        clients: all clients of the run.
+        seed: the run's seed. The stream ``trouble: presence`` is drawn from only in the order of changes, so that it
+            does not depend on the clients' jobs.
 
     Attributes:
-        there: the clients that are there now.
-        reached: the time that it has got to.
+        there: the clients that are present now.
+        reached: the present time.
     """
 
     def __init__(self, trouble: Trouble, clients: Sequence[int], seed: int) -> None:
@@ -56,7 +56,7 @@ class Presence:
         self.advance(time)
 
     def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
-        """Draw the steady state: which clients are present, and until when."""
+        """Draw the clients that are present at time 0, in the steady state, and the time of each one's next change."""
         rng = stream(seed, "trouble: presence")
         for client in clients:
             there = rng.random() < available / (available + away)
@@ -66,7 +66,7 @@ class Presence:
         self._next = lambda client, time, there: time + means[there] * rng.standard_exponential()
 
     def _read_first(self, spells: dict[int, Spells]) -> None:
-        """Take the state at time 0 from the file."""
+        """Read the clients that are present at time 0, and the time of each one's next change, from ``spells``."""
         changes = {client: iter([*(time for spell in rows for time in spell)]) for client, rows in spells.items()}
         for client, times in changes.items():
             first = next(times, math.inf)
@@ -107,10 +107,10 @@ class PresentClients(IdleClients):
     """The idle clients that are present; absent ones are set aside until they come back.
 
     Args:
-        clients: those that are idle now, there or not.
-        highest: the largest number that any client has.
-        presence: says which clients are there.
-        aside: more clients that are idle, and away.
+        clients: the clients that are idle now, present or absent.
+        highest: the largest client number in the run.
+        presence: the clients that are present.
+        aside: further clients that are idle and absent.
     """
 
     def __init__(self, clients: Iterable[int], highest: int, presence: Presence, aside: Iterable[int] = ()) -> None:
@@ -145,10 +145,10 @@ def read_spells(path: Path, clients: Sequence[int]) -> dict[int, Spells]:
     Args:
         path: CSV file with the columns client,from,until; ``inf`` as until means for good. Rows of clients that the
             run does not have are ignored, as are other columns.
-        clients: those that the run has.
+        clients: the clients of the run.
 
     Raises:
-        DataError: if it cannot be read, has a bad row (named by its line), or no client is ever there.
+        DataError: if the file cannot be read, has a bad row (the message names its line), or no client is ever present.
     """
     rows: dict[int, Spells] = {client: [] for client in clients}
     try:

@@ -1,4 +1,4 @@
-"""Settings of what can go wrong at clients."""
+"""Settings for failures of clients: lost, late, partial, duplicate and damaged updates, and absence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from asyncfl_lite.base.registry import Registry, Settings
 
 
 class Trouble(Settings):
-    """What goes wrong at clients, and how long the server waits; by default nothing goes wrong.
+    """Failures of clients, and the time after which the server gives up on a job; by default, there are none.
 
     Each kind draws from a random stream of its own, once for each job in the order of dispatch, whether another kind
-    strikes too or not. So switching one on or off leaves the others as they were. Times are in the delay law's unit.
+    strikes, too, or not. So switching one on or off does not change the others. Times are in the delay law's unit.
 
     Raises:
         ConfigError: one line that names the setting, what was given and what is allowed.
@@ -31,9 +31,9 @@ class Trouble(Settings):
     """Factor on the duration of a job whose client crashes."""
     partial: float = Field(0.0, ge=0, le=1)
     """Probability that a job does only part of its local work: a uniformly drawn share of its minibatch steps, at least
-    one. Its duration is that share of the usual."""
+    one. Its duration is the same share of the usual one."""
     duplicate: float = Field(0.0, ge=0, le=1)
-    """Probability that an update arrives a second time, after as long again as another job of its client would take."""
+    """Probability that an update arrives a second time; the time in between is drawn like a job's duration."""
     damage: float = Field(0.0, ge=0, lt=1)
     """Probability that an update arrives damaged: with a NaN in it, with an infinite number, or one number short."""
     time_out: float | None = Field(None, gt=0)
@@ -65,13 +65,13 @@ class Trouble(Settings):
 
     @property
     def none(self) -> bool:
-        """Whether nothing goes wrong at all."""
+        """Whether all kinds of trouble are off, and the server never gives up on a job."""
         chances = (self.drop_out, self.crash, self.partial, self.duplicate, self.damage)
         return not any(chances) and self.time_out is None and not self.comes_and_goes
 
 
 class _OneClass(Registry[Trouble]):
-    """A registry of a single class that is always used, so that nobody chooses it by name."""
+    """A registry of a single class, which is used whatever the name."""
 
     def get(self, name: object) -> type[Trouble]:
         """Return the only class, whatever the name."""

@@ -1,11 +1,11 @@
-"""The clock of a run in which things go wrong at clients.
+"""The clock of a run in which clients can fail.
 
-To the server a job is in flight until it arrives or the server gives up on it, whatever became of its client. A lost
-job is therefore on the heap like any other, at the time at which the server gives up on it, and is never trained.
+To the server, a job is in flight until it arrives or the server gives up on it, whatever has happened to its client. A
+lost job is therefore on the heap like any other, at the time at which the server gives up on it, and is never trained.
 Two more kinds of event come between arrivals: a second copy of an update arrives, or a client comes or leaves.
 
-At one time clients come and leave before anything else happens, so that no client is sent work at the time at which it
-leaves. Where fewer clients are there than are wanted, the slots stay unfilled until clients come back.
+If several events fall on the same time, clients come and leave first, so that no client is sent work at the time at
+which it leaves. If fewer clients are present than are wanted, slots stay unfilled until clients come back.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ MOST_LOST_IN_A_ROW = 10_000
 
 
 class TroubledSimulation(Simulation):
-    """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which things go wrong at clients.
+    """A :class:`~asyncfl_lite.simulator.simulation.Simulation` in which clients can fail.
 
     Args:
         parts, seed, options: as :class:`~asyncfl_lite.simulator.simulation.Simulation` takes them.
-        trouble: what goes wrong, and how long the server waits.
+        trouble: the failures of clients, and the time after which the server gives up on a job.
 
     Attributes:
-        presence: which clients are there; None where all always are.
+        presence: the clients that are present; None if all always are.
         unfilled: how many dispatches wait for clients to come back; 0 unless clients come and go.
         awaited: clients that get the current model as soon as they come back.
-        fates: what draws the fate of each job.
-        copies: ``(time, sequence_no, job)`` of every update that is to arrive a second time, the earliest first.
+        fates: the random streams of each job's trouble.
+        copies: ``(time, sequence_no, job)`` of every update that will arrive a second time, the earliest first.
         lost_in_a_row: how many jobs in a row were lost or damaged.
 
     Raises:
@@ -69,7 +69,7 @@ class TroubledSimulation(Simulation):
 
     @property
     def busy(self) -> int:
-        """Number of clients that train now, or will as soon as they come back."""
+        """Number of clients that train now, plus the slots that wait for a client to come back."""
         return self.in_flight + self.unfilled
 
     # What comes next ----------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class TroubledSimulation(Simulation):
 
     @property
     def next_change(self) -> float:
-        """Time at which the next client comes or leaves; infinite if none does or none is awaited."""
+        """Time at which the next client comes or leaves; infinite if none does, or if no job or slot depends on it."""
         waiting = self.heap or self.unfilled or self.awaited
         return self.presence.next_change if waiting and self.presence is not None else math.inf
 
@@ -111,7 +111,7 @@ class TroubledSimulation(Simulation):
 
     @property
     def _present(self) -> PresentClients:
-        """The idle clients, if clients come and go."""
+        """The idle clients, in a run in which clients come and go."""
         if not isinstance(self.idle, PresentClients):
             raise SimulationError("the clients of this run do not come and go")
         return self.idle
@@ -119,7 +119,7 @@ class TroubledSimulation(Simulation):
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
-        """Record which clients come and leave until ``until`` (or now, if later); give work to those that come."""
+        """Record which clients come and leave up to ``until`` (or now, if later); let those that come fill slots."""
         happened = self._present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:
@@ -127,7 +127,7 @@ class TroubledSimulation(Simulation):
             else:
                 self._present.leave(client)
         for client in dict.fromkeys(client for client, comes in happened if comes):
-            if client in self.idle:  # and not gone again, or sent work by now
+            if client in self.idle:  # it may have left again, or been sent work
                 self._fill_slot(client, until)
 
     def _fill_slot(self, client: int, now: float) -> None:
@@ -161,15 +161,15 @@ class TroubledSimulation(Simulation):
         super().dispatch(client)
 
     def call_off(self) -> None:
-        """Cancel every job in flight, and leave no slot to fill."""
+        """Cancel every job in flight, and every dispatch that waits for a client to come back."""
         super().call_off()
         self.unfilled = 0
         self.awaited.clear()
 
-    # Jobs that are lost, late, doubled or damaged -----------------------------------------------------------
+    # Jobs that are lost, late, duplicated or damaged --------------------------------------------------------
 
     def _send(self, job: Job) -> None:
-        """Start a job, with the trouble drawn for it."""
+        """Put a job in flight, with the trouble drawn for it."""
         job, fate = troubled_job(job), self.fates.draw(job.client)
         if fate is not None:
             job.duration *= self.fates.pace(fate)
@@ -191,7 +191,7 @@ class TroubledSimulation(Simulation):
         return GIVEN_UP if job.finish_time > gives_up else ""
 
     def _lose(self, gives_up: float, _: int, job: Job) -> None:
-        """Make the server give up on a job."""
+        """End a lost job at the time ``gives_up``, and let the scheduling policy react."""
         self.clock = max(self.clock, gives_up)
         lost = troubled_job(job).lost
         self._end(job, lost)
@@ -243,7 +243,7 @@ class TroubledSimulation(Simulation):
     # Saving -------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the state of every simulation, plus present clients, second copies and random streams."""
+        """Return the state of the base class, plus that of presence, second copies and trouble's random streams."""
         return {
             **super().state(),
             "unfilled": self.unfilled,
