@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for place in getattr(options, "import", ()):
             import_own(located(place, Path.cwd()))
         return (COMMANDS.get(options.command) or options.carry_out)(options)
-    except BrokenPipeError:  # who reads the output, such as head, has enough
+    except BrokenPipeError:  # the reader of the output, such as head, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AsyncFLError, OSError, MemoryError, RuntimeError) as error:
@@ -153,8 +153,9 @@ def _read_settings(path: Path, another_task: bool) -> Any:
     """Return the settings in a JSON or YAML file, or those of a run (its ``result.json`` or its folder).
 
     Args:
-        path: of the file, or of the folder.
-        another_task: whether a task is named beside it, as it must be for the result of a run on one's own data.
+        path: the file, or the folder of a run.
+        another_task: whether the user names a task, too, as is necessary for the result of a run on the user's own
+            data.
     """
     from asyncfl_lite.base.written import settings_in
 
@@ -179,7 +180,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
 def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Merge command-line options over settings from a file.
 
-    Another model, method or law than the written one comes without its settings.
+    If the command line names another model, method or law than the file, the file's settings of the latter are dropped.
     """
     from asyncfl_lite.runs.defaults import without_replaced
     from asyncfl_lite.runs.groups import GROUPS
@@ -263,7 +264,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _wrapped(table: pd.DataFrame, width: int) -> str:
-    """Return a table with its texts wrapped, so that no row is wider than ``width``."""
+    """Return a table as text, with wrapped columns, so that it fits into ``width`` characters if possible."""
     shares = {"name": 13, "paper": 24, "family": 12, "server stores": 28, "extra client work": 24}
     left = max(30, width - sum(shares.values()) - 2 * len(shares))
     columns = {column: shares.get(column, left) for column in table.columns}

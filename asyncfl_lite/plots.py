@@ -1,4 +1,4 @@
-"""Every picture of the project, in one style; a method has the same colour everywhere.
+"""All figures of the project, in one style; a method has the same colour everywhere.
 
 Each function draws on the axes that it is given, or on new ones, and returns them.
 """
@@ -33,7 +33,7 @@ UNFINISHED: dict[str, Any] = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hat
 
 
 def colour(method: str) -> str:
-    """Return the colour of a method, ``fedecho`` or a variant such as ``fedecho-natural``."""
+    """Return the colour of a method such as ``fedecho``, which is also that of variants such as ``fedecho-natural``."""
     name = method.split("-")[0].lower()
     return ALGORITHMS.get(name).about.colour if name in ALGORITHMS else NO_METHODS.get(name, ("", NEUTRAL))[1]
 
@@ -132,16 +132,16 @@ def plot_curves(
 ) -> Axes:
     """Draw each method's mean accuracy curve over seeds, with a band from the lowest to the highest seed.
 
-    A value holds from its evaluation to the next: between versions a model stands still.
+    A value is drawn as constant from its evaluation to the next.
 
     Args:
-        curves: results of several runs, which are sorted by method; or method (or variant, ``fedecho-natural``, or any
-            name) -> results or curve tables, one for each seed.
+        curves: results of several runs, which are grouped by method; or a method (or variant, ``fedecho-natural``, or
+            any name) -> results or curve tables, one for each seed.
         over: ``time``, ``version`` or ``updates``.
-        unit: what a unit of virtual time means; by default what results say.
+        unit: the meaning of one unit of virtual time; by default, the unit that the results state.
         value: ``accuracy``, ``loss``, or another column of all curves.
-        shades: give a method's variants shades of its colour too, not line styles alone.
-        axes: where to draw.
+        shades: give a method's variants shades of its colour, in addition to line styles.
+        axes: axes to draw on, or None for a new figure.
 
     Raises:
         ConfigError: for anything else, or times in different units.
@@ -193,10 +193,10 @@ def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
     """Draw differences as coloured squares with numbers: one row per method, one column per setting.
 
     Args:
-        found: one row per place and method: place, other (a method), mean (points), and verdict, as
-            :func:`asyncfl_course.differences` returns it; without verdicts, as a paper's numbers are, squares
+        found: one row per setting and method: place (the setting), other (the method), mean (points), and verdict, as
+            :func:`asyncfl_course.differences` returns it. Without verdicts, as for a paper's own numbers, squares
             stay white.
-        axes: where to draw, or None for a new figure.
+        axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     places, others = list(dict.fromkeys(found["place"])), list(dict.fromkeys(found["other"]))
@@ -231,9 +231,10 @@ def plot_gantt(
     Args:
         updates: a result's table of updates.
         until: last virtual time to draw.
-        in_flight: jobs that had not arrived: client, dispatched_at, and called_off_at where some were; hatched.
-        unit: what a unit of virtual time means.
-        axes: where to draw.
+        in_flight: jobs that did not arrive, drawn with hatching: client, dispatched_at and, if any were called off,
+            called_off_at.
+        unit: the meaning of one unit of virtual time.
+        axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     shown = updates[updates["dispatched_at"] < until]
@@ -271,19 +272,20 @@ def plot_staleness(
     width: int | None = None,
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw a histogram of staleness on arrival, with its mean and, where known, the mean that theory predicts.
+    """Draw a histogram of staleness on arrival, with its mean and, if given, the mean that theory predicts.
 
     Args:
         updates: a result's table of updates.
-        expected: the mean that theory expects.
-        by: a group for each row of ``updates``, such as its client's speed; each gets a colour.
-        width: versions in a bar; without it, as many as make at most 61 bars. Give it to compare figures.
-        axes: where to draw.
+        expected: the mean that theory predicts.
+        by: a group for each row of ``updates``, such as its client's speed; each group gets a colour.
+        width: number of versions in a bar; by default, so many that there are at most 61 bars. Set it to compare
+            figures.
+        axes: axes to draw on, or None for a new figure.
     """
     axes = _axes(axes)
     staleness = updates["staleness"]
     most = int(staleness.max()) if len(staleness) else 0
-    width = width or most // 61 + 1  # whole versions, so that every bar counts as many of them
+    width = width or most // 61 + 1  # a whole number, so that all bars count equally many versions
     bins = (np.arange(0, most + width + 1, width) - 0.5).tolist()
     if by is None:
         axes.hist(staleness, bins=bins, color=NEUTRAL, alpha=0.75)
@@ -306,7 +308,7 @@ def plot_run(algorithm: str, task: str, curve: pd.DataFrame, updates: pd.DataFra
     Args:
         algorithm, task: names, for the title.
         curve, updates: the tables of a result.
-        unit: what a unit of virtual time means.
+        unit: the meaning of one unit of virtual time.
     """
     use_style()
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
@@ -315,5 +317,5 @@ def plot_run(algorithm: str, task: str, curve: pd.DataFrame, updates: pd.DataFra
         plot_staleness(updates, axes=right)
     left.set_title(f"{title(algorithm)} on {task}")
     right.set_title("staleness")
-    plt.close(figure)  # a notebook shows what the call returns, once
+    plt.close(figure)  # otherwise a notebook would show the returned figure twice
     return figure

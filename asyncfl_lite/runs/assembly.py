@@ -30,7 +30,8 @@ from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
-"""Models whose forward pass takes more operations per sample fill a core by themselves: train them one by one."""
+"""Largest number of operations in a forward pass per sample for cohorts; larger models keep a core busy by themselves.
+"""
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
@@ -55,7 +56,7 @@ def task_of(config: Config, own: Task | None = None) -> Task:
     """Return the task of a run, as its seed draws it: the user's own data, or the task in ``config``.
 
     Raises:
-        ConfigError: when the configuration is that of a run on one's own data, and none are given.
+        ConfigError: when the configuration is that of a run on the user's own data, and these are not given.
     """
     if own is None and config.own_task is not None:
         raise ConfigError(
@@ -85,8 +86,9 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
     """Return, for each client, the ``(n_i,)`` indices of its samples in the task's training set.
 
     Raises:
-        ConfigError: when samples cannot be dealt out so, or came with other clients.
-        DataError: when their labels are no classes.
+        ConfigError: when the partition cannot divide these samples, or the data came with clients of their own that
+            are not the configuration's.
+        DataError: when the labels are not classes.
     """
     check_classes(task)
     if task.clients and (config.partition != "given" or config.clients != len(task.clients)):
@@ -110,7 +112,7 @@ class Fitted(NamedTuple):
     """A run's model, after a successful trial on its task.
 
     Attributes:
-        model: as vectors.
+        model: the model, which takes its parameters as one vector.
         draws: whether it draws random numbers in training, as dropout does.
         cohort: whether jobs are trained as cohorts.
     """
@@ -123,12 +125,12 @@ class Fitted(NamedTuple):
 def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: nn.Module) -> Fitted:
     """Try a model, perhaps the user's own, on two samples of a task, and decide how clients train it.
 
-    A warning of one line says where a model is trained otherwise than others of its size.
+    If a model is trained differently from others of its size, a one-line warning says so.
 
     Args:
-        config: of the run.
-        task: what it is trained on.
-        parts: client -> places of its samples.
+        config: the run's configuration.
+        task: the task on which the model is trained.
+        parts: client -> indices of its samples.
         module: the initial model, on the task's device.
 
     Raises:
@@ -147,7 +149,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
     """Prepare the model for minibatches of one sample if a client has one, or refuse a model that cannot take them.
 
     Raises:
-        ConfigError: when the model cannot be.
+        ConfigError: when the model cannot take them.
     """
     size, sizes = config.batch_size, sizes_of(parts)
     having = np.flatnonzero(sizes if size == 1 else sizes % size == 1)
@@ -164,7 +166,7 @@ def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.nda
 
 
 def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool) -> bool:
-    """Return whether to vectorise over clients; this depends only on the configuration, the task and the model."""
+    """Return whether to train clients in cohorts; this depends only on the configuration, the task and the model."""
     reason = "with running statistics" if model.num_buffers else ""
     if not config.model_spec.vectorises:
         reason = "of this kind"
@@ -183,7 +185,7 @@ def _trains_together(config: Config, task: Task, model: VectorModel, draws: bool
 
 
 def _say(line: str) -> None:
-    warnings.warn(line, stacklevel=6)  # at the caller of what makes a Run
+    warnings.warn(line, stacklevel=6)  # points at the user's line that makes the Run
 
 
 def make_simulation(
@@ -222,8 +224,8 @@ def schedule(config: Config | Mapping[str, Any], *, task: Task | None = None) ->
     ``config`` may also be a dict of settings; ``task`` is your own data, as for :func:`run`.
 
     Delays do not depend on weights, so this is exactly the schedule that :func:`run` follows, as long as no
-    update is refused; losses and accuracies are missing. A selection that goes by losses (``oort``) has none to go
-    by here, so its schedule differs from the run's.
+    update is refused; losses and accuracies are missing. A selection that uses losses (``oort``) has none here, so its
+    schedule differs from the run's.
 
     Example: four clients train at a time, all jobs take one unit of virtual time, two updates make a version. The
     last two were dispatched when the first two reported, just before version 1 was made, so they are two versions late.

@@ -1,4 +1,4 @@
-"""Callbacks: a user's own functions that a run calls at versions and evaluations, and that may end it."""
+"""Callbacks: a user's own functions, which a run calls after versions and evaluations, and which can end the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OnEvaluate = Callable[[Any, dict[str, float]], None]
 class StopRun(Exception):
     """Exception by which a callback ends its run after the current version; its message is the result's ``stopped``.
 
-    Callbacks are given to :func:`run`; its result is complete but for what would have come.
+    Callbacks are given to :func:`run`; its result is complete up to this version.
 
     Example: early stopping, when the accuracy has not risen for twenty versions.
 
@@ -40,7 +40,7 @@ class Callbacks:
         on_evaluate: called with the run and the new row of its curve.
 
     Raises:
-        ConfigError: naming one that cannot be called so.
+        ConfigError: if one cannot be called with these arguments; the message names it.
     """
 
     def __init__(self, on_version: OnVersion | None = None, on_evaluate: OnEvaluate | None = None) -> None:
@@ -66,7 +66,7 @@ def _check(name: str, callback: Any, *arguments: str) -> None:
         raise ConfigError(f"{name}: {wanted}, got {shown(callback)}")
     try:
         signature = inspect.signature(callback)
-    except ValueError:  # some of those that are written in C do not say what they take
+    except ValueError:  # some functions that are written in C have no signature
         return
     try:
         signature.bind(*arguments)

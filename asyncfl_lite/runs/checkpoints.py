@@ -1,8 +1,9 @@
 """Checkpoints: files from which an interrupted run continues, bit for bit on the same machine and build.
 
-It holds what time has changed of a run (:meth:`asyncfl_lite.runs.run.Run.state`). Its first line says which run's it
-is: of which configuration, data and revision of the code. Reading it executes no code from the file. A file that is not
-this run's checkpoint is never replaced or removed: the run stops there, before it begins.
+A checkpoint holds the state of a run that changes over time (:meth:`asyncfl_lite.runs.run.Run.state`). Its first line
+identifies the run: its configuration, its data and the revision of the code. Reading it executes no code from the file.
+If the file is not this run's checkpoint, it is not replaced or removed, and the run does not begin; only ``force``
+removes another run's checkpoint.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HEAD = b"asyncfl_lite checkpoint "
 """First bytes of a checkpoint; its identity follows on the same line, as JSON."""
 LONGEST_HEAD = 2**14
 DIGEST = hashlib.sha256().digest_size
-"""Length of the digest at a file's end: torch would read damaged numbers without an error."""
+"""Length of the digest at the end of the file; without it, torch would read damaged numbers without an error."""
 
 Identity = Mapping[str, Any]
 """Identity of a checkpoint: its format, the code's revisions, the configuration's hash and the data's digests."""
@@ -45,19 +46,19 @@ def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identi
     """Return the identity that a checkpoint must have for a run of ``config`` to continue from it.
 
     Args:
-        config: of the run.
-        data: what it reads from outside, see :func:`asyncfl_lite.runs.sources.data_of`.
+        config: the run's configuration.
+        data: digests of the data that it reads from outside, see :func:`asyncfl_lite.runs.sources.data_of`.
     """
     whole = {"format": FORMAT, "meaning": meaning(config), "config_hash": config.hash, "data": dict(data or {})}
-    settings = config.as_dict()  # not compared, but what differs is named by them
+    settings = config.as_dict()  # not compared, but used to name the settings that differ
     return {**whole, "config": settings} if len(json.dumps(settings)) < LONGEST_HEAD // 2 else whole
 
 
 def check_place(path: str | Path, identity: Identity) -> None:
-    """Refuse to save a run at ``path`` if that file or its ``.previous`` file is not a checkpoint of the same run.
+    """Raise an error if ``path`` or its ``.previous`` path has a file that is not a checkpoint of this run.
 
     Raises:
-        ResultError: one line that names what lies there.
+        ResultError: in one line that names the file and says what is wrong with it.
     """
     for candidate in (Path(path), previous(path)):
         found = _identity_in(candidate)
@@ -87,7 +88,7 @@ def _identity_in(path: Path) -> Identity | None:
 
 def _read_identity(path: Path) -> Identity:
     """Parse the first line of a file; ValueError if it is not a checkpoint's."""
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # reading from a pipe could wait for ever
         raise ValueError("no file")
     with path.open("rb") as file:
         line = file.readline(LONGEST_HEAD)
@@ -98,7 +99,7 @@ def _read_identity(path: Path) -> Identity:
 
 
 def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
-    """Describe which settings of a recorded configuration differ; empty if this is not known."""
+    """Describe which settings of a recorded configuration differ; empty if its settings were not recorded."""
     if not isinstance(found, Mapping):
         return ""
     names = [name for name in wanted if found.get(name) != wanted[name] and name not in NOT_IN_HASH]
@@ -128,10 +129,10 @@ def _what_differs(found: Identity, identity: Identity) -> str:
 def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, Any]) -> None:
     """Save a run's state so that ``path`` always holds either all of it or the earlier content.
 
-    What it held before is kept as the previous one.
+    The earlier content is kept as the previous checkpoint.
 
     Raises:
-        ResultError: naming the path and the reason (full disk, no permission, somebody else's file).
+        ResultError: naming the path and the reason (full disk, no permission, another run's file).
     """
     check_place(path, identity)
 
@@ -139,8 +140,8 @@ def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, An
         hashed = _Hashed(file)
         try:
             hashed.write(HEAD + json.dumps(identity).encode() + b"\n")
-            torch.save(dict(state), cast(BinaryIO, hashed))  # which asks no more of a file than what it has
-        except RuntimeError as error:  # torch's own, of where it stands in a file that is full
+            torch.save(dict(state), cast(BinaryIO, hashed))  # torch needs only these methods of a file
+        except RuntimeError as error:  # torch's own error when the disk is full
             raise hashed.failed or error from None
         file.write(hashed.sha256.digest())
 
@@ -169,11 +170,11 @@ class _Hashed:
 def load_checkpoint(path: str | Path, identity: Identity, device: str = "cpu") -> dict[str, Any] | None:
     """Return the state saved at ``path`` or in the previous checkpoint; None if neither is usable.
 
-    A checkpoint of this run that is cut off or damaged is not used: a warning names it and why, and says from where
-    the run goes on.
+    A checkpoint of this run that is cut off or damaged is not used. A warning then names the file and the reason, and
+    says whether the run continues from the previous checkpoint or starts over.
 
     Raises:
-        ResultError: when something else lies there, see :func:`check_place`.
+        ResultError: when a file is there that is not this run's checkpoint, see :func:`check_place`.
     """
     check_place(path, identity)
     refused = []
@@ -197,7 +198,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     """Read the state from a checkpoint; no code in the file is executed.
 
     Raises:
-        ValueError: when it is not as it was written.
+        ValueError: when it is cut off or damaged, or contains more than tensors and plain values.
     """
     content = memoryview(path.read_bytes())
     if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
@@ -205,7 +206,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
     begin = bytes(content[:LONGEST_HEAD]).index(b"\n") + 1
     try:
         return torch.load(io.BytesIO(content[begin:-DIGEST]), map_location=device, weights_only=True)
-    except UnpicklingError:  # torch's message says how to read it all the same, which would run its code
+    except UnpicklingError:  # torch's message explains how to read it anyway, which would execute its code
         raise ValueError("contains something that is neither a tensor nor a plain value") from None
 
 

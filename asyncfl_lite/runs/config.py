@@ -1,6 +1,6 @@
 """Config: the typed description of a run, with the papers' defaults, checked once.
 
-The same object is what a user writes, papermill injects, a result stores and its hash identifies.
+A user writes this object, papermill injects it, a result stores it, and its hash identifies the run.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ PLACES = {"folder", "download"}
 """Settings of tasks and delay laws that say where data lie, not which data they are."""
 
 Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
-"""A seed alone: of a checked configuration with another seed, nothing else needs checking."""
+"""A seed alone: if a checked configuration gets another seed, only the seed needs checking."""
 
 
 class Config(Fields):
     """All settings of a run, checked and completed with defaults.
 
-    What is left out takes the paper's value, where a paper trains the method on the task or trains on the task at all
-    (``runs/setups.py``); on other tasks it takes this package's own (``runs/defaults.py``). Where
-    several papers have a claim, ``setup`` names one. ``settings`` holds the method's own switches; ``task_settings``,
-    ``model_settings``, ``delay_settings`` and ``partition_settings`` those of what is chosen by name.
+    A setting that is left out takes its value from a paper that trains the method on the task, or else from one that
+    trains on the task at all (``runs/setups.py``); on other tasks, it takes this package's own (``runs/defaults.py``).
+    If several papers qualify, ``setup`` can name one. ``settings`` holds the method's own options; ``task_settings``,
+    ``model_settings``, ``delay_settings`` and ``partition_settings`` hold those of the task, the model, the delay law
+    and the partition.
 
     Raises:
         ConfigError: one line that names the field, what was given and what is allowed.
 
-    Example: FedEcho trains BERT on MRPC, so ``mrpc`` brings its values; what is given takes their place.
+    Example: FedEcho trains BERT on MRPC, so ``mrpc`` brings its values; the given number of clients replaces one.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mrpc", algorithm="fedecho", clients=20)
@@ -65,7 +66,7 @@ class Config(Fields):
     """
 
     _own_task: str | None = PrivateAttr(None)
-    if not TYPE_CHECKING:  # for whom it stays a group, which may be written as a dict
+    if not TYPE_CHECKING:  # for type checkers, it stays a group, which may be written as a dict
         trouble: Trouble = Field(default=Trouble(), description=Fields.model_fields["trouble"].description)
 
     @model_validator(mode="before")
@@ -94,10 +95,10 @@ class Config(Fields):
     @field_validator(*GROUPS, mode="before")
     @classmethod
     def _typed(cls, value: Any, info: ValidationInfo) -> Settings:
-        """Give a group of settings the type that belongs to its name."""
+        """Convert a group of settings to the class of the task, model or law that is chosen by name."""
         group = str(info.field_name)
         name = group if group == "trouble" else info.data.get(GROUPS[group][0])
-        if name is None:  # the name itself was refused, and is what gets reported
+        if name is None:  # the name itself was refused, and that error is reported
             return Settings()
         wanted = class_of_group(group, name)
         alpha = info.data.get("alpha") if group == "partition_settings" else None

@@ -1,9 +1,10 @@
 """All defaults of a configuration, each with its origin.
 
-A configuration takes the first value that it finds: what the user gave, then what a paper prints of its experiments
-(``setups.py``), or, on tasks that no paper has, ours: what a search chose (``defaults.yaml``), the method's for the
-task, the task's. Last come the method's and the common ones, which are here for both. Change a number in its place and
-nowhere else. Nothing here depends on what is recorded: the same call is the same run everywhere.
+For each setting, a configuration takes the first value that it finds. The user's own value comes first. On a paper's
+task, the values that the paper prints come next (``setups.py``). On other tasks, ours do: the value that a search chose
+(``defaults.yaml``), then that of the method on the task, then that of the task. The values of the method and those
+common to all come last, on all tasks. Each number is in one place only; change it there. Nothing here depends on
+recorded results, so the same call is the same run everywhere.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ COMMON: dict[str, Any] = {
     "server_lr": 1.0,
 }
 
-# What a method's own paper, or the paper that compares it, sets whatever the task. FedEcho Tables 8 and 9 for the
-# rates of FADAS, FedAC and FedEcho; FedRevive §4 and Table 4 for its family (Adam, 25 local steps, batch 32);
+# Settings of a method on all tasks, from its own paper or from a paper that compares it: FedEcho Tables 8 and 9 for
+# the rates of FADAS, FedAC and FedEcho; FedRevive §4 and Table 4 for its family (Adam, 25 local steps, batch 32);
 # KUIPER §4; FedADT §V-A.
 _FEDREVIVE: dict[str, Any] = {
     "client_optimizer": "adam",
@@ -60,9 +61,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "fedadt": {"client_lr_decay": 0.9999, "batch_size": 32},
 }
 
-# No paper trains on these: smaller data and models than any of theirs. Model, batch, rates and horizon are
-# ours. The clients' rate is FedBuff's best at large delay and α = 0.1, on seeds 100 to 102, which no recorded
-# result uses: on digits of 0.03, 0.1, 0.2, 0.3, on mnist5k (150 versions) of 0.01, 0.02, 0.03, 0.05, 0.1, 0.2.
+# No paper trains on these tasks; their data and models are smaller than any paper's. Model, batch size, learning rates
+# and horizon are ours. The clients' rate is the best one for FedBuff at large delay and α = 0.1, on seeds 100 to 102,
+# which no recorded result uses. It was chosen on digits from 0.03, 0.1, 0.2, 0.3, and on mnist5k (150 versions) from
+# 0.01, 0.02, 0.03, 0.05, 0.1, 0.2.
 _SMALL: dict[str, Any] = {"client_optimizer": "sgd", "weight_decay": 1e-4, "local_epochs": 2, "batch_size": 10}
 # FedEcho App. A.1.2 for text: 10 clients, 5 in flight, a buffer of 3, one local epoch of AdamW, Dirichlet 0.6.
 _LANGUAGE: dict[str, Any] = {
@@ -160,13 +162,14 @@ TASKS: dict[str, dict[str, Any]] = {
     },
 }
 
-# The other methods' rates, chosen the same way (best mean final accuracy after 500 updates) among two to five clients'
-# rates of 0.05 to 0.5 and, where there is one, two to five of the server's; FedBuff's four are above. FedEcho's over
-# clients' rates (on mnist5k 0.05, 0.1, 0.2) and distillation rates of 1e-5 to 3e-4 (on mnist5k 3e-5 and 1e-4, natural
-# set): as in the paper (0.03 against FedBuff's 0.01) its clients bear a larger rate, and the paper's distillation rate
-# of 3e-6, which moves a ResNet-18 by a hundredth in a round, is too small for models of this size. FedRevive's over
-# 60 runs of one change at a time from rates of clients, server, distillation, generator and latents; AFL-DW has its
-# own best, not FedRevive's (with those, 0.4 and s_max 30, it is 9 points worse).
+# The other methods' rates were chosen in the same way (best mean final accuracy after 500 updates) from two to five
+# clients' rates of 0.05 to 0.5 and, if the method has a server rate, two to five of these; FedBuff's four are above.
+# FedEcho's were chosen from clients' rates (on mnist5k 0.05, 0.1, 0.2) and distillation rates of 1e-5 to 3e-4 (on
+# mnist5k 3e-5 and 1e-4, natural set). As in the paper (0.03 against FedBuff's 0.01), its clients tolerate a larger
+# rate. The paper's distillation rate of 3e-6, which moves a ResNet-18 by a hundredth in a round, is too small for
+# models of this size. FedRevive's were chosen in 60 runs that changed one rate at a time: of clients, server,
+# distillation, generator or latents. AFL-DW has its own best rates, not FedRevive's (with those, 0.4 and s_max 30, it
+# is 9 points worse).
 _QUICK_SYNTHESIS = {
     "s_max": 30.0,
     "freeze_rounds": 20,
@@ -249,7 +252,7 @@ ONE_OF = (("rounds", "horizon"), ("local_epochs", "local_steps"))
 
 
 def without_replaced(weaker: dict[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``weaker`` without the settings that one of ``stronger`` replaces; see :data:`ONE_OF`."""
+    """Return ``weaker`` without the settings that a setting in ``stronger`` excludes; see :data:`ONE_OF`."""
     given = {name for name, value in stronger.items() if value is not None}
     replaced = {pair[1 - place] for pair in ONE_OF for place in (0, 1) if pair[place] in given}
     return {name: value for name, value in weaker.items() if name not in replaced}
@@ -264,7 +267,7 @@ class Layer(NamedTuple):
     """A group of defaults with its origin.
 
     Attributes:
-        origin: in words.
+        origin: the source of the values, in words.
         values: setting -> value; the method's own options are in the group ``settings``.
     """
 
@@ -276,8 +279,8 @@ def layers_of(task: str, algorithm: str, setup: str | None = None) -> list[Layer
     """Return the layers of defaults for one method on one task, weakest first.
 
     Args:
-        task, algorithm: names.
-        setup: whose experiments they follow; see :func:`~asyncfl_lite.runs.setups.setup_of`.
+        task, algorithm: names of the task and the method.
+        setup: the paper whose experiments they follow, or ``ours``; see :func:`~asyncfl_lite.runs.setups.setup_of`.
     """
     layers = [Layer("common to all", COMMON), Layer(f"the method {algorithm}", METHODS.get(algorithm, {}))]
     paper = setup_of(task, algorithm, setup)

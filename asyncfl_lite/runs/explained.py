@@ -13,9 +13,9 @@ class Explained(NamedTuple):
     """One value of a configuration, with its origin.
 
     Attributes:
-        name: of the setting; one of a group is written ``settings.mixing``.
-        value: what the run takes.
-        origin: where it comes from: ``given``, a paper, a method, a task, a search, or the setting's own default.
+        name: the setting's name; one that is in a group is written like ``settings.mixing``.
+        value: the value that the run uses.
+        origin: the source of the value: ``given``, a paper, a method, a task, a search, or the setting's own default.
     """
 
     name: str
@@ -26,8 +26,8 @@ class Explained(NamedTuple):
 def explained(config: Any) -> Iterator[Explained]:
     """Yield each value of a :class:`.Config` with its origin, the strongest layer of defaults that has this value.
 
-    A value that was given and is the default too counts as the default: the configuration is the same. One that
-    follows from what was given, such as a concurrency of at most ``clients``, counts as given.
+    A given value that equals the default counts as the default, since the configuration is the same. A value that
+    follows from given ones, such as a concurrency of at most ``clients``, counts as given.
     """
     layers = [(origin, _flat(values)) for origin, values in reversed(layers_of(config.task, config.algorithm))]
     plain = _flat(type(config)(task=config.task, algorithm=config.algorithm).as_dict())
@@ -54,7 +54,7 @@ def _without_layer(config: Any, name: str, value: Any, plain: dict[str, Any]) ->
 
     Args:
         config: the configuration.
-        name, value: of the setting.
+        name, value: name and value of the setting.
         plain: the values of a configuration in which only task and method are given.
     """
     group, dot, option = name.partition(".")

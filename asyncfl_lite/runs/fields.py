@@ -1,9 +1,9 @@
 """Every setting of a run: its type, bounds and description.
 
-Nothing here needs torch, so that the command line's help is there at once. What a name may be, which settings a group
-has and what goes together, :class:`~asyncfl_lite.runs.config.Config` knows.
+Nothing here imports torch, so that the command line's help appears at once. The class
+:class:`~asyncfl_lite.runs.config.Config` checks names, the settings in groups, and combinations of settings.
 
-``default=...`` says that a setting may be left out, and that what it is then goes by the task and the method.
+``default=...`` means that a setting may be left out, and that its default depends on the task and the method.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pydantic import Field, SerializeAsAny
 
 from asyncfl_lite.base.registry import Settings
 
-if TYPE_CHECKING:  # what may be written: a group as a dict, the word of a setup
+if TYPE_CHECKING:  # the types that a user may write: a dict for a group, the name of a setup
     Group = Any
     SetUpName = str | None
-else:  # what is kept
+else:  # the types that are stored
     Group = SerializeAsAny[Settings]
     SetUpName = None
 
 
 class Fields(Settings):
-    """The settings of a configuration; those without a default take one by task and method."""
+    """The settings of a configuration; those without a default get one that depends on the task and the method."""
 
     task: str = Field(default=..., description="data set to learn, with its loss and its metric")
     task_settings: Group = Field(default=..., description="the task's own settings")

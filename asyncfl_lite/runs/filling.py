@@ -1,6 +1,6 @@
-"""How a configuration fills in settings that are left out, step by step.
+"""The steps that fill in the settings which a user leaves out of a configuration.
 
-Each step goes by what the user gave, and leaves that as it is. Types and bounds are checked afterwards, by
+Each step uses the settings that the user gave, and does not change them. Types and bounds are checked afterwards, by
 :class:`~asyncfl_lite.runs.config.Config`.
 """
 
@@ -50,7 +50,7 @@ def _defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
 def _filled_group(group: str, filled: Mapping[str, Any], given: Mapping[str, Any], base: Mapping[str, Any]) -> Any:
     """Return user settings merged over the defaults, if the defaults belong to the chosen class.
 
-    Settings that come with the name of a model or a law are complete; those that come alone are added to the defaults.
+    Settings that are given with the name of a model or a law are complete; without it, they are added to the defaults.
     """
     name, own = GROUPS[group][0], given.get(group, {})
     if not isinstance(own, dict):
@@ -71,7 +71,7 @@ def _share_tokenizer(filled: dict[str, Any]) -> None:
 
 def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Choose concurrency and buffer size, which depend on each other and on the number of clients."""
-    with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
+    with suppress(TypeError, ValueError, OverflowError):  # a value that is not a number is refused later
         if "concurrency" not in given and int(filled["concurrency"]) > int(filled["clients"]) >= 1:
             filled["concurrency"] = int(filled["clients"])
             if "buffer_size" not in given:
@@ -80,14 +80,14 @@ def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
         filled["buffer_size"] = filled["concurrency"]
     if filled["redispatch"] == "burst":
         if "concurrency" not in given:
-            filled["concurrency"] = filled["clients"]  # a client that is not in at the start never comes in
+            filled["concurrency"] = filled["clients"]  # a client that is not dispatched at the start never would be
         if "buffer_size" not in given:
-            with suppress(TypeError, ValueError, OverflowError):  # what is no number is refused by its own name
+            with suppress(TypeError, ValueError, OverflowError):  # a value that is not a number is refused later
                 filled["buffer_size"] = min(filled["buffer_size"], int(filled["concurrency"]))
 
 
 def _fill_alpha(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Pass ``alpha`` to partitions that have an α; ``partition_settings`` is another way to write it."""
+    """Fill in ``alpha``, if it is not given, from ``partition_settings``; it is None for partitions without α."""
     has_alpha = "alpha" in PARTITIONS.get(filled["partition"]).model_fields
     if "alpha" in given:
         return

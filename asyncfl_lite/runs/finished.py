@@ -1,4 +1,4 @@
-"""Make the result of a run that has ended, from its tables and its summary."""
+"""The result of a run that has ended, made from its tables and its summary."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def result_of(run: SavedRun, seconds: float, cpu_seconds: float, stopped: str | 
     """Return the result of a run that has ended.
 
     Args:
-        run: at its end, with the last row of its curve.
-        seconds, cpu_seconds: that it took, by the clock and of the processor.
-        stopped: why a callback stopped it, or None.
+        run: the run at its end; its curve has its last row.
+        seconds, cpu_seconds: wall-clock seconds and processor seconds that it took.
+        stopped: the reason why a callback stopped it, or None.
     """
     curve = pd.DataFrame(run.curve_rows)
     who = who_did_what(run.simulation, run.parts)

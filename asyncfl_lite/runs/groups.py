@@ -28,4 +28,4 @@ GROUPS: dict[str, tuple[str, Registry]] = {
 def class_of_group(group: str, name: str) -> type[Settings]:
     """Return the class of a group's settings for the chosen ``name``."""
     entry = GROUPS[group][1].get(name)
-    return getattr(entry, "Settings", entry)  # some are settings themselves
+    return getattr(entry, "Settings", entry)  # some classes are settings themselves

@@ -1,8 +1,8 @@
 """Handle Ctrl-C and SIGTERM, which clusters send before they kill, by saving the runs that have a checkpoint path.
 
-Python handles a signal wherever it happens to be, in the middle of an aggregation too. A run can be saved where it
-waits for jobs to be trained, and most of its time goes by there. So an interrupt ends training at once, and anything
-else as soon as the next training would begin. The same signal once more ends that wait, and nothing more is saved.
+Python can handle a signal at any point, even in the middle of an aggregation. A run can be saved only while it waits
+for jobs to be trained, which is most of the time. So an interrupt ends training at once; at any other point, the run
+stops when the next training would begin. If the same signal comes again before that, it stops at once and is not saved.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class _Stop(KeyboardInterrupt):
 
 
 class Stops:
-    """Whether an interrupt was requested, and whether it is allowed now.
+    """A request to stop, if there is one, and whether stopping is allowed now.
 
     Attributes:
-        signal: the number of the signal that asked; None for none.
+        signal: number of the signal that requested a stop; None if none did.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Stops:
         """Request a stop at the next allowed point; a second such signal stops anywhere."""
         if number == self.signal:
             raise KeyboardInterrupt
-        if self.signal is None:  # who ends a kernel sends several kinds, one after another
+        if self.signal is None:  # a program that ends a kernel sends several kinds of signals, one after another
             self.signal = number
             self.check()
 
@@ -77,13 +77,13 @@ class Stops:
 
 @contextmanager
 def saved_when_interrupted(runs: Sequence[Savable]) -> Iterator[Stops]:
-    """Save runs when an interrupt arrives inside the block, if they have a checkpoint path; then interrupt.
+    """Save runs that have a checkpoint path when an interrupt arrives inside the block, and then stop.
 
     Raises:
-        Interrupted: on Ctrl-C. SIGTERM is sent anew, to what handled it before; by default it ends the process.
+        Interrupted: on Ctrl-C. SIGTERM is raised again for its earlier handler; by default, it ends the process.
     """
     stops = Stops()
-    can_handle = threading.current_thread() is threading.main_thread()  # elsewhere Python lets nobody
+    can_handle = threading.current_thread() is threading.main_thread()  # Python allows it only there
     if not can_handle or all(run.checkpoint is None for run in runs):
         yield stops
         return

@@ -1,4 +1,4 @@
-"""The parts of one run, joined: task, model, method, trainer and clock."""
+"""The parts of one run, put together: task, model, method, trainer and clock."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Given:
     """The checked inputs from which a run is made; no data are loaded yet.
 
     Attributes:
-        config: on the device that it is for, with the name of one's own data.
-        task: one's own data, or None.
-        weights: to start from, or None.
-        versions: of the installed libraries; known now, as nothing that a result needs may first fail when the run is
-            over.
-        data: digests of what the run reads that is not in the configuration, see :func:`.data_of`.
+        config: the configuration, with the name of the actual device, and that of the user's own data.
+        task: the user's own data, or None.
+        weights: state dict to start from, or None.
+        versions: versions of the installed libraries; read now, since nothing that a result needs should fail only
+            when the run is over.
+        data: digests of the data that the run reads but its configuration does not contain, see :func:`.data_of`.
     """
 
     config: Config
@@ -59,7 +59,8 @@ class Given:
         """Check the inputs from which a run is to be made.
 
         Raises:
-            ConfigError: for data that are no task, weights that are none, or a device that is not there.
+            ConfigError: if ``task`` is not a task, ``config`` names other weights already, or the device is missing.
+            DataError: if ``weights`` are not weights.
         """
         config = as_config(config)
         if not isinstance(task, Task | None):
@@ -73,7 +74,7 @@ class Given:
 
 
 class JoinedRun:
-    """A run's parts at its beginning; they train and score, and know nothing of checkpoints, curves or results."""
+    """A run's parts, ready to train and to evaluate; they know nothing about checkpoints, curves or results."""
 
     def __init__(self, given: Given) -> None:
         config = self.config = given.config
@@ -144,7 +145,7 @@ class JoinedRun:
         return self.model.outputs(self.algorithm.x, inputs, self.algorithm.buffers)
 
     def train(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Train jobs, and add up the processor time used."""
+        """Train jobs, and add the processor time used to ``training_seconds``."""
         began = time.process_time()
         outcomes = self.trainer(jobs)
         self.training_seconds += time.process_time() - began

@@ -1,12 +1,12 @@
-"""Run several runs in lockstep: each pauses when it needs a computation, and those of one kind are done together.
+"""Several runs in lockstep: each pauses when it needs a computation, and computations of one kind are done together.
 
 A small model leaves a processor idle between its many small operations. Twelve runs' jobs in one computation take
 little longer than one run's, and so do twelve servers' distillations. Every run has its own clock, server and random
-streams, so its schedule is exactly that of the run alone. So are its numbers: on a processor, runs share only what has
-the same bits in any company (:func:`asyncfl_lite.models.stacked.keeps_bits`), as tests demand. That leaves out
-convolutions, minibatches of one sample, and odd sizes such as three classes in minibatches of five, which are computed
-run by run. Where a library computes products of matrices otherwise, as on a GPU, numbers may differ as between two
-machines (:func:`asyncfl_lite.runs.run.run`).
+streams, so its schedule is exactly that of the run alone. So are its numbers: on a CPU, runs share only computations
+whose bits do not depend on what else is computed (:func:`asyncfl_lite.models.stacked.keeps_bits`), as tests check. That
+leaves out convolutions, minibatches of one sample, and odd sizes such as three classes in minibatches of five, which
+are computed run by run. Where a library computes matrix products differently, as on a GPU, numbers may differ as they
+do between two machines (:func:`asyncfl_lite.runs.run.run`).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from asyncfl_lite.tasks import Task
 class _Course:
     """One run in its own greenlet, which pauses whenever the run needs a computation.
 
-    So a method is written as if it were alone: it asks for a computation in the middle of a line, and goes on there.
+    So a method is written as if it ran alone: it asks for a computation in the middle of a line, and continues there.
 
     Attributes:
-        jobs: to be trained, for which it waits; None if it does not.
-        request: of its server, for which it waits; None if it does not.
-        error: what ended it before its end; None if nothing did.
+        jobs: the jobs whose training it waits for, or None.
+        request: the computation that its server asks for and it waits for, or None.
+        error: the error that ended it early, or None.
     """
 
     def __init__(self, run: Run) -> None:
@@ -56,7 +56,7 @@ class _Course:
         self.server_seconds = 0.0
         run.compute = self._computed
         self._greenlet = greenlet(self._go)
-        self._greenlet.gr_context = copy_context()  # it would begin with an empty one
+        self._greenlet.gr_context = copy_context()  # otherwise it would begin with an empty context
 
     @property
     def ended(self) -> bool:
@@ -76,7 +76,7 @@ class _Course:
             self.run.simulation.run(self._trained)
         except StopRun as stop:
             self.run.stop(stop)
-        except (Exception, SystemExit) as error:  # the other runs are saved before it is raised
+        except (Exception, SystemExit) as error:  # the other runs are saved before the error is raised
             self.error = error
 
     def _trained(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
@@ -84,17 +84,17 @@ class _Course:
         return self._wait()
 
     def _computed(self, request: Request) -> Any:
-        if getcurrent() is not self._greenlet:  # somebody looks at the run from outside
+        if getcurrent() is not self._greenlet:  # the call comes from outside the run
             return fulfilled_now(request)
         self.request = request
         return self._wait()
 
     def _wait(self) -> Any:
-        with torch.enable_grad():  # torch's mode belongs to the thread: others go on in the usual one
+        with torch.enable_grad():  # the mode belongs to the thread, in which other runs continue
             return self._greenlet.parent.switch()
 
     def result(self, seconds: float, ended: Callable[[Run, Result], None] | None) -> Result | None:
-        """Pass a finished run's result and seconds to ``ended``, and return the result, or None if ``ended`` fails."""
+        """Make a finished run's result, pass it to ``ended`` if given, and return it; None if either of them fails."""
         try:
             result = self.run.result(seconds, self.server_seconds + self.run.training_seconds)
             if ended is not None:
@@ -115,25 +115,26 @@ def run_many(
     on_version: OnVersion | None = None,
     on_evaluate: OnEvaluate | None = None,
 ) -> list[Result]:
-    """Run several configurations at once; jobs whose clients compute the same thing are trained together.
+    """Run several configurations at once; jobs that need the same computation are trained together.
 
     Args:
-        configs: such as the seeds of a cell, or several methods on one task with one model.
-        task: one's own data for all of them, in place of those that configurations name.
-        folders: one for each configuration, in which it saves itself on the way, and its result at its end. What is
-            finished there is read, and what was interrupted goes on.
+        configs: the configurations, such as one with several seeds, or several methods on one task with one model.
+        task: your own data for all of them, instead of the tasks that the configurations name.
+        folders: one folder for each configuration, for its checkpoints and its result. A finished result there is
+            read, and an interrupted run continues.
         force: replace other runs' results and checkpoints that are in the folders.
         progress: show a bar that counts all runs' versions, or ``"lines"`` of accuracies on stderr.
         on_version, on_evaluate: as for :func:`.run`, called with the run that made the version; :class:`.StopRun` ends
-            that run alone. Before any other exception leaves it, all runs that have folders are saved in them.
+            that run alone. If a callback raises any other exception, all runs that have folders are saved in them
+            first.
 
     Returns:
-        Their results, in order. Timing of a result is the run's own work, its share, by minibatch steps, of the
-        training that it took part in, and equal shares of servers' computations.
+        Their results, in order. A result's timing counts the run's own work, its share (by minibatch steps) of the
+        training that it took part in, and equal shares of computations for several servers.
 
     Raises:
         ConfigError: when there are not as many folders as configurations, all different.
-        ResultError: before anything is run, as :func:`.run_in`.
+        ResultError: before anything is run, for the same reasons as :func:`.run_in`.
 
     Example: three seeds of one run; each follows the schedule that it follows alone.
 
@@ -173,7 +174,7 @@ def finish_together(
     """Run all ``runs``, not yet started, to their ends in lockstep; see :func:`run_many`.
 
     Args:
-        runs: each saves itself where it has a place for that, and when it or another one is interrupted or fails.
+        runs: the runs. One that has a checkpoint path saves itself regularly, and when any run is interrupted or fails.
         ended: called with each run and its result as soon as it ends.
         progress: as for :func:`run_many`.
 
@@ -209,7 +210,7 @@ def finish_together(
 
 
 def _fail(courses: Sequence[_Course]) -> NoReturn:
-    """Save the other runs when one has failed, and raise its error, with a note that says where they are."""
+    """Save the other runs when one has failed, and raise its error, with a note that says where they are saved."""
     _settle(courses)
     failed, why = next((course, course.error) for course in courses if course.error is not None)
     if len(courses) > 1:
@@ -236,10 +237,10 @@ def finish_in_turn(
 ) -> list[Result]:
     """Run all runs that ``begin`` starts, in lockstep if the first one trains in cohorts, and otherwise one by one.
 
-    Large models gain nothing by company, and several of them may not fit into memory at once.
+    Large models gain nothing from training together, and several of them may not fit into memory at once.
 
     Args:
-        begin: each makes a run; they have one model and one task.
+        begin: functions that each make a run; all runs have the same model and task.
         ended, progress: as for :func:`finish_together`.
 
     Returns:
@@ -258,7 +259,7 @@ def _most_wanted(courses: Sequence[_Course]) -> list[_Course]:
     """Return the largest group of runs waiting for the same kind of work, so that batches stay large."""
     kinds: dict[type, list[_Course]] = {}
     for course in courses:
-        kinds.setdefault(type(course.request), []).append(course)  # of None for those that wait for clients
+        kinds.setdefault(type(course.request), []).append(course)  # type(None) for runs that wait for clients
     return max(kinds.values(), key=len)
 
 

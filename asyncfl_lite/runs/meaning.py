@@ -19,10 +19,11 @@ LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "mlxtend", "torchvision
 MEANING = 1
 """Revision of the package's numbers as a whole, whatever the method or the task.
 
-Raise it by one when the same configuration now gives other numbers on purpose and old ones must not stand beside new
-ones: the clock, local training, a metric or a summary's number was corrected. Where only one method, task, model, delay
-law, partition, selection or initialisation is concerned, raise its class's ``revision`` (1 where it has none) and leave
-this. Leave both for changes of speed, rounding or wording, and for new settings, which the configuration's hash covers.
+Raise it by one when the same configuration now gives other numbers on purpose, so that old results must not be compared
+with new ones; for example, when the clock, local training, a metric or a number of the summary was corrected. If only
+one method, task, model, delay law, partition, selection or initialisation is affected, raise its class's ``revision``
+(1 if it has none) instead. Change neither for changes of speed, rounding or wording, nor for new settings, which the
+configuration's hash covers.
 """
 
 
@@ -40,8 +41,8 @@ def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[
 def versions() -> dict[str, str]:
     """Return the version of everything on which numbers depend: package, Python, CPU instructions, libraries.
 
-    Torch's is the full one, with its build; its operations round by the instructions that it finds. A library that is
-    not installed is left out.
+    Torch's version includes its build. The rounding of its operations depends on the CPU instructions that it finds. A
+    library that is not installed is left out.
     """
     machine = {"torch": str(torch.__version__), "instructions": torch.backends.cpu.get_cpu_capability()}
     return {"asyncfl_lite": __version__, "python": platform.python_version(), **machine, **_libraries()}

@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import ConfigError, shown
 
 
 class Run(Protocol):
-    """The part of :class:`asyncfl_lite.runs.run.Run` that progress needs; that module imports this one."""
+    """The part of :class:`asyncfl_lite.runs.run.Run` that this module needs; it cannot import that class itself."""
 
     config: Any
     algorithm: Any
@@ -39,11 +39,11 @@ def check_shown(progress: Any) -> None:
 
 
 class Progress:
-    """Shows the number of versions and the latest test accuracy; a context manager that closes the bar.
+    """A display of the number of versions and the latest test accuracy; as a context manager, it closes its bar.
 
     Args:
-        shown: how.
-        runs: which go on at the same time, or one alone.
+        shown: the kind of display.
+        runs: one run, or several that run at the same time.
     """
 
     def __init__(self, shown: Shown, runs: Sequence[Run]) -> None:
@@ -64,10 +64,10 @@ class Progress:
         self.bar.close()
 
     def _made_version(self, run: Run) -> None:
-        """Show that a run has made a version."""
+        """Show that a run has made a version, and its accuracy if it was evaluated."""
         versions = sum(run.algorithm.version for run in self.runs)
         self.bar.update(versions - self.bar.n)
-        if self.first is None:  # from here on it is measured: a run may have gone on from a checkpoint
+        if self.first is None:  # speed is measured from here, since a run may continue from a checkpoint
             self.first = time.monotonic(), self._done()
         row = run.curve_rows[-1]
         if row["version"] != run.algorithm.version:
@@ -97,7 +97,7 @@ class Progress:
         return f", about {in_words((now - began) * (1 - done) / (done - done_then))} left"
 
     def _done(self) -> float:
-        """Return the fraction done of all runs, by versions or by clock, whichever is further."""
+        """Return the fraction of all runs' work that is done, by versions or by clock, whichever is further."""
         return sum(map(_done, self.runs)) / len(self.runs)
 
 

@@ -1,10 +1,10 @@
-"""Read and write the files in a result's folder, and check whether they belong to a given configuration.
+"""The files in a result's folder: reading, writing, and checks whether they belong to a given configuration.
 
-A run's folder holds ``result.json`` (configuration, its hash, versions, summary) and the tables ``curve.csv``,
-``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and in ``weights.safetensors`` the final model.
-Every file appears whole or not at all, ``result.json`` last and with the digests of the others and of itself, so a
-folder with a sound ``result.json`` is a finished run. Another run's finished result is replaced only if that is asked
-for, and a file of other origin never.
+A run's folder holds ``result.json`` (configuration, its hash, versions, summary), the tables ``curve.csv``,
+``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and the final model in ``weights.safetensors``.
+Every file appears whole or not at all. ``result.json`` comes last, with the digests of the others and of itself, so a
+folder with a sound ``result.json`` holds a finished run. Another run's finished result is replaced only if the user
+asks for it, and a file that this package did not write is never replaced.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 """Spelling in ``result.json`` of numbers that JSON cannot express."""
 
 Standing = Literal["complete", "stale", "changed", "missing"]
-"""State of a recorded result: complete for exactly this configuration; outdated, as its meaning has changed since
-(:data:`.MEANING`); of another configuration or other data, or stopped by a callback; absent or damaged."""
+"""State of a recorded result: ``complete`` for exactly this configuration; ``stale`` if the code's revision
+(:data:`.MEANING`) has changed since; ``changed`` if it is of another configuration or other data, or was stopped by a
+callback; ``missing`` if it is absent or damaged."""
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -125,7 +126,7 @@ def check_writable(folder: str | Path) -> None:
     """Create ``folder`` and check, before hours of work, that results can be written into it.
 
     Raises:
-        ResultError: naming what is in the way.
+        ResultError: in one line that gives the reason.
     """
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -147,13 +148,13 @@ def check_free(
     """Check that a result can be written into ``folder`` without overwriting anything else.
 
     Args:
-        folder: need not be there.
+        folder: the folder, which need not exist.
         config, own_task, data, then: the result's configuration, own task, data and meaning; by default those of a
             run of ``config`` now.
         force: whether another run's finished result may be replaced.
 
     Raises:
-        ResultError: naming what would be lost.
+        ResultError: if something would be overwritten; the message names it.
     """
     folder = Path(folder)
     begins = BEGINS if not (folder / "result.json").exists() else {"result.json": BEGINS["result.json"]}
@@ -164,7 +165,7 @@ def check_free(
     check_ours(folder / WEIGHTS)
     try:
         record, _ = read_folder(folder)
-    except ResultError:  # nothing that is finished
+    except ResultError:  # there is no finished result
         return
     data, then = data_of(config) if data is None else data, meaning(config) if then is None else then
     if not force and (other := _other_run(record, config, own_task, data) or _other_meaning(record, then)):

@@ -29,27 +29,27 @@ class Result:
     """A finished run: its configuration, summary, tables and trained model.
 
     Attributes:
-        config: what was run.
+        config: the configuration that was run.
         summary: final accuracy and loss, virtual time, counts, staleness; the same on every repeat on one machine, and
             elsewhere as :func:`asyncfl_lite.runs.run.run` says.
         curve: one row per evaluation: version, time (virtual), updates, accuracy, loss.
         updates: one row per arrival: client, dispatched_at, arrived_at, start_version, staleness,
-            num_samples, train_loss, train_accuracy, accepted, version, refused (why it was, empty if it was not),
-            trouble (what had struck it).
+            num_samples, train_loss, train_accuracy, accepted, version, refused (the reason, empty if it was accepted),
+            trouble (the kinds that affected it).
         in_flight: one row per job that never arrived: client, dispatched_at, start_version, called_off_at (empty if it
             was still in flight at the end), why (called off, dropped out, left, given up).
-        clients: one row per client: client, num_samples, category (of the delay law, empty where it has none).
-        timing: seconds and processor seconds since it was last started; differ from repeat to repeat.
-        x: ``(d,)`` final parameters, or None when it was loaded from disk.
-        own_task: name of the user's own data, which the configuration knows nothing of; None for a named task.
+        clients: one row per client: client, num_samples, category (of the delay law, empty if it has none).
+        timing: wall-clock and processor seconds since the run was last started; they differ from repeat to repeat.
+        x: ``(d,)`` final parameters, or None when the result was loaded from disk.
+        own_task: name of the user's own data, which the configuration does not contain; None for a named task.
         meaning: revisions of the code that it was run with; see :func:`.meaning.meaning`.
-        data: digests of what it read that is not in the configuration; see :func:`.data_of`.
-        classes: one row per class: class, train_samples, seen (samples of it in all accepted updates, a sample as often
-            as its client reported), test_samples, accuracy of the final model on them, predicted (test samples of any
-            class that it takes for this one); empty where a sample has more than one label.
-        trained: the trained model, for :meth:`model`; None where it was not saved.
-        versions: of the package, Python, torch and the :data:`.LIBRARIES` that were installed when the run began; see
-            :func:`.versions`.
+        data: digests of the data that it read but the configuration does not contain; see :func:`.data_of`.
+        classes: one row per class: class, train_samples, seen (its samples in all accepted updates; a sample counts
+            once for every accepted update of its client), test_samples, accuracy of the final model on them, predicted
+            (number of all test samples for which the model predicts it); empty if a sample has more than one label.
+        trained: the trained model, for :meth:`model`; None if it was not saved.
+        versions: versions of the package, Python, torch and the :data:`.LIBRARIES` that were installed when the run
+            began; see :func:`.versions`.
 
     >>> from asyncfl_lite import Config, run
     >>> result = run(Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=4, eval_every=2))
@@ -103,9 +103,9 @@ class Result:
 
         Raises:
             ResultError: when the result was saved without weights.
-            DataError: when the file of weights is gone, or was changed since.
+            DataError: when the weights' file is missing, or has been changed since.
 
-        Example: what the final model takes the first test images for.
+        Example: the final model's predictions for the first test images.
 
         >>> from asyncfl_lite import Config, run
         >>> from asyncfl_lite.runs.assembly import load_task
@@ -122,14 +122,14 @@ class Result:
         """Write the result into ``folder`` and return the folder.
 
         Args:
-            folder: is made. What it holds of the same run is replaced.
-            force: replace another run's finished result too.
-            weights: keep the trained model too, in ``weights.safetensors``.
+            folder: is made if it is missing. Files of the same run are replaced.
+            force: replace another run's finished result, too.
+            weights: save the trained model, too, in ``weights.safetensors``.
 
         Raises:
-            ResultError: when the folder holds another run's finished result, or a file of the same name that is no
-                result's; when it cannot be written. No half of a file is left.
-            ConfigError: when ``folder`` is no path.
+            ResultError: when the folder holds another run's finished result, or a file of the same name that this
+                package did not write; when it cannot be written. No partial file is left.
+            ConfigError: when ``folder`` is not a path.
         """
         folder = as_path(folder, "folder")
         check_free(folder, self.config, self.own_task, self.data, self.meaning, force=force)
@@ -156,7 +156,7 @@ class Result:
 
     def plot(self) -> Figure:
         """Draw accuracy over virtual time, and the staleness of updates."""
-        from asyncfl_lite.plots import plot_run  # here, as drawing takes longer to import than most runs need
+        from asyncfl_lite.plots import plot_run  # not at the top, since the drawing libraries take long to import
 
         return plot_run(self.config.algorithm, self.config.task, self.curve, self.updates, self.time_unit)
 
@@ -199,7 +199,7 @@ def load_result(folder: str | Path) -> Result:
         **tables,
         timing=record["timing"],
         own_task=record.get("own_task"),
-        meaning=record.get("meaning", {}),  # recorded before there were revisions: all were 1
+        meaning=record.get("meaning", {}),  # missing if recorded before there were revisions, when all were 1
         data=record.get("data", {}),
         trained=saved(config.model_spec, Path(folder), record.get("weights")),
         versions=record.get("versions", {}),

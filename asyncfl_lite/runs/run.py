@@ -37,32 +37,33 @@ def run(
 ) -> Result:
     """Run ``config`` from beginning to end and return the result.
 
-    The same configuration gives the same bits on the same machine with the same builds of its libraries. Elsewhere the
-    schedule, who trains when and on which version, is the same (unless it depends on weights: where updates are refused
-    or clients are chosen by their losses), but sums are rounded otherwise, and where rates are large the system is
-    chaotic: a difference in the seventh decimal at version 10 was five points of accuracy at version 80. Accuracies
-    reproduce as distributions over seeds.
+    The same configuration gives the same bits on the same machine with the same builds of its libraries. On other
+    machines, the schedule (which client trains when, and on which version) is the same, unless it depends on weights,
+    as it does if updates are refused or clients are chosen by their losses. But sums are rounded differently there, and
+    with large learning rates the system is chaotic: a difference in the seventh decimal at version 10 was five points
+    of accuracy at version 80. Accuracies reproduce as distributions over seeds.
 
     Args:
-        config: what to run; a plain dict of settings is taken too.
-        task: one's own data, in place of the one that ``config.task`` names.
-        checkpoint: file that the run is saved in every ``config.checkpoint_every`` versions and every
-            ``config.checkpoint_seconds``, and from which it goes on if it was interrupted; the one before it lies
-            beside it. Removed when the run is finished. Anything else that lies there stays, and the run does not
-            begin.
-        weights: to start from, in place of random ones: a file, a state dict, a module, or a saved result's folder. It
-            is another way to write ``initial="weights"``, and the configuration of the result says so.
+        config: the configuration to run, or a plain dict of settings.
+        task: your own data, instead of the task that ``config.task`` names.
+        checkpoint: file in which the run is saved, every ``config.checkpoint_every`` versions and every
+            ``config.checkpoint_seconds`` seconds, and from which it continues if it was interrupted. The previous
+            checkpoint is kept beside it; both are removed when the run is finished. If another file is already there,
+            it stays, and the run does not begin.
+        weights: weights to start from, instead of random ones: a file, a state dict, a module, or a saved result's
+            folder. It is another way to write ``initial="weights"``, and the configuration of the result says so.
         progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
         on_version: called with the :class:`Run` after every version.
         on_evaluate: called with the :class:`Run` and the new row of its curve (``version``, ``time``, ``updates``,
-            ``accuracy``, ``loss`` and the task's own scores) after every evaluation, that of version 0 and the last
-            included. Either ends the run by raising :class:`StopRun`; neither may change the run. Before any other
-            exception leaves it, the run is saved in its ``checkpoint``, and a note on the exception says so.
+            ``accuracy``, ``loss`` and the task's own scores) after every evaluation, including the first, of version 0,
+            and the last. Either callback can end the run by raising :class:`StopRun`; neither may change the run. If it
+            raises any other exception, the run is first saved in its ``checkpoint``, and a note on the exception says
+            so.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.
 
-    Example: ten versions of a buffer of five are fifty updates, the model is tested at versions 0, 5 and 10.
+    Example: with a buffer of five, ten versions take fifty updates. The model is tested at versions 0, 5 and 10.
 
     >>> from asyncfl_lite import Config, run
     >>> result = run(Config(task="digits", algorithm="fedbuff", buffer_size=5, rounds=10, eval_every=5))
@@ -83,17 +84,17 @@ def run(
 def run_in(folder: str | Path, config: Config, *, progress: Shown = False, force: bool = False) -> Result:
     """Return the finished result of ``config`` in ``folder``; if there is none, run it there first.
 
-    A run that was interrupted goes on from the checkpoint that it left in the folder.
+    A run that was interrupted continues from the checkpoint that it left in the folder.
 
     Args:
-        folder: is made.
-        config: what to run.
+        folder: folder of the result; it is made if it is missing.
+        config: the configuration to run.
         progress: show a bar that counts versions, or ``"lines"`` of accuracies on stderr.
         force: replace the result, or the checkpoint, of another run that is in the folder.
 
     Raises:
-        ResultError: before anything is run, when the folder holds another run's and ``force`` does not say otherwise,
-            or files of the same names that are no result's.
+        ResultError: before anything is run, when the folder holds another run's result or checkpoint and ``force`` is
+            False, or files of the same names that this package did not write.
     """
     result = load_complete(folder, config)
     if result is None:
@@ -119,15 +120,15 @@ class Run(SavedRun):
     """One run with all its parts: task, model, method, trainer, simulation.
 
     Attributes:
-        parts: client -> ``(n_i,)`` places of its samples in the task's training set.
-        data: digests of what it reads that is not in the configuration, see :func:`.data_of`.
-        identity: what a checkpoint must have in common with it, see :func:`.identity_of`.
+        parts: client -> ``(n_i,)`` indices of its samples in the task's training set.
+        data: digests of the data that it reads but the configuration does not contain, see :func:`.data_of`.
+        identity: the identity that a checkpoint of this run has, see :func:`.identity_of`.
         simulation: the clock; ``simulation.steps()`` walks through the run job by job.
         algorithm: the method; ``algorithm.version`` is the version and ``algorithm.x`` the global model.
-        compute: returns what the server asks for; replaced where several runs wait for each other.
+        compute: function that does the computations that the server asks for; replaced if several runs go in lockstep.
         curve_rows: the rows of its curve so far.
-        versions: of the installed libraries, see :func:`.versions`.
-        stopped: why a callback stopped it, or None.
+        versions: versions of the installed libraries, see :func:`.versions`.
+        stopped: the reason why a callback stopped it, or None.
 
     >>> from asyncfl_lite import Config, Run
     >>> one = Run(Config(task="digits", algorithm="fedbuff", rounds=2))
@@ -183,12 +184,12 @@ class Run(SavedRun):
     def result(self, seconds: float, cpu_seconds: float) -> Result:
         """Make the result of a run that has ended, given the seconds it took."""
         if self.curve_rows[-1]["time"] != self.simulation.clock:
-            with suppress(StopRun):  # it is at its end
+            with suppress(StopRun):  # the run has ended anyway
                 self._record()
         return result_of(self, seconds, cpu_seconds, self.stopped)
 
     def _made_version(self, simulation: Simulation) -> None:
-        """Evaluate a new version, and save the run, if either is due."""
+        """Evaluate a new version and save the run, each if it is due; then call the callbacks."""
         version, every = simulation.algorithm.version, self.config.checkpoint_every
         if version % self.config.eval_every == 0:
             self._record()

@@ -1,4 +1,4 @@
-"""A run that saves itself: its state, its checkpoints, and when to write one."""
+"""A run that saves itself: its state, its checkpoints, and the times at which it writes them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SavedRun(JoinedRun):
     """A run's parts with the curve so far, which can be saved and continued.
 
     Raises:
-        ResultError: before anything is loaded, where ``checkpoint`` names a file that is not this run's.
+        ResultError: before anything is loaded, if ``checkpoint`` names a file that is not this run's checkpoint.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class SavedRun(JoinedRun):
                 self.restore(saved)
         except AsyncFLError:
             raise
-        except DAMAGE_IN_TORCH as error:  # its digest is right: it was made so
+        except DAMAGE_IN_TORCH as error:  # its digest is right, so it was written like this
             what = f"{type(error).__name__}: {reason(error)}"
             raise ResultError(f"{self.checkpoint}: does not hold this run's state ({what}); remove it") from None
         return saved is not None
@@ -99,6 +99,6 @@ class SavedRun(JoinedRun):
             self.checkpoint = None  # nothing is left to be saved
 
     def remove_checkpoints(self) -> None:
-        """Delete the run's checkpoints, once its result is safe."""
+        """Delete the run's checkpoints, which are not needed once its result is kept."""
         if self.checkpoint is not None:
             remove_checkpoints(self.checkpoint, self.identity)

@@ -1,12 +1,12 @@
 """All experimental settings that the papers print, by paper, task and method.
 
-A grid's paper tier, ``Config(setup="fedrevive", …)`` and a plain ``Config`` for a paper's data set all take it from
-here. :func:`setup_of` says which paper a configuration follows where none is named. A test goes through every row of
-``asyncfl_reproduction/printed/hyperparameters.csv``.
+A grid's paper tier, ``Config(setup="fedrevive", …)`` and a plain ``Config`` for a paper's data set all take their
+settings from here. :func:`setup_of` says which paper a configuration follows if none is named. A test checks every row
+of ``asyncfl_reproduction/printed/hyperparameters.csv``.
 
-The comment above a paper's settings says where it prints them, and what is ours: what a run cannot do without and the
-paper does not print, as the experiments' files say with every result (``ours:``). A server rate of 1
-(FedEcho's Tables 8 to 10; ours for FedADT) and FedEcho's options are everybody's defaults already.
+The comment above a paper's settings says where the paper prints them, and which ones are ours. A run needs these, and
+the paper does not print them; the experiments' files list them with every result (``ours:``). A server rate of 1
+(FedEcho's Tables 8 to 10; ours for FedADT) and FedEcho's options are not repeated here, since they are defaults anyway.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class SetUp:
     """One paper's experiments, as layers of settings from weak to strong.
 
     Attributes:
-        common: for all of them.
-        tasks: task -> its settings, over those.
-        methods: method -> its settings, whatever the task; every method that the paper compares is a key.
+        common: settings of all its experiments.
+        tasks: task -> its settings, which replace common ones.
+        methods: method -> its settings on all tasks; every method that the paper compares is a key.
         pairs: (method, task) -> settings of the two together.
         proposed: the methods that are the paper's own.
     """
@@ -50,7 +50,7 @@ class SetUp:
 _RESNET18 = {"model": "resnet", "model_settings": {"width": 64, "blocks": "resnet18", "norm": "batch"}}
 
 # §5.1 and App. A.1: federation, local training, rounds (captions of Tables 2 to 5); Tables 8 to 10: rates of clients
-# and server. Ours: the label law's kind, the 3×3 stem of ResNet-18, weight decay on text (printed for images).
+# and server. Ours: the kind of Dirichlet partition, ResNet-18's 3×3 stem, weight decay on text (printed for images).
 _IMAGES = {
     **_RESNET18,
     "client_optimizer": "sgd",
@@ -111,9 +111,9 @@ FEDECHO = SetUp(
 )  # fmt: skip
 
 # §3 and App. I: clients, samples, local training; App. D: delays; Table 4: rates of clients and server, FedBuff's
-# buffer; Tables 5 and 6, App. B: rates and weights of distillation and synthesis. Of the authors' code: the law by
-# which samples are dealt out, dispatch after aggregation, FEMNIST's longer warm-up. Ours: horizons, 4 times FedBuff's
-# printed time to target (FedAvg: 1.5 times its own).
+# buffer; Tables 5 and 6, App. B: rates and weights of distillation and synthesis. From the authors' code: the
+# partition, dispatch after aggregation, FEMNIST's longer warm-up. Ours: horizons, 4 times FedBuff's printed time to
+# target (FedAvg: 1.5 times its own).
 _WRAPPED = {"partition": "dirichlet_wrap", "alpha": 0.5, "partition_settings": {"samples_per_client": 350}}
 _T5 = {
     "task_settings": {"length": 128},
@@ -191,8 +191,8 @@ FEDREVIVE = SetUp(
     proposed=("fedrevive", "afl_dw", "dd_fedrevive"),
 )  # fmt: skip
 
-# §4: 12 devices, bursts of 4 (4 and 2 in the small set-up), local training, iterations; App. F: frames a clip; App. H:
-# the chain of teachers on Kinetics. Ours: SGD with a weight decay of 1e-4, the law behind the bias and a bias of 0.5.
+# §4: 12 devices, bursts of 4 (4 and 2 in the small set-up), local training, iterations; App. F: frames per clip; App.
+# H: the chain of teachers on Kinetics. Ours: SGD with a weight decay of 1e-4, the partition's rule and a bias of 0.5.
 _CLIPS = {
     "model": "resnet3d",
     "model_settings": {"width": 64, "blocks": "resnet18", "norm": "batch"},
@@ -225,8 +225,8 @@ KUIPER = SetUp(
     proposed=("kuiper",),
 )
 
-# §V-A: clients, concurrency, response times, horizon, rates, batch, the buffer of methods that have one. Of FLGo, the
-# framework that it uses: models, the Dirichlet law, 5 local epochs, no weight decay.
+# §V-A: clients, concurrency, response times, horizon, rates, batch, the buffer of methods that have one. From FLGo, the
+# framework that it uses: models, the Dirichlet partition, 5 local epochs, no weight decay.
 _REFILLED = {"redispatch": "refill"}
 FEDADT = SetUp(
     common={

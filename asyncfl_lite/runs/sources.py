@@ -1,8 +1,8 @@
 """Digests of the data that a run reads but its configuration does not contain: files, data sets, users' own data.
 
-A configuration names a trace or a data set; what is in the file decides the run too. So results and checkpoints keep
-these digests, and count as another run's where one differs. What is not there to be read, on a machine to which only
-results were taken, is not compared.
+A configuration names a trace or a data set, and the content of the file decides the run, too. So results and
+checkpoints keep these digests, and belong to another run if one differs. Data that are missing, as on a machine to
+which only results were copied, are not compared.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def data_of(
     """Return, by kind, 16 hexadecimal digits that identify the data that a run of ``config`` reads from outside.
 
     Args:
-        config: its groups of settings are the kinds; one that reads no file that is there is left out.
-        task: one's own data, in place of what ``config.task`` names.
+        config: the configuration. Its groups of settings are the kinds; a group that reads no existing file is left
+            out.
+        task: your own data, instead of the task that ``config.task`` names.
         weights: a state dict that the run starts from.
     """
     groups = [group for group in GROUPS if task is None or group != "task_settings"]
@@ -54,8 +55,8 @@ def started_from(
     """Return a configuration that starts from ``weights``, and the state dict, or None if the weights are in a file.
 
     Raises:
-        ConfigError: when the configuration says otherwise what it starts from.
-        DataError: when they are no state dict.
+        ConfigError: when the configuration already names other weights to start from.
+        DataError: when they are not a state dict.
     """
     chosen = config.initial_settings
     if config.initial not in ("random", "weights") or getattr(chosen, "file", None) is not None:
@@ -76,7 +77,7 @@ def changed_data(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 def digest_of(task: Task) -> str:
     """Return 16 hexadecimal digits that identify a task's tensors and arrays: shapes, types and numbers."""
     digest = hashlib.sha256(f"{type(task).__name__} {task.num_classes} {task.vocabulary}".encode())
-    own = dict(zip(("inputs", "labels"), task.samples, strict=True))  # other worlds' may be drawn by now, or not
+    own = dict(zip(("inputs", "labels"), task.samples, strict=True))  # without other seeds' samples in these tensors
     for name in TENSORS:
         if (values := own.get(name, getattr(task, name))) is not None:
             digest.update(f"{name} {tuple(values.shape)} {values.dtype}".encode())

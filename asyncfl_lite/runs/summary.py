@@ -61,8 +61,8 @@ def classes_of(
 
     Args:
         task: the task, whose test set is used.
-        predict: ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
-        parts: client -> places of its samples.
+        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
+        parts: client -> indices of its samples.
         updates: the table of updates.
     """
     answers: list[Tensor] = []
@@ -87,15 +87,18 @@ def class_table(
     right: np.ndarray,
     predicted: np.ndarray,
 ) -> pd.DataFrame:
-    """Return how often clients trained on each class and how accurate the model is on it; columns :data:`CLASSES`.
+    """Return a table of how often clients trained on each class, and how accurate the final model is on it.
 
     Args:
-        labels: ``(n,)`` of all training samples.
-        parts: client -> places of its samples.
+        labels: ``(n,)`` labels of all training samples.
+        parts: client -> indices of its samples.
         updates: the table of updates.
-        tested: ``(C,)`` test samples of each class.
-        right: ``(C,)`` how many of them the final model gets right.
-        predicted: ``(C,)`` how many test samples of any class it takes for this one.
+        tested: ``(C,)`` number of test samples of each class.
+        right: ``(C,)`` how many of them the final model predicts correctly.
+        predicted: ``(C,)`` for how many test samples of any class it predicts this one.
+
+    Returns:
+        One row per class, with the columns :data:`CLASSES`.
     """
     held = np.array([np.bincount(labels[part], minlength=len(tested)) for part in parts])
     reports = np.bincount(updates["client"][updates["accepted"]].astype(int), minlength=len(parts))
@@ -111,13 +114,13 @@ def score_clients(
 
     Args:
         clients: the table, one row per client.
-        task: whose ``clients`` are these.
-        predict: ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
-        parts: client -> places of its training samples.
+        task: the task that these clients came with.
+        predict: function from ``(n, …)`` inputs to the model's ``(n, …)`` outputs.
+        parts: client -> indices of its training samples.
 
     Returns:
-        The same with the columns name, test_samples, accuracy (on the client's test samples, NaN if it has none) and
-        train_accuracy (on its training samples).
+        The same table with the columns name, test_samples, accuracy (on the client's test samples, NaN if it has none)
+        and train_accuracy (on its training samples).
     """
 
     def hits(inputs: Tensor, labels: Tensor) -> np.ndarray:
@@ -149,9 +152,10 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
     """Summarise a table of classes in three numbers.
 
     Returns:
-        ``worst_class_accuracy``, the lowest of a class; ``least_seen_accuracy``, the mean over the fifth of the classes
-        that were seen least; ``largest_prediction_share``, of all test samples those that the final model takes for the
-        class that it names most often, 1 if it answers one class for everything. Empty without classes.
+        ``worst_class_accuracy``, the lowest accuracy of a class; ``least_seen_accuracy``, the mean over the fifth of
+        the classes that were seen least; ``largest_prediction_share``, the share of the test samples for which the
+        final model predicts the class that it predicts most often, 1 if it always predicts one class. Empty without
+        classes.
     """
     tested = classes[classes["test_samples"] > 0]
     if tested.empty:
@@ -167,8 +171,8 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
 def is_constant_answer(summary: Mapping[str, Any]) -> bool:
     """Return whether a run's final model predicts one class for every test sample, although the samples have several.
 
-    Its accuracy is that class's share of the test set, and says nothing of how it was trained. A worst class at 0 is
-    not enough: a model of many classes may know all but one. Where ``largest_prediction_share`` was not recorded, as in
-    runs of earlier code and where samples have no class, nothing is known, and the answer is False.
+    The accuracy of such a model is that class's share of the test set, and says nothing about its training. A worst
+    class at 0 is not enough: a model of many classes may know all but one. If ``largest_prediction_share`` was not
+    recorded, as in runs of earlier code and in those whose samples have no class, this function returns False.
     """
     return summary.get("largest_prediction_share") == 1 and summary["worst_class_accuracy"] == 0

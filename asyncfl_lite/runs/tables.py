@@ -1,4 +1,4 @@
-"""Tables of several results."""
+"""A table that compares several results."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def results_table(results: Iterable[Result]) -> pd.DataFrame:
     """Return one row per result: its settings, then its summary.
 
     Args:
-        results: of :func:`run`, :func:`run_many` or :func:`load_result`, in any number.
+        results: any number of results, from :func:`run`, :func:`run_many` or :func:`load_result`.
 
     Returns:
-        Columns: ``algorithm``, ``task`` (or the name of one's own data), ``seed``, every other setting in which the
-        results differ (``settings.clip`` for one of a group), and ``result.summary`` without its digests. A value that
-        a result does not have is empty.
+        Columns: ``algorithm``, ``task`` (or the name of your own data), ``seed``, every other setting in which the
+        results differ (such as ``settings.clip`` for one in a group), and ``result.summary`` without its digests. A
+        value that a result does not have is empty.
 
     Raises:
-        ConfigError: when something else than results is given.
+        ConfigError: when anything other than results is given.
 
-    Example: two sizes of the buffer, three seeds each, and how many updates four versions take.
+    Example: the number of updates that four versions take, for two buffer sizes with three seeds each.
 
     >>> from asyncfl_lite import Config, results_table, run_many
     >>> configs = [Config(task="digits", algorithm="fedbuff", buffer_size=size, rounds=4) for size in (2, 10)]

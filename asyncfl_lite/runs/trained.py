@@ -20,11 +20,11 @@ class Trained:
     """A trained model.
 
     Attributes:
-        spec: builds its module.
-        inputs: what the module is built for.
-        module: itself, or None if it is in a folder.
-        folder: of the result that it was saved with.
-        digest: of the file there.
+        spec: settings from which its module is built.
+        inputs: shape of the inputs and number of classes for which the module is built.
+        module: the module, or None if it is in a folder.
+        folder: folder of the result that it was saved with.
+        digest: digest of the weights' file there.
     """
 
     spec: ModelSpec
@@ -38,7 +38,7 @@ class Trained:
         """The state dict, read from disk on first use.
 
         Raises:
-            DataError: when the file is gone, or is not as it was written.
+            DataError: when the file is missing, or has been changed.
         """
         if self.module is not None:
             return self.module.state_dict()
@@ -65,7 +65,7 @@ def saved(spec: ModelSpec, folder: Path, record: Any) -> Trained | None:
     """Return the model saved in a folder, given the record that :meth:`Trained.save` returned; None if there is none.
 
     Raises:
-        ResultError: when the record is of another form.
+        ResultError: when the record does not have the form of :meth:`Trained.save`'s.
     """
     if record is None:
         return None

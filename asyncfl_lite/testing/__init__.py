@@ -1,16 +1,16 @@
 """Checks that a new method obeys the rules for all methods, and that a new model works.
 
-After the model of scikit-learn's ``check_estimator``. A method's author calls it in a test::
+They are modelled on scikit-learn's ``check_estimator``. A method's author calls :func:`check_algorithm` in a test::
 
     from asyncfl_lite.testing import check_algorithm
 
     def test_it_keeps_the_rules():
         check_algorithm(Mine)  # with its defaults and a buffer of three
-        check_algorithm(Mine(buffer_size=5, my_switch="other"))  # with these settings
+        check_algorithm(Mine(buffer_size=5, my_option="other"))  # with these settings
 
-The rules are one small function each, in :mod:`asyncfl_lite.testing.checks`; a new one goes into its list
-``CHECKS``. The tiny run on made-up data that they put a method into is in :mod:`asyncfl_lite.testing.candidate`.
-What a model can do on a task says :func:`check_model`.
+Each rule is one small function, and :mod:`asyncfl_lite.testing.checks` lists them all in ``CHECKS``; add a new one
+there. The tiny run on made-up data in which they try a method is in :mod:`asyncfl_lite.testing.candidate`.
+:func:`check_model` says what a model can do on a task.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ class AlgorithmCheckError(AssertionError):
 def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
     """Check that a method keeps the rules that every method must keep.
 
-    Every check is made, also when earlier ones failed. torch's, NumPy's and Python's global random generators
+    Every check is made, even if earlier ones failed. torch's, NumPy's and Python's global random generators
     are left as they were.
 
     Args:
-        algorithm: a class, which is checked with its defaults (but for a buffer of three, where it has one, and
-            less to distil on); or an instance, which is checked with its settings and is itself left alone.
+        algorithm: a class, which is checked with its defaults (except for a buffer of three, if it has one, and
+            fewer samples to distil on); or an instance, which is checked with its settings but not changed.
 
     Returns:
         The names of the checks, all of which passed.
 
     Raises:
-        AlgorithmCheckError: with a line for every check that failed, but what ends several in the same way is said
-            once, by the first. An exception that the method throws is a
-            failure of the check that met it, printed with the line of the method's code.
+        AlgorithmCheckError: with a line for every check that failed; a :class:`.ServerError` that ends several checks
+            is reported only for the first. Any other exception in the method is a failure of the check in which it
+            arose, and is reported with the line of the method's code.
         ConfigError: for anything that is not a method.
 
     Example: FedBuff keeps all rules. Changing the global model in place breaks one, because clients still train
@@ -92,7 +92,7 @@ def name_of(check: Check) -> str:
 
 
 def _failure(check: Check, make: Candidate, said: Collection[str]) -> str | None:
-    """Return one line about what a check found wrong; None if all is well, or if ``said`` has this error already."""
+    """Return one line that describes a check's failure; None if it passed, or if ``said`` has this error already."""
     try:
         with untouched_generators():
             check(make)

@@ -61,8 +61,8 @@ class Candidate:
 
     Attributes:
         cls: the method's class.
-        name: what it is registered as while it is checked.
-        buffer_size, server_lr, bn_mode, settings: what it is checked with.
+        name: the name under which it is registered while it is checked.
+        buffer_size, server_lr, bn_mode, settings: the values with which it is checked.
     """
 
     cls: type[Algorithm]
@@ -81,7 +81,7 @@ class Candidate:
         """Make a small run whose method is started: three versions, or six if each update makes one.
 
         Args:
-            changes: settings of :class:`Config` in place of the usual ones.
+            changes: settings of :class:`Config` that replace the usual ones.
         """
         buffer_size = changes.get("buffer_size", self.buffer_size)
         concurrency = buffer_size if self.cls.redispatch == "rounds" else max(4, buffer_size)
@@ -160,7 +160,7 @@ class _EverySet(dict[str, UnlabelledSet]):
 
 @lru_cache(maxsize=2)
 def small_task(num_samples: int) -> Task:
-    """Make a task of images, one image per class plus noise, values in [0, 1], with unlabelled sets of every name."""
+    """Make a task of images: one image per class plus noise, values in [0, 1], and an unlabelled set under any name."""
     rng = np.random.default_rng(0)
     classes = np.arange(num_samples) % NUM_CLASSES
     images = (rng.random((NUM_CLASSES, *INPUT_SHAPE))[classes] + rng.random((num_samples, *INPUT_SHAPE))) / 2
@@ -178,8 +178,8 @@ def simulate(run: Run, watch: Watch | None = None, train: Train | None = None) -
 
     Args:
         run: a run that has not begun.
-        watch: what every update passes through.
-        train: what turns jobs into outcomes, in place of the run's own training.
+        watch: function through which every update passes.
+        train: function that turns jobs into outcomes, instead of the run's own training.
     """
     method = run.algorithm
     receive = method.receive
@@ -209,13 +209,13 @@ def reports(make: Candidate, count: int) -> list[Update]:
 def restart(
     run: Run, *, method: Algorithm | None = None, dtype: torch.dtype = torch.float32, **options: Any
 ) -> Algorithm:
-    """Start a method anew at the first model of ``run``, with the server's random stream at its beginning.
+    """Start a method anew from the initial model of ``run``, with the server's random stream at its beginning.
 
     Args:
-        run: whose model and context it gets.
-        method: by default the run's own.
-        dtype: of its parameters and of the server's data.
-        options: what ``start`` takes beyond that.
+        run: the run from which it gets its model and context.
+        method: the method; by default, the run's own.
+        dtype: type of its parameters and of the server's data.
+        options: further arguments of ``start``.
     """
     x0, _ = run.model.flatten()
     context = dataclasses.replace(run.algorithm.context, rng=stream(run.config.seed, "server"))

@@ -1,9 +1,9 @@
 """The list of all checks that a method must pass.
 
-To add a rule, write a function ``check_<name>(make)`` whose docstring is the rule, and put it into the list. It
-is given a :class:`~asyncfl_lite.testing.candidate.Candidate`: ``make()`` is a fresh instance, ``make.run()`` a small
-run around one that is started, ``reports(make, 5)`` what five clients report. The sentence of ``expect`` says what
-was expected, why it matters, and what was found.
+To add a rule, write a function ``check_<name>(make)`` whose docstring is the rule, and put it into the list. Its
+argument is a :class:`~asyncfl_lite.testing.candidate.Candidate`: ``make()`` is a fresh instance of the method,
+``make.run()`` is a small run with one that is started, and ``reports(make, 5)`` are the updates of five clients. The
+sentence of ``expect`` says what was expected, why it matters, and what was found.
 """
 
 from __future__ import annotations

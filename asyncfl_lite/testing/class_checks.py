@@ -18,7 +18,7 @@ LONGEST_SUMMARY = 105
 
 
 def check_declarations(make: Candidate) -> None:
-    """Check that a class declares title, paper, family, a docstring, its policy, its settings and its state."""
+    """Check that a class declares title, paper, family, docstring, scheduling policy, settings and state."""
     cls, what = make.cls, make.cls.__name__
     expect(not inspect.isabstract(cls), f"{what} must define on_receive, or it cannot be made; it is abstract")
     for name in ("title", "paper"):
@@ -43,7 +43,7 @@ def check_declarations(make: Candidate) -> None:
 
 
 def _expect_sound_state(method: Algorithm) -> None:
-    """Expect a started method to have every attribute that it names as state."""
+    """Check that a started method has all attributes in ``state_names``, and that its other declarations are known."""
     names = set(method.state_names)
     left_out = sorted(set(Algorithm.state_names) - names)
     expect(not left_out, f"state_names must hold the base class's, or they are not saved; {left_out} are left out")
@@ -60,7 +60,7 @@ def _expect_known(field: str, value: str, allowed: tuple[str, ...], why: str) ->
 
 
 def check_errors(make: Candidate) -> None:
-    """Check that a misspelt setting and a buffer size of 0 are one-line errors that name the right setting."""
+    """Check that a misspelt setting and a buffer size of 0 raise one-line errors that name the right setting."""
     switches = list(make.cls.Settings.model_fields)
     wrong = f"{switches[0]}_" if switches else "no_such_setting"
     words = f"did you mean {switches[0]!r}?" if switches else repr(wrong)

@@ -1,4 +1,4 @@
-"""Checks of a model before there is a run."""
+"""A check of a model on a task before any run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from asyncfl_lite.tasks import Task
 def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
     """Check that a model can be trained on a task, and return what else it can do there.
 
-    What every run tries when it starts is tried here, and so is what some runs need.
+    It makes the checks that every run makes when it starts, and checks abilities that only some runs need.
 
     Args:
-        model: its settings, such as ``MLP(hidden=(16,))``.
-        task: what it is to be trained on, such as ``Task.from_tensors(…)``.
+        model: the model's settings, such as ``MLP(hidden=(16,))``.
+        task: the task on which it will be trained, such as ``Task.from_tensors(…)``.
 
     Returns:
-        Why it cannot, empty where it can: ``"minibatches of one sample"``; ``"several clients at once"`` (a cohort);
-        and, for token ids, ``"made-up text"``, which FedRevive gives it as embeddings.
+        For each ability, the reason why the model lacks it, or an empty text if it has it:
+        ``"minibatches of one sample"``; ``"several clients at once"`` (a cohort); and, for token ids,
+        ``"made-up text"``, which FedRevive gives it as embeddings.
 
     Raises:
         ConfigError: in one line, when no run can train it on the task.
 
-    Example: a perceptron can do both on images. Clients of a network with BatchNorm are trained one by one.
+    Example: a perceptron has both abilities on images. Clients of a network with BatchNorm are trained one by one.
 
     >>> import torch
     >>> from asyncfl_lite import Task

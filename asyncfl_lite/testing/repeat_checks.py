@@ -22,13 +22,13 @@ from asyncfl_lite.testing.values import copied, difference
 
 
 def check_saved_state(make: Candidate) -> None:
-    """Check that nothing that ``state()`` returned is changed later on."""
+    """Check that a state that ``state()`` has returned does not change while the method continues."""
     run, states = make.run(), []
 
     def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
         answer = receive(update)
         state = {name: value for name, value in run.algorithm.state().items() if name not in ("x", "buffers")}
-        states.append((state, copied(state)))  # check_in_place sees to the model
+        states.append((state, copied(state)))  # check_in_place covers the model
         return answer
 
     simulate(run, watch)
@@ -41,7 +41,7 @@ def check_saved_state(make: Candidate) -> None:
 
 
 def check_save_and_restore(make: Candidate) -> None:
-    """Check that a run killed after any arrival and resumed from its checkpoint ends the same to the last bit."""
+    """Check that a run that is resumed from its checkpoint after any arrival ends with the same bits."""
     whole = make.run()
     with tempfile.TemporaryDirectory() as folder:
         paths: list[Path] = []
@@ -97,7 +97,7 @@ def check_same_seed(make: Candidate) -> None:
 
 
 def _simulated(make: Candidate) -> Run:
-    with untouched_generators():  # so that every run finds them alike; check_randomness sees to these
+    with untouched_generators():  # so that all runs find them in the same state; check_randomness covers them
         run = make.run()
         simulate(run)
     return run

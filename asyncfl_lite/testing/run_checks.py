@@ -25,7 +25,7 @@ BATCH_NORM = {"model": "cnn", "model_settings": {"channels": (2,), "norm": "batc
 
 
 def check_versions(make: Candidate) -> None:
-    """Check that ``on_receive`` is True exactly for new versions, and that the model stays finite and of its kind."""
+    """Check that ``on_receive`` returns True exactly for new versions, and that the model stays finite and in shape."""
     run = make.run()
     method, first = run.algorithm, run.algorithm.x
     answers: list[object] = []
@@ -45,7 +45,7 @@ def check_versions(make: Candidate) -> None:
 
 
 def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
-    """Expect a vector from which clients can start."""
+    """Check that clients can start from a vector: it is finite, and has the shape and type of the first one."""
     for what in ("shape", "dtype", "device", "requires_grad"):
         is_now, was = getattr(now, what), getattr(first, what)
         expect(is_now == was, f"{name} must keep its {what}, since clients start from it; it was {was} and is {is_now}")
@@ -55,8 +55,8 @@ def _expect_like(now: Tensor, first: Tensor, name: str) -> None:
 def check_late_updates(make: Candidate) -> None:
     """Check that an update of any staleness keeps the model finite.
 
-    Rounds have no late updates. Elsewhere the run has many in flight, so that some updates are fifteen versions late
-    and more; in that of other checks they are two.
+    In synchronous rounds, no update is late. For other methods, this run has many clients in flight, so that some
+    updates are at least fifteen versions late; in the run of the other checks, updates are two versions late.
     """
     if make.cls.redispatch == "rounds":
         return
@@ -99,8 +99,7 @@ def check_in_place(make: Candidate) -> None:
 def check_standing_still(make: Candidate) -> None:
     """Check that updates of zero, fresh or stale, and clients at their optimum leave the model unchanged.
 
-    A method that moves all the same declares ``moves_by_itself``; of it only a
-    finite model is asked.
+    A method that moves anyway declares ``moves_by_itself``; its model only has to stay finite.
     """
     resting = make.run(client_lr=0.0)
     _expect_at_rest(resting, resting.train, "updates of zero must leave the model unchanged")
@@ -115,7 +114,7 @@ def check_standing_still(make: Candidate) -> None:
 
 
 def _pull(job: Job, centre: Tensor, lr: float, steps: int) -> Tensor:
-    """Return the delta of gradient steps on ½‖x - centre‖² from the job's start, with its correction added."""
+    """Return the delta of gradient steps on ½‖x - centre‖² from the job's start, each with the job's correction."""
     x = job.sent
     for _ in range(steps):
         x = x - lr * (x - centre if job.correction is None else x - centre + job.correction)

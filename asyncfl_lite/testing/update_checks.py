@@ -43,7 +43,8 @@ def check_same_client(make: Candidate) -> None:
 def check_order(make: Candidate) -> None:
     """Check that the order of fresh updates of different clients in one buffer does not matter, up to rounding.
 
-    Computed in float64. A method in which the order is meant to matter declares ``about = About(order_matters=True)``.
+    The check computes in float64. If the order is meant to matter, a method declares
+    ``about = About(order_matters=True)``.
     """
     if not make.cls.buffered or make.cls.about.order_matters:
         return
@@ -81,7 +82,7 @@ def check_refusals(make: Candidate) -> None:
 
 
 def _unsound(good: Update, version: int) -> dict[str, Update]:
-    """Return updates that no method may use, by what is wrong with them."""
+    """Return updates that no method may use, by the fault that they have."""
     nan, infinite = good.delta.clone(), good.delta.clone()
     nan[0], infinite[-1] = float("nan"), float("inf")
     return {
@@ -113,7 +114,7 @@ def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
 
 
 def check_flush(make: Candidate) -> None:
-    """Check that flush does nothing and returns False with an empty buffer, and makes a version with a fuller one."""
+    """Check that ``flush`` returns False and changes nothing if the buffer is empty, and else makes a version."""
     method = make.run(buffer_size=make.at_least_two).algorithm
     _expect_idle_flush(method)
     if make.cls.buffered:

@@ -45,7 +45,7 @@ def tensors(value: Any, where: str) -> Iterator[tuple[str, Tensor]]:
 def difference(one: Any, other: Any, where: str) -> str | None:
     """Describe the first difference between two values; None if they are equal to the last bit.
 
-    NaN equals NaN, a list a tuple.
+    NaN equals NaN, and a list equals a tuple with equal parts.
     """
     parts, others = _parts(one, where), _parts(other, where)
     if parts is None or others is None:

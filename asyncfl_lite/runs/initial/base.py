@@ -37,10 +37,10 @@ class Initialiser(Settings):
 
         Args:
             spec: the clients' model.
-            task: for shapes, classes and the loss.
-            labelled: the server's own inputs and labels, no client's; None without any.
-            seed: of random weights.
-            rng: the server's stream for this work alone.
+            task: the task, for shapes, classes and the loss.
+            labelled: inputs and labels that only the server has, or None.
+            seed: seed of the random weights.
+            rng: a random stream for this work alone.
         """
 
 

@@ -1,8 +1,8 @@
 """A cache of expensive initial models, so that all methods that start from a chain of teachers share one chain.
 
 They are kept in ``initial/`` of the cache folder (the variable ``ASYNCFL_CACHE``, else ``~/.cache/asyncfl_lite``),
-under a digest of everything that they depend on: model, task, initialisation, seed, what the code's numbers mean, and
-torch's version. Loading executes no code. A folder that cannot be written to is no error.
+under a digest of everything that they depend on: model, task, initialisation, seed, data, device, the revision of the
+code, and torch's version. Loading executes no code. A folder that cannot be written to is not an error.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def remembered(config: Config, make: Callable[[], nn.Module], like: Callable[[],
     """Return the initial model of ``config`` from the cache, or make the model and cache it.
 
     Args:
-        config: of the run.
-        make: makes it.
-        like: makes a module of its kind, with any weights.
+        config: the run's configuration.
+        make: function that makes the model.
+        like: function that makes a module of the same architecture, with any weights.
     """
     place = _place(config)
     if place.exists():
-        with suppress(Exception):  # torch raises many kinds for a damaged file: make it anew
+        with suppress(Exception):  # torch raises many kinds of error for a damaged file; then the model is made anew
             module = like()
             module.load_state_dict(torch.load(place, map_location="cpu", weights_only=True))
             return module

@@ -26,10 +26,10 @@ from asyncfl_lite.tasks import TASKS, Task, TaskSource
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
-    """Return L_KD, the squared error between ``(n, …, C)`` logits, averaged over everything but the classes.
+    """Return L_KD, the squared error between ``(n, …, C)`` logits: a sum or mean over classes, a mean over the rest.
 
-    ``sum`` is ``‖z_t - z_s‖²`` as KUIPER prints it. ``mean``, the mean squared error as it is called there, is
-    C times smaller.
+    With ``sum``, it is ``‖z_t - z_s‖²`` as KUIPER prints it. With ``mean``, it is the mean squared error, as the paper
+    calls it, and C times smaller.
     """
     square = (student - teacher).square()
     return (square.sum(-1) if over_classes == "sum" else square.mean(-1)).mean()
@@ -37,20 +37,20 @@ def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", 
 
 @INITIALISERS.register("teacher_chain")
 class TeacherChain(Initialiser):
-    """A large model teaches smaller ones by their logits, down to the clients' model (KUIPER §3.1)."""
+    """Each model teaches a smaller one by its logits, down to the clients' model (KUIPER §3.1)."""
 
     costly = True
 
     fraction: float = Field(0.1, gt=0, lt=1)
     """Fraction of the training samples that the server keeps for the chain, if ``task`` names no data set."""
     task: str | None = None
-    """Task whose training set belongs to the server, such as ``kinetics`` for ``hmdb51``; clients keep all of theirs,
-    and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
+    """Task whose training set belongs to the server, such as ``kinetics`` for ``hmdb51``; clients keep all samples of
+    their own task, and the last linear layer is drawn anew for their classes unless ``reinitialise_last`` is False."""
     task_settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of that task."""
     teachers: tuple[dict[str, Any], ...] = ()
-    """For each model before the clients', largest first: its differences from ``model_settings``. If empty, larger
-    versions of the clients' model: twice as large (ResNet-34 for ResNet-18), then evenly down."""
+    """For each model before the clients', largest first: its differences from ``model_settings``. If empty, they are
+    larger versions of the clients' model: the first twice as large (ResNet-34 for ResNet-18), the others in between."""
     teaching_assistants: int = Field(1, ge=0)
     """Number of models between the first and the clients'; Table 3 compares 0 to 3. With ``teachers``, it follows from
     them."""
@@ -65,10 +65,10 @@ class TeacherChain(Initialiser):
     weight_decay: float = Field(1e-3, ge=0)
     """Weight decay of SGD (Appendix H)."""
     clip: float | None = Field(1.0, gt=0)
-    """Largest global L2 norm of a gradient; ours: without, the paper's rate makes models without
-    normalisation diverge. None for no clipping."""
+    """Largest global L2 norm of a gradient; None for no clipping. Clipping is ours: without it, the paper's learning
+    rate makes models without normalisation diverge."""
     class_weight: float = Field(0.5, ge=0, le=1)
-    """Weight α of the loss against labels, 1 - α of the squared error; not printed."""
+    """Weight α of the loss on labels; the squared error has the weight 1 - α. The paper prints no value."""
     over_classes: Literal["mean", "sum"] = "mean"
     """Reduction of a sample's squared errors: with the mean, α means the same for any number of classes."""
     reinitialise_last: bool = False
@@ -77,7 +77,7 @@ class TeacherChain(Initialiser):
     @model_validator(mode="before")
     @classmethod
     def _follow(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Derive the number of assistants from given teachers, and new classes from a given task."""
+        """Derive the number of assistants from given teachers, and ``reinitialise_last`` from a given task."""
         if given.get("task") is not None:
             given = {"reinitialise_last": True, **given}
         teachers = given.get("teachers")
@@ -114,10 +114,10 @@ class TeacherChain(Initialiser):
 
         Args:
             spec: the clients' model, the last of the chain.
-            task: for shapes, classes and the loss.
-            labelled: ``(n, …)`` the server's own inputs and their labels, no client's.
-            seed: of the clients' model's random weights, the same that it would start from without teachers.
-            rng: the server's stream for this work alone: teachers' weights, batches, dropout.
+            task: the clients' task, for shapes, classes and the loss.
+            labelled: ``(n, …)`` inputs and their labels that only the server has.
+            seed: seed of the clients' model's random weights, the same as without teachers.
+            rng: a random stream for this work alone: teachers' weights, batches, dropout.
 
         Raises:
             ConfigError: without labelled samples, when there is no larger relative of ``spec``, or when what was
@@ -130,13 +130,13 @@ class TeacherChain(Initialiser):
             raise ConfigError("fraction: a chain of teachers needs labelled samples of the server's own, got none")
         inputs, _ = labelled
         *teachers, last = self.chain(spec)
-        with seeded(int(rng.integers(2**63)), inputs.device):  # dropout draws from it
+        with seeded(int(rng.integers(2**63)), inputs.device):  # dropout draws from torch's generators
             teacher = None
             for one in teachers:
                 module = _fresh(one, own, int(rng.integers(2**31)), inputs)
                 self._train(module, own, labelled, teacher, rng)
                 teacher = _logits(module, inputs)
-            begin = seed if own is task else int(rng.integers(2**31))  # the new last layer must be one it never saw
+            begin = seed if own is task else int(rng.integers(2**31))  # so that a redrawn last layer really is new
             student = _fresh(getattr(last, "whole", last), own, begin, inputs)
             self._train(student, own, labelled, teacher, rng)
         return self._handed_over(student, _fresh(spec, task, seed, inputs))
@@ -157,7 +157,7 @@ class TeacherChain(Initialiser):
         return own.to(task.inputs.device)
 
     def _handed_over(self, student: nn.Module, fresh: nn.Module) -> nn.Module:
-        """Copy what the student learned into ``fresh``, a new model of the clients, and return it.
+        """Copy the student's weights, except those to be drawn anew, into ``fresh``, a new clients' model; return it.
 
         Raises:
             ConfigError: when the two differ in the shape of a layer that is handed over.
@@ -234,7 +234,7 @@ def _logits(module: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _last_linear(module: nn.Module) -> str:
-    """Return the name of the layer that computes the logits."""
+    """Return the name of the last linear layer, which computes the logits."""
     layers = [name for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
     if not layers:
         raise ConfigError("reinitialise_last: must be False for a model without a linear layer, got True")

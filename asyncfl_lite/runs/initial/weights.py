@@ -26,7 +26,7 @@ class WeightsInitial(Initialiser):
     """Prefixes of parameters that keep their random values, such as ``fc.`` for another task's classes."""
 
     def files(self) -> list[Path]:
-        """Return the paths of the weights."""
+        """Return a list with the path of the weights' file; an empty list if no file is named."""
         if self.file is None:
             return []
         return [self.file / WEIGHTS if self.file.is_dir() else self.file]
