@@ -33,7 +33,7 @@ REGISTRIES = {
 }
 """Setting -> the registry that holds its allowed names."""
 NO_OPTIONS = ("command", "file", "carry_out", "interrupted")
-"""Names in the parsed result that are not options of the user."""
+"""Names in the parsed result that are not options on the command line."""
 BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
@@ -220,7 +220,7 @@ def _parser(arguments: Sequence[str] = ()) -> _Parser:
 
 
 def takes_own(command: argparse.ArgumentParser) -> None:
-    """Add the option that imports modules in which users register methods, models, tasks or delay laws."""
+    """Add the option ``--import``, for users' modules that register methods, models, tasks or delay laws."""
     command.add_argument(
         "--import",
         action="append",

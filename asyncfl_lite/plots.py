@@ -29,11 +29,11 @@ OTHERS = (NEUTRAL, "#0f766e", "#9333ea", "#b45309", "#be123c", "#1e3a8a")
 """Colours of curves that are not named after a method, in the order of the curves."""
 
 UNFINISHED: dict[str, Any] = {"facecolor": "#e5e7eb", "edgecolor": NEUTRAL, "hatch": "////", "linewidth": 0.4}
-"""Style of a job in a timeline that does not arrive within the run and so has no staleness."""
+"""Style, in a timeline, of a job that does not arrive within the run and so has no staleness."""
 
 
 def colour(method: str) -> str:
-    """Return the colour of a method such as ``fedecho``, which is also that of variants such as ``fedecho-natural``."""
+    """Return the colour of a method, such as ``fedecho``; a variant, such as ``fedecho-natural``, has the same one."""
     name = method.split("-")[0].lower()
     return ALGORITHMS.get(name).about.colour if name in ALGORITHMS else NO_METHODS.get(name, ("", NEUTRAL))[1]
 
@@ -91,7 +91,7 @@ class Curved(Protocol):
 
 
 Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] | Iterable[Curved]
-"""Results of several runs, grouped by method when plotted; or name -> results, or one table of curves per seed."""
+"""Results of several runs, which plots group by method; or name -> its results or curve tables, one per seed."""
 
 
 def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:

@@ -1,1 +1,1 @@
-"""The parts that everything else uses: errors, registries of named parts, random streams, files, devices."""
+"""The basics that all other packages use: errors, registries, random streams, files, devices and plugins."""

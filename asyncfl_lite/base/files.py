@@ -151,7 +151,7 @@ def _files_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=256)
 def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
-    """Return the digest of files, each by path, size, and content or modification time."""
+    """Return one digest of several files: of their names and contents, or of names, sizes and modification times."""
     digest, large = hashlib.sha256(), sum(size for _, (_, size, _) in found) > LARGE
     for name, (path, size, changed) in found:
         if large:

@@ -1,4 +1,4 @@
-"""Errors for missing optional libraries, which say which extra installs them.
+"""Errors for missing optional libraries; each says which extra installs the library.
 
 ``pip install .`` installs all libraries that ``run`` needs on digits. Texts, videos, grids and notebooks need more;
 each of these has an extra in ``pyproject.toml``.

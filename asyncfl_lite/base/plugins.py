@@ -28,7 +28,7 @@ _installed: list[str] = []
 
 
 def note(name: str, module: str) -> None:
-    """Record that a module has registered a class under a name."""
+    """Record a name under which a class is registered, if its module is not one of this package's."""
     if module.partition(".")[0] != __name__.partition(".")[0]:
         _own.append(name)
 

@@ -31,7 +31,7 @@ from asyncfl_lite.base.plugins import import_installed, note
 T = TypeVar("T")
 
 SMALLER_THAN = 2**63
-"""Upper limit of whole numbers: larger ones do not fit into tensors and tables."""
+"""Whole numbers must be smaller than this, or they do not fit into tensors and tables."""
 
 
 class Settings(BaseModel):

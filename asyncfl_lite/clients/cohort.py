@@ -37,7 +37,7 @@ def stacked(plans: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Plan:
-    """The steps of G jobs that run side by side, longest job first: the jobs still running at each, and their samples.
+    """The steps of G jobs that are trained side by side: at each step, the jobs still running, and their samples.
 
     Args:
         works: the jobs with their minibatches.
@@ -106,7 +106,7 @@ class Cohort:
         self.merging = [(work.midway, row, work.job.midway) for row, work in enumerate(works) if work.job.midway]
 
     def train(self) -> tuple[Tensor, Tensor]:
-        """Run all steps; return ``(G, d)`` deltas and ``(G, 3)`` sums of losses, accuracies and squared losses."""
+        """Run all steps; return ``(G, d)`` deltas and ``(G, 3)`` sums of losses, hits and squared losses."""
         for number in range(len(self.plan.active)):
             self._merge(number)
             gradient = self._gradient(number)

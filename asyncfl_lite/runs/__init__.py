@@ -1,1 +1,1 @@
-"""Run configurations to results, one alone or several in lockstep, and continue runs that were interrupted."""
+"""Runs, from configuration to result: one alone or several in lockstep, continued from checkpoints if interrupted."""

@@ -30,7 +30,7 @@ from asyncfl_lite.tasks.partitions import sizes_of
 from asyncfl_lite.tasks.scoring import check_classes, check_scoring
 
 COHORT_UP_TO_FLOP = 1_000_000
-"""Largest number of operations in a forward pass per sample for cohorts; larger models keep a core busy by themselves.
+"""Largest number of operations per sample in a forward pass for training in cohorts; larger models fill a core alone.
 """
 
 

@@ -34,7 +34,7 @@ NOT_IN_HASH = {"checkpoint_every", "checkpoint_seconds", "device", "threads", "c
 IN_HASH_IF_SET = {"autocast", "judged_on", "trouble"}
 """Settings added after results had been recorded: their default leaves the hash as it was."""
 PLACES = {"folder", "download"}
-"""Settings of tasks and delay laws that say where data lie, not which data they are."""
+"""Settings of tasks and delay laws that say where data are stored, not which data they are."""
 
 Seed = create_model("Seed", __base__=Settings, seed=(int, Fields.model_fields["seed"]))
 """A seed alone: if a checked configuration gets another seed, only the seed needs checking."""
@@ -169,7 +169,7 @@ class Config(Fields):
         return self.model_copy(update=Seed(seed=seed).model_dump())
 
     def explain(self) -> None:
-        """Print each value and where it comes from: the user, a paper, a method, a task, a search, or its own default.
+        """Print each value and its origin: the user, a paper, a method, a task, a search, or the setting's own default.
 
         >>> from asyncfl_lite import Config
         >>> config = Config(task="overlaid_mnist", algorithm="fedbuff", rounds=50)

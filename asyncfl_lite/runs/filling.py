@@ -1,4 +1,4 @@
-"""The steps that fill in the settings which a user leaves out of a configuration.
+"""The steps that fill in the settings that a user leaves out of a configuration.
 
 Each step uses the settings that the user gave, and does not change them. Types and bounds are checked afterwards, by
 :class:`~asyncfl_lite.runs.config.Config`.

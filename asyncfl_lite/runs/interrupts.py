@@ -1,4 +1,4 @@
-"""Handle Ctrl-C and SIGTERM, which clusters send before they kill, by saving the runs that have a checkpoint path.
+"""Handlers of Ctrl-C and of SIGTERM, which clusters send before they kill a job: they save runs with a checkpoint path.
 
 Python can handle a signal at any point, even in the middle of an aggregation. A run can be saved only while it waits
 for jobs to be trained, which is most of the time. So an interrupt ends training at once; at any other point, the run

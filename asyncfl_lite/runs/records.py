@@ -100,7 +100,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def _as_json_has_it(value: Any) -> Any:
-    """Replace numbers that are not finite by words, since JSON cannot express them."""
+    """Replace numbers that are not finite with words, since JSON cannot express them."""
     if isinstance(value, Mapping):
         return {name: _as_json_has_it(held) for name, held in value.items()}
     if isinstance(value, list | tuple):

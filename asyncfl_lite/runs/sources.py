@@ -23,16 +23,16 @@ from asyncfl_lite.runs.groups import GROUPS
 from asyncfl_lite.tasks import Task
 
 OWN = "own data"
-"""Name for the data of a user's own task, next to the names of groups of settings."""
+"""Kind of the data of a user's own task; other kinds are named after groups of settings."""
 WEIGHTS = "own weights"
-"""Name for the data of a state dict from which a run starts."""
+"""Kind of the data of a state dict from which a run starts."""
 TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
 
 
 def data_of(
     config: Config, task: Task | None = None, weights: Mapping[str, torch.Tensor] | None = None
 ) -> dict[str, str]:
-    """Return, by kind, 16 hexadecimal digits that identify the data that a run of ``config`` reads from outside.
+    """Return digests of the data that a run of ``config`` reads from outside, by kind: 16 hexadecimal digits each.
 
     Args:
         config: the configuration. Its groups of settings are the kinds; a group that reads no existing file is left

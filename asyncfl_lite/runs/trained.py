@@ -17,7 +17,7 @@ from asyncfl_lite.models.weights import WEIGHTS, fill, read_weights, write_weigh
 
 @dataclass
 class Trained:
-    """A trained model.
+    """A trained model, in memory or in the folder of a result.
 
     Attributes:
         spec: settings from which its module is built.
@@ -35,7 +35,7 @@ class Trained:
 
     @property
     def weights(self) -> Mapping[str, Tensor]:
-        """The state dict, read from disk on first use.
+        """The state dict, which is read from disk at each use if the model is in a folder.
 
         Raises:
             DataError: when the file is missing, or has been changed.

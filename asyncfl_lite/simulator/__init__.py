@@ -1,1 +1,1 @@
-"""The simulator: a virtual clock with jobs, scheduling, delays, client selection and failures; no models or data."""
+"""The simulator: a virtual clock with jobs, scheduling, delays, selection and failures, but no models or data."""

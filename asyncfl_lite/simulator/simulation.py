@@ -288,7 +288,7 @@ class Simulation:
                 observe(self, arrival)
 
     def _check_progress(self, job: Job, refused: str) -> None:
-        """Count a refused update, that of ``job``; raise an error if too many in a row were refused."""
+        """Count the refused update of ``job``; raise an error if too many in a row were refused."""
         self.refused_in_a_row += 1
         limit = 20 * self.scheduling.most_in_flight
         if self.refused_in_a_row >= limit:

@@ -19,7 +19,7 @@ CLIENTS = ["client", "num_samples", "category"]
 
 
 class Schedule(NamedTuple):
-    """When each client trained, and on which version.
+    """Tables that say when each client trained, and on which version.
 
     Attributes:
         updates, in_flight, clients: the tables of :class:`~asyncfl_lite.runs.results.Result` of these names.

@@ -41,7 +41,7 @@ def check_saved_state(make: Candidate) -> None:
 
 
 def check_save_and_restore(make: Candidate) -> None:
-    """Check that a run that is resumed from its checkpoint after any arrival ends with the same bits."""
+    """Check that a run resumed from a checkpoint after any arrival ends with the same bits as an uninterrupted one."""
     whole = make.run()
     with tempfile.TemporaryDirectory() as folder:
         paths: list[Path] = []

@@ -114,7 +114,7 @@ def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
 
 
 def check_flush(make: Candidate) -> None:
-    """Check that ``flush`` returns False and changes nothing if the buffer is empty, and else makes a version."""
+    """Check that ``flush`` changes nothing and returns False if the buffer is empty, and otherwise makes a version."""
     method = make.run(buffer_size=make.at_least_two).algorithm
     _expect_idle_flush(method)
     if make.cls.buffered:

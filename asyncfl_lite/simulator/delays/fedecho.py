@@ -57,7 +57,7 @@ def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Return each client's category: the largest entry of a Dirichlet draw, as in FADAS, that depends on its size.
+    """Return each client's category: the largest entry of a Dirichlet draw, as in FADAS, but influenced by its size.
 
     The concentration is (3, 2, 1) / gamma for the clients that are small enough to be short at
     ``gamma`` 0, (2, 3, 1) / gamma for the medium and (1, 2, 3) / gamma for the long ones. Draws with

@@ -1,4 +1,4 @@
-"""Policies that dispatch clients in groups: rounds, bursts, and batches that fill up."""
+"""Policies that dispatch clients in groups: rounds, bursts and refills."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Refill(Scheduling):
 
     @property
     def most_in_flight(self) -> int:
-        """Largest number in flight: one below the threshold, plus a whole batch."""
+        """Largest number of clients in flight: one below the threshold, plus a whole group."""
         return self.concurrency - 1 + self.batch
 
     def start(self, simulation: Dispatcher) -> None:

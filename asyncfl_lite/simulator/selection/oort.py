@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.selection.base import SELECTIONS, IdleClients, Selec
 from asyncfl_lite.simulator.update import Update
 
 WINDOW = 5
-"""Size of the pool of the most promising new clients, from which new ones are drawn, as a multiple of those wanted."""
+"""New clients are drawn from the most promising ones; this pool is ``WINDOW`` times as large as the number wanted."""
 
 SMALLEST_WEIGHT = 1e-300
 """Smallest weight in a draw: a client that scores 0 can still be drawn, after all others."""
@@ -39,7 +39,7 @@ def preferred_duration(durations: Sequence[float], percentile: float) -> float:
 
 
 def speed_factor(durations: np.ndarray, preferred: float, penalty: float) -> np.ndarray:
-    """Return ``(T / t)^a`` where ``t > T`` and 1 elsewhere.
+    """Return the factor that penalises slow clients: ``(T / t)^a`` where ``t > T``, and 1 elsewhere.
 
     Args:
         durations: ``(n,)`` t, in virtual time.
@@ -206,7 +206,7 @@ class Oort(Selection):
     def _exploit(
         self, tried: list[int], count: int, preferred: float, rng: np.random.Generator, others: Sequence[float]
     ) -> list[int]:
-        """Sample ``count`` = k tried clients that score at least ``cut_off`` times the (k+1)-th largest score.
+        """Sample k = ``count`` of the tried clients that score at least ``cut_off`` times the (k+1)-th largest score.
 
         Args:
             tried, count, preferred: the candidates, how many to sample, and T.
@@ -232,7 +232,7 @@ class Oort(Selection):
         return drawn([tried[place] for place in good], score[good], count, rng)
 
     def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
-        """Sample from the most promising clients never tried; weights are their sizes, less if known to be slow."""
+        """Sample from the most promising clients never tried, weighted by size, and less if known to be slow."""
         sizes = np.array([self.num_samples[client] for client in new], dtype=float)
         known = np.array([self.durations.get(client, 0.0) for client in new])
         reward = sizes * speed_factor(known, preferred, self.settings.penalty)

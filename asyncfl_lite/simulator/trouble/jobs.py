@@ -11,12 +11,12 @@ from asyncfl_lite.simulator.jobs import Job
 LOST = DROPPED_OUT, LEFT, GIVEN_UP = ("dropped out", "left", "given up")
 """Reasons why a job never arrives: its client dropped out, left before the job was done, or took too long."""
 DUPLICATE = "duplicate of a job that had arrived"
-"""The reason for which the server refuses the second copy of an update."""
+"""Reason that is recorded when the server refuses the second copy of an update."""
 
 
 @dataclass(slots=True)
 class Fate:
-    """The trouble that one job has.
+    """The trouble of one job.
 
     Attributes:
         lost: why it never arrives, one of :data:`LOST`; empty if it arrives.

@@ -43,7 +43,7 @@ class Trouble(Settings):
     away: float | None = Field(None, gt=0)
     """Mean length of a client's absence, exponentially distributed."""
     trace: Path | None = None
-    """CSV file (client,from,until) of the times at which clients are present, in place of ``available`` and ``away``;
+    """CSV file (client,from,until) of the times at which clients are present, instead of ``available`` and ``away``;
     relative to the working folder."""
 
     @model_validator(mode="after")
