@@ -180,7 +180,7 @@ def _read_settings(path: Path, another_task: bool) -> Any:
 def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Merge command-line options over settings from a file.
 
-    If the command line names another model, method or law than the file, the file's settings of the latter are dropped.
+    If the command line names another model, method or law than the file does, the file's settings for it are dropped.
     """
     from asyncfl_lite.runs.defaults import without_replaced
     from asyncfl_lite.runs.groups import GROUPS

@@ -140,7 +140,7 @@ def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, An
         hashed = _Hashed(file)
         try:
             hashed.write(HEAD + json.dumps(identity).encode() + b"\n")
-            torch.save(dict(state), cast(BinaryIO, hashed))  # torch needs only these methods of a file
+            torch.save(dict(state), cast(BinaryIO, hashed))  # torch needs only a file's ``write`` and ``flush``
         except RuntimeError as error:  # torch's own error when the disk is full
             raise hashed.failed or error from None
         file.write(hashed.sha256.digest())

@@ -52,7 +52,7 @@ class Config(Fields):
     Raises:
         ConfigError: one line that names the field, what was given and what is allowed.
 
-    Example: FedEcho trains BERT on MRPC, so ``mrpc`` brings its values; the given number of clients replaces one.
+    Example: FedEcho trains BERT on MRPC, so ``mrpc`` brings its values; the given number of clients replaces FedEcho's.
 
     >>> from asyncfl_lite import Config
     >>> config = Config(task="mrpc", algorithm="fedecho", clients=20)

@@ -3,7 +3,7 @@
 For each setting, a configuration takes the first value that it finds. The user's own value comes first. On a paper's
 task, the values that the paper prints come next (``setups.py``). On other tasks, ours do: the value that a search chose
 (``defaults.yaml``), then that of the method on the task, then that of the task. The values of the method and those
-common to all come last, on all tasks. Each number is in one place only; change it there. Nothing here depends on
+common to all come last, on all tasks. Change a number where it is defined, and nowhere else. Nothing here depends on
 recorded results, so the same call is the same run everywhere.
 """
 

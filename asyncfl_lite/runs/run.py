@@ -56,9 +56,9 @@ def run(
         on_version: called with the :class:`Run` after every version.
         on_evaluate: called with the :class:`Run` and the new row of its curve (``version``, ``time``, ``updates``,
             ``accuracy``, ``loss`` and the task's own scores) after every evaluation, including the first, of version 0,
-            and the last. Either callback can end the run by raising :class:`StopRun`; neither may change the run. If it
-            raises any other exception, the run is first saved in its ``checkpoint``, and a note on the exception says
-            so.
+            and the last. Either callback can end the run by raising :class:`StopRun`; neither may change the run. If
+            one raises any other exception, the run is first saved in its ``checkpoint``, and a note on the exception
+            says so.
 
     Returns:
         The result: ``summary``, ``curve``, ``updates``, ``plot()``, ``model()``, ``save(folder)``.

@@ -30,7 +30,7 @@ class Presence:
 
     Attributes:
         there: the clients that are present now.
-        reached: the present time.
+        reached: the time up to which changes have been processed.
     """
 
     def __init__(self, trouble: Trouble, clients: Sequence[int], seed: int) -> None:
