@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from functools import cache
@@ -12,7 +13,7 @@ import pytest
 
 from asyncfl_lite.runs.config import Config
 from asyncfl_reproduction import home
-from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN, expand_grid
+from asyncfl_reproduction.grid.cells import ALL_PRINTED, TWIN, chosen_for, expand_grid
 from asyncfl_reproduction.grid.tidy import RUNS
 from asyncfl_reproduction.parquet import read_table
 from asyncfl_reproduction.statistics import contrast
@@ -45,6 +46,24 @@ def test_every_difference_is_what_was_recorded(row):
 
 def test_the_page_tells_all_of_fedechos_places():
     assert len([row for row in ROWS if len(row) == 5]) == 12 and len(ROWS) == 115
+
+
+@pytest.mark.parametrize(
+    ("paper", "method", "option", "edge", "said"),
+    [
+        ("*", "fedbuff", "server_lr", max, "the largest in {} of its {} searches"),
+        ("fedecho", "", "settings.distill_lr", min, "the smallest in {} of {}. FedADT"),
+        ("fedadt", "", "settings.alpha_max", min, "0.2, is the smallest in {} of {}"),
+    ],
+)
+def test_how_many_searches_end_on_an_edge(paper, method, option, edge, said):
+    tried = pd.concat(map(read_table, (home.RESULTS / "fair").glob(f"{paper}/searches.parquet")))
+    ends = []
+    for search, rows in tried.groupby("search"):
+        values = [value for point in rows["point"].unique() if (value := json.loads(point).get(option)) is not None]
+        if values and search.endswith(method) and "@" not in search:
+            ends.append(chosen_for("fair", search.removeprefix("search/"))[option] == edge(values))
+    assert said.format(sum(ends), len(ends)) in " ".join(PAGE.split())
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +117,7 @@ def test_what_is_recorded_is_of_todays_cells(cells):
 
 def test_every_choice_names_a_commit_of_its_day():
     rows = re.findall(r"^\|.*\| (\d+) November (\d\d:\d\d), `([0-9a-f]{7})` \|", PAGE, re.M)
-    assert len(rows) == 14
+    assert len(rows) == 15
     if subprocess.run(["git", "cat-file", "-e", rows[0][2]], cwd=ROOT, capture_output=True).returncode:
         pytest.skip("the history is not here")
     for day, minute, commit in rows:
