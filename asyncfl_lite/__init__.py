@@ -70,5 +70,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names that ``dir`` shows, imported or not."""
+    """Return the names that ``dir`` lists, including those not imported yet."""
     return sorted({*globals(), *__all__})

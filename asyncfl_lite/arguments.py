@@ -43,7 +43,7 @@ class _Parser(argparse.ArgumentParser):
     commands: Mapping[str, argparse.ArgumentParser]
 
     def error(self, message: str) -> NoReturn:
-        """Raise an error with argparse's message in one line."""
+        """Raise argparse's message as a one-line :class:`.ConfigError`."""
         line = re.sub("^argument ", "", " ".join(message.split()))
         line = re.sub("expected one argument$", "must be followed by a value", line)
         line = re.sub("^the following arguments are required: (.*)", r"\1: must be given", line)
@@ -58,7 +58,7 @@ class WithDefaults(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Parse the command line into options; ``command`` is the name of the subcommand.
+    """Parse the command line into options; the attribute ``command`` names the subcommand.
 
     Options may be written with ``-`` or, as settings are in Python and in files, with ``_``.
 
@@ -101,13 +101,13 @@ def _complete(parser: _Parser) -> None:
 
 
 def _with_dashes(text: str) -> str:
-    """Return an option with dashes for underscores in its name; its value stays as it is."""
+    """Replace underscores with dashes in an option's name, but not in its value."""
     name, equals, value = text.partition("=")
     return name.replace("_", "-") + equals + value if name.startswith("--") else text
 
 
 def folder(name: str) -> str:
-    """Return a folder's name; refuse an empty one, which the shell passes for a variable that is not set."""
+    """Return the folder's ``name``, or raise if it is blank, as when a shell variable is not set."""
     if not name.strip():
         raise argparse.ArgumentTypeError(f"must be a folder, got {name!r}")
     return name
@@ -115,7 +115,7 @@ def folder(name: str) -> str:
 
 @cache
 def registered() -> dict[str, list[str]]:
-    """Return, for each registry, the names of the package's own classes, read from source without importing it.
+    """Return the registered names of the package's own classes by registry, read from source without imports.
 
     Importing the classes would import torch, which takes seconds.
     """
@@ -128,7 +128,7 @@ def registered() -> dict[str, list[str]]:
 
 
 def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Return the task and method whose defaults ``--help`` shows, and these defaults."""
+    """Return, as text, the method and task whose defaults ``--help`` shows, and these defaults."""
     from asyncfl_lite.runs.defaults import COMMON, defaults
     from asyncfl_lite.runs.fields import Fields
 
@@ -142,7 +142,7 @@ def _defaults(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _help(name: str, field: FieldInfo, defaults: dict[str, Any]) -> str:
-    """Return an option's help text: what it sets, its default, and the allowed values."""
+    """Return an option's help text: its description, its allowed values and its default."""
     if _is_group(field):
         parts = [GROUP_OPTIONS]
         default = " ".join(f"{key}={value}" for key, value in (defaults.get(name) or {}).items())

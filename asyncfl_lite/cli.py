@@ -118,7 +118,7 @@ def _run_seeds(configs: Sequence[Config], options: argparse.Namespace, progress:
 
 
 def _seeds(text: str) -> list[str]:
-    """Return the seeds in ``0,1,2``, ``0-2`` or a mixture such as ``0-2,7``."""
+    """Parse seeds written as ``0,1,2``, ``0-2`` or a mixture such as ``0-2,7``."""
     seeds: list[str] = []
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", part)
@@ -132,7 +132,7 @@ def _seeds(text: str) -> list[str]:
 
 
 def _configs(options: argparse.Namespace) -> list[Config]:
-    """Return one configuration per seed: options from the command line override settings from a file."""
+    """Return one configuration per seed, in which command-line options override settings from a file."""
     from asyncfl_lite.runs.config import Config
     from asyncfl_lite.runs.groups import GROUPS
 
@@ -150,7 +150,7 @@ def _configs(options: argparse.Namespace) -> list[Config]:
 
 
 def _read_settings(path: Path, another_task: bool) -> Any:
-    """Return the settings in a JSON or YAML file, or those of a run (its ``result.json`` or its folder).
+    """Return the settings in a JSON or YAML file, or those of a finished run, given its ``result.json`` or folder.
 
     Args:
         path: the file, or the folder of a run.
@@ -198,7 +198,7 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
-    """Return settings without α, which may be written in two places."""
+    """Return the settings without α, which stands in ``alpha``, in ``partition_settings`` or in both."""
     kept = {name: value for name, value in written.items() if name != "alpha"}
     if isinstance(own := kept.get("partition_settings"), dict):
         kept["partition_settings"] = {name: value for name, value in own.items() if name != "alpha"}
@@ -206,7 +206,7 @@ def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _over_seeds(values: Sequence[Any]) -> str:
-    """Return one summary value, or its mean and standard deviation over several runs; text stays as it is."""
+    """Return the mean and standard deviation of a summary value over runs; equal values and texts stay as they are."""
     if len(set(values)) == 1:
         return f"{values[0]:.4f}" if isinstance(values[0], float) else str(values[0])
     if all(isinstance(value, int | float) for value in values):
@@ -264,7 +264,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _wrapped(table: pd.DataFrame, width: int) -> str:
-    """Return a table as text, with wrapped columns, so that it fits into ``width`` characters if possible."""
+    """Return a table as text, with cells wrapped so that it fits into ``width`` characters if possible."""
     shares = {"name": 13, "paper": 24, "family": 12, "server stores": 28, "extra client work": 24}
     left = max(30, width - sum(shares.values()) - 2 * len(shares))
     columns = {column: shares.get(column, left) for column in table.columns}

@@ -59,7 +59,7 @@ def time_label(unit: str = "") -> str:
 
 
 def staleness_scale(most: int) -> ScalarMappable:
-    """Return the colour scale of staleness, the same in every timeline: yellow is fresh, dark is stale.
+    """Return the colour scale of staleness for a timeline, from yellow for fresh updates to dark for stale ones.
 
     Args:
         most: the staleness in versions that gets the darkest colour; the scale is logarithmic in 1 + staleness.
@@ -95,7 +95,7 @@ Curves = Mapping[str, Iterable[pd.DataFrame | Curved] | pd.DataFrame | Curved] |
 
 
 def _sorted(given: Curves, over: str, unit: str) -> tuple[dict[str, list[pd.DataFrame]], str]:
-    """Return tables of curves by name, and the unit of time if the results state one."""
+    """Return the given curves as tables by name, and the unit of virtual time if the results state one."""
     if isinstance(given, Mapping):
         runs = {name: [own] if hasattr(own, "columns") or hasattr(own, "curve") else own for name, own in given.items()}
     else:
@@ -130,7 +130,7 @@ def plot_curves(
     shades: bool = False,
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw each method's mean accuracy curve over seeds, with a band from the lowest to the highest seed.
+    """Draw each method's accuracy curve, averaged over seeds, with a band from the seeds' lowest to highest value.
 
     A value is drawn as constant from its evaluation to the next.
 
@@ -190,7 +190,7 @@ def _variant(method: str, curves: Iterable[str]) -> int:
 
 
 def plot_differences(found: pd.DataFrame, axes: Axes | None = None) -> Axes:
-    """Draw differences as coloured squares with numbers: one row per method, one column per setting.
+    """Draw differences between methods, in points, as coloured squares: one row per method, one column per setting.
 
     Args:
         found: one row per setting and method: place (the setting), other (the method), mean (points), and verdict, as

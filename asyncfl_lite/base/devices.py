@@ -1,4 +1,4 @@
-"""The threads and devices with which torch computes a run."""
+"""The threads and devices that torch uses for a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUTO = "auto"
 
 
 def actual(name: str) -> str:
-    """Return the torch device that a configuration's ``device`` means on this machine.
+    """Return the torch device that a configuration's ``device`` stands for on this machine.
 
     Args:
         name: a device, or ``auto``, which means CUDA's current device if torch can use one, else the CPU.
@@ -53,7 +53,7 @@ def check_device(name: str) -> None:
 
 @contextmanager
 def seeded(seed: int, device: str | torch.device = "cpu") -> Iterator[list[torch.Generator]]:
-    """Seed torch's generators inside the block, restore them afterwards, and yield them.
+    """Seed torch's generators and yield them; restore their earlier states when the block ends.
 
     Torch draws from them where it takes no generator: for layers' initial weights, and in layers such as dropout.
     ``torch.manual_seed`` would set them, too, but it records a stack of calls for every kind of device that is absent,

@@ -1,4 +1,4 @@
-"""The package's own errors: one line that says what is wrong, where, and what is allowed."""
+"""The package's own errors, whose one-line messages say what is wrong, where, and what is allowed."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class AsyncFLError(Exception):
 
 
 class ConfigError(AsyncFLError, ValueError):
-    """A setting that does not exist, or whose value is impossible."""
+    """Raised for a setting that does not exist, or whose value is impossible."""
 
 
 class DataError(AsyncFLError, ValueError):
-    """Data that cannot be read or cannot be used as asked."""
+    """Raised for data that cannot be read or cannot be used as asked."""
 
 
 class ResultError(AsyncFLError, ValueError):
-    """A result file that is missing, incomplete, or in a different format."""
+    """Raised for a result or checkpoint that cannot be read, written or replaced."""
 
 
 class SimulationError(AsyncFLError, RuntimeError):
-    """A run that broke the simulator's rules (the self-check) or cannot go on."""
+    """Raised when a run breaks the simulator's rules (the self-check) or cannot go on."""
 
 
 class DivergedError(SimulationError):
-    """A run that ended because every recent update was refused: its learning rates are too large."""
+    """Raised when every recent update of a run was refused, because its learning rates are too large."""
 
 
 class MissingLibraryError(AsyncFLError, ImportError):
-    """An optional library that is not installed; the message says how to install it."""
+    """Raised when an optional library is not installed; the message says how to install it."""
 
 
 def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
@@ -70,7 +70,7 @@ def nearest(name: object, allowed: Iterable[str]) -> str | None:
 
 
 def shown(value: object) -> str:
-    """Return a user's value for a message: one line of at most :data:`LONGEST` characters.
+    """Return a user's value as text for a message, in one line of at most :data:`LONGEST` characters.
 
     A value may contain itself, or be small in a file and huge when written out, so only the shown part of it is read.
     """
@@ -82,7 +82,7 @@ def shown(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return one line that says why something failed, given an error of Python or of a library."""
+    """Return the first line of an exception's message, or the name of its type if it has no message."""
     text = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
     return text or type(error).__name__
 

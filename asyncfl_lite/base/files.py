@@ -43,7 +43,7 @@ CACHE = "ASYNCFL_CACHE"
 
 
 def cache_root() -> Path:
-    """Return the folder of the cache, whether it exists or not."""
+    """Return the cache folder, whether it exists or not."""
     return at_home(os.environ.get(CACHE) or DEFAULT)
 
 
@@ -60,7 +60,7 @@ def at_home(place: str | Path) -> Path:
 
 
 def as_path(place: object, what: str) -> Path:
-    """Return a user's path; ``what`` names it in errors.
+    """Return ``place`` as a path, or raise if it is not one; ``what`` names it in the message.
 
     Raises:
         ConfigError: when ``place`` is not a path.
@@ -73,7 +73,7 @@ def as_path(place: object, what: str) -> Path:
 def write_atomically(
     path: str | Path, content: str | Callable[[BinaryIO], object], *, keep: str | Path | None = None
 ) -> None:
-    """Write a file so that ``path`` always holds either all of ``content`` or its earlier content.
+    """Write ``content`` to ``path`` completely or not at all, even if the process is killed.
 
     Args:
         path: the file; its folder is made if it is missing.
@@ -106,7 +106,7 @@ def write_atomically(
 
 
 def clear_parts(path: str | Path) -> None:
-    """Delete the partial files that killed processes left behind in :func:`write_atomically`."""
+    """Delete the partial files of ``path`` that :func:`write_atomically` leaves behind if its process is killed."""
     path = Path(path)
     part = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}[.]part")
     for file in path.parent.iterdir() if path.parent.is_dir() else ():
@@ -119,7 +119,7 @@ LARGE = 2**30
 
 
 def fingerprint(places: Iterable[Path]) -> str | None:
-    """Return 16 hexadecimal digits that identify files by name and content, in any folder; None if no file exists.
+    """Return 16 hexadecimal digits that identify files by name and content, wherever they are; None if none exists.
 
     If the files have more than :data:`LARGE` bytes in all, sizes and modification times stand for the contents. A
     compressed file counts as its content, so that it may be there compressed, uncompressed or both.
@@ -137,7 +137,7 @@ def fingerprint(places: Iterable[Path]) -> str | None:
 
 
 def _files_in(place: Path) -> Iterator[Path]:
-    """Yield a file, or all files in a folder and its subfolders except hidden ones, compressed ones first."""
+    """Yield ``place`` if it is a file, or all files below it that are not hidden, compressed ones first per folder."""
     if place.is_file():
         yield place
         return
@@ -151,7 +151,7 @@ def _files_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=256)
 def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
-    """Return one digest of several files: of their names and contents, or of names, sizes and modification times."""
+    """Return one digest of several files, from names and contents or, if they are large, names, sizes and times."""
     digest, large = hashlib.sha256(), sum(size for _, (_, size, _) in found) > LARGE
     for name, (path, size, changed) in found:
         if large:
@@ -170,7 +170,7 @@ def _fingerprint(found: tuple[tuple[str, tuple[str, int, int]], ...]) -> str:
 
 @contextmanager
 def reading(path: str | Path, what: str = "") -> Iterator[None]:
-    """Turn any error that a file's content causes inside the block into one line that names the file.
+    """Turn any error from reading a file inside the block into a one-line error that names the file.
 
     Args:
         path: the file.
@@ -191,7 +191,7 @@ def reading(path: str | Path, what: str = "") -> Iterator[None]:
 
 
 def text_of(path: Path) -> str:
-    """Read a file's text; errors name the file.
+    """Return a file's UTF-8 text; errors name the file.
 
     Raises:
         DataError: if the file is not UTF-8 or cannot be read.
@@ -214,7 +214,7 @@ def data_root(folder: str | None) -> Path:
 
 
 def data_folder(folder: str | None, *names: str, how: str = "") -> Path:
-    """Return the folder of one data set, which must exist.
+    """Return the folder of one data set, or raise if it does not exist.
 
     Args:
         folder: a task's setting; see :func:`data_root`. It may also be the data set's own folder.

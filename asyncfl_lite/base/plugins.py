@@ -28,13 +28,13 @@ _installed: list[str] = []
 
 
 def note(name: str, module: str) -> None:
-    """Record a name under which a class is registered, if its module is not one of this package's."""
+    """Record that ``name`` was registered, unless ``module`` belongs to this package."""
     if module.partition(".")[0] != __name__.partition(".")[0]:
         _own.append(name)
 
 
 def import_installed() -> None:
-    """Import, once, the modules that installed packages declare as entry points.
+    """Import the modules that installed packages declare as entry points, each only once.
 
     Raises:
         ConfigError: if one of them cannot be imported; the message names it.
@@ -83,7 +83,7 @@ def import_own(place: str) -> ModuleType:
 
 
 def located(place: str, folder: Path) -> str:
-    """Return a name under which other processes can import a module: its file's full path if found, else its name.
+    """Return the full path of a module's file, or its name if no file is found, so that other processes can import it.
 
     The file is looked for in ``folder``, to which a path of a file is relative.
 
@@ -100,7 +100,7 @@ def located(place: str, folder: Path) -> str:
 
 
 def _import(name: str, what: str) -> ModuleType:
-    """Import a module; turn any error inside it into one line."""
+    """Import a module; turn any error that it raises into a one-line :class:`.ConfigError`."""
     importlib.invalidate_caches()  # its file may be new
     try:
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Registries: names of methods, tasks, models, delay laws and partitions, with typed settings.
+"""Registries, which hold methods, tasks, models, delay laws and partitions by name, and their typed settings.
 
 Everything that a configuration chooses by name is a class held in a :class:`Registry`, with its own
 frozen :class:`Settings`. Adding one means writing the class and decorating it; nothing else in the
@@ -35,7 +35,7 @@ SMALLER_THAN = 2**63
 
 
 class Settings(BaseModel):
-    """A frozen group of typed settings; a misspelt name or an impossible value is a one-line error.
+    """A frozen group of typed settings; a misspelt name or an impossible value raises a one-line error.
 
     Raises:
         ConfigError: naming the field, what was given and what is allowed.
@@ -55,7 +55,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_mapping(cls, content: Any) -> Self:
-        """Make settings from the parsed content of a file; content that is not a mapping is an error.
+        """Make settings from a file's parsed content, or raise if the content is not a mapping.
 
         Raises:
             ConfigError: when it is not a mapping, or for the same reasons as the class.
@@ -69,7 +69,7 @@ class Settings(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _inside_another(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse names that are not text, also in settings that are nested in others."""
+        """Raise an error for names that are not text, also in settings that are nested in others."""
         if isinstance(content, dict):
             cls._refuse_odd_names(content)
         return handler(content)
@@ -84,7 +84,7 @@ class Settings(BaseModel):
 
     @classmethod
     def _refuse_odd_names(cls, content: dict[Any, Any]) -> None:
-        """Refuse names that are not text, such as numbers and dates in YAML."""
+        """Raise an error for names that are not text, such as numbers and dates in YAML."""
         for key in content:
             if not isinstance(key, str):
                 raise ConfigError(unknown_name("setting", key, _written(cls)))
@@ -92,7 +92,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse true and false where a number is expected; Python would read them as 1 and 0."""
+        """Raise an error for true or false where a number is expected; Python would read them as 1 and 0."""
         values = value if isinstance(value, list | tuple) else (value,)
         if any(isinstance(part, bool) for part in values) and _wants_number(cls, info.field_name):
             raise ValueError("must be a number, not true or false")
@@ -101,7 +101,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _one_is_a_list_of_one(cls, value: Any, info: ValidationInfo) -> Any:
-        """Accept ``hidden=64`` for ``hidden=(64,)``, if the option takes any number of values."""
+        """Turn ``hidden=64`` into ``hidden=(64,)``, if the setting takes any number of values."""
         *_, last = typing.get_args(cls.model_fields[str(info.field_name)].annotation) or (None,)
         if last is not Ellipsis or isinstance(value, bool) or not isinstance(value, int | float | str):
             return value
@@ -111,7 +111,7 @@ class Settings(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _bounded(cls, value: Any) -> Any:
-        """Refuse whole numbers that do not fit into a tensor."""
+        """Raise an error for whole numbers that are too large for a tensor."""
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, int) and abs(part) >= SMALLER_THAN:
                 raise ValueError("must be less than 2**63")
@@ -135,7 +135,7 @@ def _wants_number(cls: type[BaseModel], name: str) -> bool:
 
 
 def one_line(error: ValidationError, model: type[BaseModel]) -> str:
-    """Turn pydantic's report into one line: the field, what is allowed, and what was given."""
+    """Turn pydantic's report into one line that says which field is wrong, what is allowed, and what was given."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -162,7 +162,7 @@ WORDS = (
 
 
 def nested(where: str, message: str) -> str:
-    """Add the name of the group, ``where``, to a one-line message about one of its settings."""
+    """Prefix a one-line message about a setting with the name of its group, ``where``."""
     if message.startswith("setting:"):
         return where + message.removeprefix("setting")
     if message.startswith("must be"):
@@ -191,7 +191,7 @@ def written_as(**groups: Settings) -> Iterator[None]:
 
 
 class Registry(Generic[T]):
-    """Classes of one kind by name, each with a line of description.
+    """The registered classes of one kind, by name, each with a one-line description.
 
     Args:
         kind: the kind of class, as errors call it (``"delay"``).

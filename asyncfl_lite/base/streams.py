@@ -1,4 +1,4 @@
-"""Separate, named random streams, so that randomness in one feature never changes another's."""
+"""Separate, named random streams, so that draws for one feature never change another feature's draws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Make the random generator for ``names`` in the run with this ``seed``.
+    """Return the random generator of the stream ``names`` in a run with this ``seed``.
 
     The same seed and names always give the same generator; any other name gives an independent
     one. Its bits are the same on every machine; numpy draws numbers from them in a way that may change with its

@@ -1,4 +1,4 @@
-"""Files of settings: JSON or YAML of moderate size, without duplicate keys."""
+"""Readers of settings files, which are JSON or YAML of moderate size without duplicate keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def small_text(path: Path) -> str:
 
 
 def yaml_in(text: str) -> Any:
-    """Parse YAML; a duplicate key, which YAML would silently overwrite, is an error.
+    """Parse YAML; raise an error for a duplicate key, whose earlier value would be lost silently.
 
     Raises:
         yaml.YAMLError: when the text is not YAML, or has a duplicate key.

@@ -66,7 +66,7 @@ class Plan:
         self.columns = torch.arange(places.shape[-1]).to(device)
 
     def counts(self, step: int) -> bool:
-        """Return whether any running job is in its last epoch at this step, so that losses and hits are summed."""
+        """Return whether losses and hits are summed at this step, because a running job is in its last epoch."""
         return step >= self.first_counted[step]
 
     def shares(self, step: int, like: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ class Cohort:
         return x - self.starts, self.sums.T
 
     def _merge(self, number: int) -> None:
-        """Merge the newer model into the jobs that are due to receive it before this step."""
+        """Merge a newer model into each job that is due to receive one before this step."""
         for due, row, midway in self.merging:
             if due == number:
                 self.x[row].lerp_(midway.model, midway.weight)
@@ -150,7 +150,7 @@ class Cohort:
         return Draws(generators, self.plan.widths[number, :still].tolist(), len(self.plan.columns))
 
     def _count(self, number: int, tally: Tensor) -> None:
-        """Add a step's ``(3, g · B)`` values to the sums of jobs in their last epoch."""
+        """Add a step's ``(3, g · B)`` losses, hits and squared losses to the sums of jobs in their last epoch."""
         still = self.plan.active[number]
         sums = tally.view(3, still, -1).sum(-1)
         if number < self.plan.last_counted:

@@ -1,4 +1,4 @@
-"""Clients' data, the settings of their local training, and the steps that all ways of training share."""
+"""Clients' data, the settings of local training, and the gradient computations that all ways of training share."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LocalTraining:
     channels_last: bool = False
 
     def precision(self, device: torch.device) -> AbstractContextManager:
-        """Return the context for forward passes on ``device``, such as mixed precision."""
+        """Return the context for forward passes on ``device``: autocast to bfloat16 if that is on, otherwise none."""
         return torch.autocast(device.type, torch.bfloat16) if self.autocast else nullcontext()
 
     @property
@@ -63,7 +63,7 @@ class LocalTraining:
         return self.lr * self.lr_decay**version
 
     def batches(self, num_samples: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a job's minibatches: ``(steps, batch_size)`` int64 indices, padded with -1.
+        """Return a job's minibatches as ``(steps, batch_size)`` int64 indices of the client's samples, padded with -1.
 
         Every epoch is a fresh shuffle cut into batches; the last one may be shorter. If ``steps`` is
         given, there are as many epochs as it needs, and the last one is cut short.
@@ -124,7 +124,7 @@ class ClientData:
 
 @dataclass(slots=True)
 class Work:
-    """A job with everything that its training needs.
+    """A job with its minibatches, learning rate and random generators, ready to be trained.
 
     Attributes:
         places: ``(steps, batch_size)`` int64 indices of its minibatches' samples in the data, -1 for padding.
@@ -156,7 +156,7 @@ class Work:
 def minibatch_gradient(
     data: ClientData, outputs: Tensor, targets: Tensor, weights: Tensor, counting: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradient of weighted losses with respect to outputs and, if ``counting``, ``(3, n)`` values to sum.
+    """Return the gradient of weighted losses with respect to outputs and, if ``counting``, losses and hits to sum.
 
     Args:
         data: the source of the functions for losses and hits.
@@ -174,7 +174,7 @@ def minibatch_gradient(
 def complete_gradient(
     gradient: Tensor, training: LocalTraining, x: Tensor, start: Tensor, correction: Tensor | None
 ) -> Tensor:
-    """Add a client's proximal term and correction to loss gradients, in place, and return them.
+    """Add a client's proximal term and correction to its loss gradient, in place, and return the gradient.
 
     Args:
         gradient: ``(..., d)`` gradient of the mean loss of a minibatch.

@@ -44,7 +44,7 @@ LARGEST_OF_IMAGES = 8
 
 
 class Trainer:
-    """The trainer of one run's clients; called with jobs, it returns their outcomes.
+    """The trainer of one run's clients; a call trains jobs and returns their outcomes.
 
     Args:
         model: the clients' model.
@@ -101,7 +101,7 @@ class Trainer:
         return max(1, min(most, LARGEST_MATRIX // self.model.num_parameters))
 
     def plan(self, job: Job) -> Work:
-        """Return a job with its minibatches, drawn from the stream of the run's seed, the client and the job number.
+        """Return a job ready for training, with minibatches drawn from the random stream of its client and job number.
 
         A job that is cut short (its ``share`` is below 1) takes the first of its steps, at least one.
         """

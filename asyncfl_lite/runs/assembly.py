@@ -35,7 +35,7 @@ COHORT_UP_TO_FLOP = 1_000_000
 
 
 def as_config(given: Config | Mapping[str, Any]) -> Config:
-    """Return the configuration; if it is a plain dict of settings, make a :class:`.Config` of it.
+    """Return ``given`` as a :class:`.Config`; it may be a plain dict of settings.
 
     Raises:
         ConfigError: for anything else.
@@ -48,12 +48,12 @@ def as_config(given: Config | Mapping[str, Any]) -> Config:
 
 
 def load_task(source: TaskSource) -> Task:
-    """Load a task, once per process unless its files change."""
+    """Load a task, or return the loaded one from a cache if its files have not changed."""
     return _loaded(source, fingerprint(source.files()))
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
-    """Return the task of a run, as its seed draws it: the user's own data, or the task in ``config``.
+    """Return a run's task, as drawn for its seed: the user's own data if given, else the task that ``config`` names.
 
     Raises:
         ConfigError: when the configuration is that of a run on the user's own data, and these are not given.
@@ -109,7 +109,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
 
 class Fitted(NamedTuple):
-    """A run's model, after a successful trial on its task.
+    """A run's model after a trial on its task: whether it draws random numbers, and whether it trains in cohorts.
 
     Attributes:
         model: the model, which takes its parameters as one vector.
@@ -146,7 +146,7 @@ def fit_model(config: Config, task: Task, parts: Sequence[np.ndarray], module: n
 
 
 def _allow_for_single_samples(config: Config, task: Task, parts: Sequence[np.ndarray], model: VectorModel) -> None:
-    """Prepare the model for minibatches of one sample if a client has one, or refuse a model that cannot take them.
+    """Prepare the model for minibatches of one sample if a client has one; raise if it cannot be trained on them.
 
     Raises:
         ConfigError: when the model cannot take them.

@@ -15,7 +15,7 @@ OnEvaluate = Callable[[Any, dict[str, float]], None]
 
 
 class StopRun(Exception):
-    """Exception by which a callback ends its run after the current version; its message is the result's ``stopped``.
+    """Raised by a callback to end its run after the current version; the message becomes the result's ``stopped``.
 
     Callbacks are given to :func:`run`; its result is complete up to this version.
 
@@ -49,16 +49,16 @@ class Callbacks:
         self.on_version, self.on_evaluate = on_version, on_evaluate
 
     def made_version(self, run: Any) -> None:
-        """Call the callbacks for a new version."""
+        """Call ``on_version``, if it is given, after a new version."""
         _call(run, self.on_version, run)
 
     def evaluated(self, run: Any, row: dict[str, float]) -> None:
-        """Call the callbacks for a new row of the curve."""
+        """Call ``on_evaluate``, if it is given, with a new row of the curve."""
         _call(run, self.on_evaluate, run, dict(row))
 
 
 def _check(name: str, callback: Any, *arguments: str) -> None:
-    """Refuse, before anything is trained, an object that cannot be called with these arguments."""
+    """Raise an error, before anything is trained, if ``callback`` cannot be called with these arguments."""
     if callback is None:
         return
     wanted = f"must be a function of {' and '.join(arguments)}"

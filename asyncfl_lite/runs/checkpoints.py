@@ -55,7 +55,7 @@ def identity_of(config: Config, data: Mapping[str, str] | None = None) -> Identi
 
 
 def check_place(path: str | Path, identity: Identity) -> None:
-    """Raise an error if ``path`` or its ``.previous`` path has a file that is not a checkpoint of this run.
+    """Raise an error if the file at ``path`` or at its ``.previous`` path is not a checkpoint of this run.
 
     Raises:
         ResultError: in one line that names the file and says what is wrong with it.
@@ -87,7 +87,7 @@ def _identity_in(path: Path) -> Identity | None:
 
 
 def _read_identity(path: Path) -> Identity:
-    """Parse the first line of a file; ValueError if it is not a checkpoint's."""
+    """Return the identity in a checkpoint's first line; raise ValueError for any other file."""
     if not path.is_file():  # reading from a pipe could wait for ever
         raise ValueError("no file")
     with path.open("rb") as file:
@@ -99,7 +99,7 @@ def _read_identity(path: Path) -> Identity:
 
 
 def _settings_that_differ(found: Any, wanted: Mapping[str, Any]) -> str:
-    """Describe which settings of a recorded configuration differ; empty if its settings were not recorded."""
+    """Describe which recorded settings differ from the wanted ones; empty if none were recorded."""
     if not isinstance(found, Mapping):
         return ""
     names = [name for name in wanted if found.get(name) != wanted[name] and name not in NOT_IN_HASH]
@@ -127,7 +127,7 @@ def _what_differs(found: Identity, identity: Identity) -> str:
 
 
 def save_checkpoint(path: str | Path, identity: Identity, state: Mapping[str, Any]) -> None:
-    """Save a run's state so that ``path`` always holds either all of it or the earlier content.
+    """Save a run's state to ``path`` completely or not at all, and keep the previous checkpoint.
 
     The earlier content is kept as the previous checkpoint.
 
@@ -211,7 +211,7 @@ def _read(path: Path, device: str) -> dict[str, Any]:
 
 
 def remove_checkpoints(path: str | Path, identity: Identity) -> None:
-    """Delete a run's checkpoint, the previous one, and the partial file of a killed process."""
+    """Delete a run's checkpoint, the previous one, and the partial files of killed processes."""
     for candidate, found in _checkpoints_at(path):
         if found is None or not _what_differs(found, identity):
             candidate.unlink(missing_ok=True)
@@ -219,7 +219,7 @@ def remove_checkpoints(path: str | Path, identity: Identity) -> None:
 
 
 def remove_others(path: str | Path, identity: Identity) -> None:
-    """Delete the checkpoints of other runs; all other files stay."""
+    """Delete the checkpoints of other runs at ``path`` and its ``.previous`` path; all other files stay."""
     for candidate, found in _checkpoints_at(path):
         if found is not None and _what_differs(found, identity):
             candidate.unlink(missing_ok=True)

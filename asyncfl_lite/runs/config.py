@@ -1,4 +1,4 @@
-"""Config: the typed description of a run, with the papers' defaults, checked once.
+"""The configuration of a run: its typed settings, completed with the papers' defaults and checked once.
 
 A user writes this object, papermill injects it, a result stores it, and its hash identifies the run.
 """
@@ -85,7 +85,7 @@ class Config(Fields):
     @field_validator("device")
     @classmethod
     def _device(cls, name: str) -> str:
-        """Refuse device names that torch does not know; whether this machine has the device is checked when it runs."""
+        """Raise an error for a device name unknown to torch; a run checks later whether the machine has the device."""
         try:
             torch.device("cpu" if name == AUTO else name)
         except RuntimeError:
@@ -120,7 +120,7 @@ class Config(Fields):
 
     @model_validator(mode="after")
     def _possible(self) -> Config:
-        """Refuse combinations of settings that cannot work together."""
+        """Raise an error for a combination of settings that cannot work together."""
         method = ALGORITHMS.get(self.algorithm)
         if (self.local_epochs is None) == (self.local_steps is None):
             raise ValueError("local_epochs, local_steps: exactly one of them must be given")
@@ -161,7 +161,7 @@ class Config(Fields):
         return copy
 
     def __eq__(self, other: object) -> bool:
-        """Compare settings only."""
+        """Return whether all settings are equal; the name of the user's own data is not compared."""
         return isinstance(other, Config) and self.__dict__ == other.__dict__
 
     def with_seed(self, seed: int) -> Config:
@@ -194,7 +194,7 @@ class Config(Fields):
 
     @property
     def hash(self) -> str:
-        """12 hexadecimal digits that identify what the run computes."""
+        """12 hexadecimal digits that identify the settings on which the run's results depend."""
         as_they_were = {key for key in IN_HASH_IF_SET if getattr(self, key) == type(self).model_fields[key].default}
         whole = self.model_dump(mode="json")
         hashed = {key: value for key, value in whole.items() if key not in NOT_IN_HASH | as_they_were}

@@ -264,7 +264,7 @@ SEARCHED: dict[str, dict[str, Any]] = yaml.safe_load(resources.files(__package__
 
 
 class Layer(NamedTuple):
-    """A group of defaults with its origin.
+    """Defaults from one source, such as a paper or a task, with the source in words.
 
     Attributes:
         origin: the source of the values, in words.

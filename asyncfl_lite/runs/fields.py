@@ -23,7 +23,7 @@ else:  # the types that are stored
 
 
 class Fields(Settings):
-    """The settings of a configuration; those without a default get one that depends on the task and the method."""
+    """The settings of a configuration; most of them have a default that depends on the task and the method."""
 
     task: str = Field(default=..., description="data set to learn, with its loss and its metric")
     task_settings: Group = Field(default=..., description="the task's own settings")

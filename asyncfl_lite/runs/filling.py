@@ -1,4 +1,4 @@
-"""The steps that fill in the settings that a user leaves out of a configuration.
+"""The steps that fill in the settings that the user left out of a configuration.
 
 Each step uses the settings that the user gave, and does not change them. Types and bounds are checked afterwards, by
 :class:`~asyncfl_lite.runs.config.Config`.
@@ -70,7 +70,7 @@ def _share_tokenizer(filled: dict[str, Any]) -> None:
 
 
 def _fill_sizes(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Choose concurrency and buffer size, which depend on each other and on the number of clients."""
+    """Choose concurrency and buffer size, if not given; they depend on each other and on the number of clients."""
     with suppress(TypeError, ValueError, OverflowError):  # a value that is not a number is refused later
         if "concurrency" not in given and int(filled["concurrency"]) > int(filled["clients"]) >= 1:
             filled["concurrency"] = int(filled["clients"])
@@ -99,5 +99,5 @@ def _fill_alpha(filled: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def _value_of(settings: Any, name: str) -> Any:
-    """Return one setting of a group, given as a mapping or typed; None if the group does not have it."""
+    """Return one setting of a group, which is a mapping or typed settings; None if the group does not have it."""
     return settings.get(name) if isinstance(settings, dict) else getattr(settings, name, None)

@@ -1,4 +1,4 @@
-"""Handlers of Ctrl-C and of SIGTERM, which clusters send before they kill a job: they save runs with a checkpoint path.
+"""Signal handlers that save runs with a checkpoint path on Ctrl-C or SIGTERM, which clusters send before a kill.
 
 Python can handle a signal at any point, even in the middle of an aggregation. A run can be saved only while it waits
 for jobs to be trained, which is most of the time. So an interrupt ends training at once; at any other point, the run
@@ -20,7 +20,7 @@ from asyncfl_lite.simulator.server import Server
 
 
 class Savable(Protocol):
-    """The part of a run that is needed to save it."""
+    """The interface of a run that can be saved when it is interrupted."""
 
     checkpoint: Path | None
 
@@ -37,11 +37,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 class _Stop(KeyboardInterrupt):
-    """Raised at points where runs can be saved."""
+    """Raised to stop runs at a point where they can be saved."""
 
 
 class Stops:
-    """A request to stop, if there is one, and whether stopping is allowed now.
+    """The state of interrupts: whether a stop was requested, and whether stopping is allowed now.
 
     Attributes:
         signal: number of the signal that requested a stop; None if none did.
@@ -52,7 +52,7 @@ class Stops:
         self._allowed = False
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Request a stop at the next allowed point; a second such signal stops anywhere."""
+        """Request a stop at the next point where it is allowed; if the same signal comes again, stop at once."""
         if number == self.signal:
             raise KeyboardInterrupt
         if self.signal is None:  # a program that ends a kernel sends several kinds of signals, one after another
@@ -60,7 +60,7 @@ class Stops:
             self.check()
 
     def check(self, at_the_end: bool = False) -> None:
-        """Stop here if a stop was requested and is allowed."""
+        """Raise :class:`_Stop` if a stop was requested and is allowed now."""
         if self.signal is not None and (self._allowed or at_the_end):
             raise _Stop
 

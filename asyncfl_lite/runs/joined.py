@@ -56,7 +56,7 @@ class Given:
 
     @classmethod
     def of(cls, config: Config | Mapping[str, Any], task: Task | None, weights: Weights | None) -> Given:
-        """Check the inputs from which a run is to be made.
+        """Check the inputs from which a run is to be made, and return them.
 
         Raises:
             ConfigError: if ``task`` is not a task, ``config`` names other weights already, or the device is missing.
@@ -74,7 +74,7 @@ class Given:
 
 
 class JoinedRun:
-    """A run's parts, ready to train and to evaluate; they know nothing about checkpoints, curves or results."""
+    """A run's parts, ready to train and to evaluate, without checkpoints, curves or results."""
 
     def __init__(self, given: Given) -> None:
         config = self.config = given.config

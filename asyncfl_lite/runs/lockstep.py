@@ -171,7 +171,7 @@ def run_many(
 def finish_together(
     runs: Sequence[Run], ended: Callable[[Run, Result], None] | None = None, *, progress: Shown = False
 ) -> list[Result]:
-    """Run all ``runs``, not yet started, to their ends in lockstep; see :func:`run_many`.
+    """Run all ``runs``, which have not been started yet, to their ends in lockstep; see :func:`run_many`.
 
     Args:
         runs: the runs. One that has a checkpoint path saves itself regularly, and when any run is interrupted or fails.
@@ -210,7 +210,7 @@ def finish_together(
 
 
 def _fail(courses: Sequence[_Course]) -> NoReturn:
-    """Save the other runs when one has failed, and raise its error, with a note that says where they are saved."""
+    """Save the other runs when one has failed, then raise its error with a note that says where they are saved."""
     _settle(courses)
     failed, why = next((course, course.error) for course in courses if course.error is not None)
     if len(courses) > 1:
@@ -235,7 +235,7 @@ def finish_in_turn(
     *,
     progress: Shown = False,
 ) -> list[Result]:
-    """Run all runs that ``begin`` starts, in lockstep if the first one trains in cohorts, and otherwise one by one.
+    """Run all runs that the functions ``begin`` make, in lockstep if they train in cohorts, otherwise one by one.
 
     Large models gain nothing from training together, and several of them may not fit into memory at once.
 

@@ -34,7 +34,7 @@ def meaning(config: Config) -> dict[str, int]:
 
 
 def revised(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Return the differences between two results of :func:`meaning` for one configuration, as (then, now)."""
+    """Return the revisions that changed between two results of :func:`meaning`, as (then, now) by kind."""
     return {kind: (then.get(kind, 1), revision) for kind, revision in now.items() if then.get(kind, 1) != revision}
 
 

@@ -1,4 +1,4 @@
-"""Display of progress: a bar in a terminal or notebook, otherwise lines of text."""
+"""Progress displays: a bar in a terminal or notebook, or lines of text on stderr."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Progress:
         return f"{of_all}{version}, {times}: accuracy {row['accuracy']:.4f} ({spent})"
 
     def _left(self) -> str:
-        """Describe the remaining time, estimated from the versions made since the first."""
+        """Return the estimated remaining time as text, from the speed since the first version; empty if unknown."""
         began, done_then = self.first or (self.began, 0.0)
         done, now = self._done(), time.monotonic()
         if done <= done_then or done >= 1:
@@ -110,7 +110,7 @@ def _done(run: Run) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Describe a duration in its largest unit.
+    """Return a duration as text in seconds, minutes or hours.
 
     >>> in_words(8.2), in_words(250), in_words(9000)
     ('8 s', '4 min', '2.5 h')

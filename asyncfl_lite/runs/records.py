@@ -1,4 +1,4 @@
-"""The files in a result's folder: reading, writing, and checks whether they belong to a given configuration.
+"""The files in a result's folder: reading, writing, and checking that they belong to a given configuration.
 
 A run's folder holds ``result.json`` (configuration, its hash, versions, summary), the tables ``curve.csv``,
 ``updates.csv``, ``in_flight.csv``, ``clients.csv`` and ``classes.csv``, and the final model in ``weights.safetensors``.
@@ -50,7 +50,7 @@ callback; ``missing`` if it is absent or damaged."""
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a run's record and its tables as text, exactly as written."""
+    """Return the record in a run's ``result.json``, and the run's tables as text, exactly as written."""
     record, texts = read_record(folder / "result.json"), {}
     if not all(isinstance(record.get(part), dict) for part in ("config", "summary", "timing", "files")):
         raise ResultError(f"{folder / 'result.json'}: must have config, summary, timing and files; run the cell again")
@@ -111,14 +111,14 @@ def _as_json_has_it(value: Any) -> Any:
 
 
 def _with_numbers(value: Any) -> Any:
-    """Undo :func:`_as_json_has_it`."""
+    """Turn words for numbers that are not finite back into numbers, as the inverse of :func:`_as_json_has_it`."""
     if isinstance(value, Mapping):
         return {name: _with_numbers(held) for name, held in value.items()}
     return NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _digest_of_record(record: Mapping[str, Any]) -> str:
-    """Return the digest of a record without its digest, independent of the file's layout."""
+    """Return the digest of a record, except for its entry ``digest``, independent of the file's layout."""
     return digest(json.dumps({name: value for name, value in record.items() if name != "digest"}, sort_keys=True))
 
 

@@ -95,7 +95,7 @@ class Result:
 
     @property
     def outdated(self) -> dict[str, tuple[int, int]]:
-        """Revisions that changed since the run, as (then, now) by kind; empty if none changed."""
+        """Revisions of the code that changed since the run, as (then, now) by kind; empty if none changed."""
         return revised(self.meaning or {}, meaning(self.config))
 
     def model(self) -> nn.Module:

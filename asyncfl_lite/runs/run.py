@@ -154,7 +154,7 @@ class Run(SavedRun):
         self.simulation.version_observers.append(self._made_version)
 
     def begin(self) -> None:
-        """Continue from the checkpoint if there is one, else record the initial model."""
+        """Continue from the checkpoint if there is one, else evaluate and record the initial model."""
         if self.config.checkpoint_every is not None and self.checkpoint is None:
             raise ConfigError(
                 "checkpoint_every: needs a file to save to: --out FOLDER, in Python run(config, checkpoint='run.pt')"

@@ -25,7 +25,7 @@ from asyncfl_lite.tasks import Task
 
 
 class SavedRun(JoinedRun):
-    """A run's parts with the curve so far, which can be saved and continued.
+    """A run that can be saved and continued, with its parts and its curve so far.
 
     Raises:
         ResultError: before anything is loaded, if ``checkpoint`` names a file that is not this run's checkpoint.
@@ -49,7 +49,7 @@ class SavedRun(JoinedRun):
         self.saved_at = time.monotonic()
 
     def state(self) -> dict[str, Any]:
-        """Return the run's changing state as tensors and plain values; the configuration decides the rest."""
+        """Return the run's changing state as tensors and plain values; the configuration determines the rest."""
         return {
             "algorithm": self.algorithm.state(),
             "simulation": self.simulation.state(),
@@ -58,7 +58,7 @@ class SavedRun(JoinedRun):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Load what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self.algorithm.restore(state["algorithm"])
         self.simulation.restore(state["simulation"])
         self.server_rng.bit_generator.state = state["server_rng"]

@@ -52,7 +52,7 @@ def data_of(
 def started_from(
     config: Config, weights: str | Path | Mapping[str, torch.Tensor] | torch.nn.Module
 ) -> tuple[Config, dict[str, torch.Tensor] | None]:
-    """Return a configuration that starts from ``weights``, and the state dict, or None if the weights are in a file.
+    """Return ``config`` changed to start from ``weights``, and their state dict, or None if they are in a file.
 
     Raises:
         ConfigError: when the configuration already names other weights to start from.

@@ -55,7 +55,7 @@ class Trained:
         return module.eval()
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the weights into a folder; return the record that is needed to find them again."""
+        """Write the weights into a folder; return the record that :func:`saved` needs to find them again."""
         inputs = {"shape": list(self.inputs.shape), "num_classes": self.inputs.num_classes}
         digest = write_weights(folder / WEIGHTS, self.weights)
         return {"digest": digest, "inputs": {**inputs, "vocabulary": self.inputs.vocabulary}}

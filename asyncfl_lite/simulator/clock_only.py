@@ -1,4 +1,4 @@
-"""A simulation without training: when each client trains, on which version, and how stale its update is on arrival.
+"""A simulation without training, which shows when each client trains, on which version, and how stale updates are.
 
 Delays do not depend on weights, so the clock can run alone. It uses no tensors: a server that only counts updates
 takes the place of the method.
@@ -33,14 +33,14 @@ class VersionCounter:
         self.filled = 0
 
     def control_sent(self) -> None:
-        """Return None: clients add nothing to their gradients."""
+        """Return None, since clients add nothing to their gradients."""
 
     def correction_for(self, client: int, control: Tensor) -> Tensor:
         """Return ``control`` unchanged; never called, since no control variate is sent."""
         return control
 
     def midway_model(self, start_version: int) -> None:
-        """Return None: no client is sent a newer model half-way through its job."""
+        """Return None, since no client is sent a newer model half-way through its job."""
 
     def receive(self, update: Update | None = None) -> Receipt:
         """Count one update, without reading it, and make a version when the buffer is full."""
@@ -85,7 +85,7 @@ class ClockOnly(Simulation):
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Disable Python's cyclic garbage collector inside the block: a clock makes millions of objects, but no cycles."""
+    """Disable Python's garbage collector inside the block, since a clock makes millions of objects, but no cycles."""
     was = gc.isenabled()
     gc.disable()
     try:

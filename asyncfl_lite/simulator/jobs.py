@@ -70,12 +70,12 @@ class Job:
 
     @property
     def share(self) -> float:
-        """Fraction of the job's minibatch steps that the client completes; always 1 here."""
+        """Fraction of the job's minibatch steps that the client completes; always 1 unless clients can fail."""
         return 1.0
 
     @property
     def struck(self) -> str:
-        """Kinds of trouble that affected the job, as listed in the table of updates; always none here."""
+        """Kinds of trouble that affected the job, as listed in the table of updates; none unless clients can fail."""
         return ""
 
     @property
@@ -162,7 +162,7 @@ class Arrival(NamedTuple):
 
     @classmethod
     def of(cls, job: Job, staleness: int, version: int, refused: str = "") -> Arrival:
-        """Make the row of a trained job that has arrived."""
+        """Return the row that a trained job gets in the table of updates when it arrives."""
         outcome = job.done
         return cls(
             job.client,

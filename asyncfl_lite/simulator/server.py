@@ -12,11 +12,11 @@ from asyncfl_lite.simulator.update import Receipt, Update
 
 
 class ServerError(SimulationError):
-    """The error for a method that does not make versions as the clock expects; the message says what to check."""
+    """Raised for a method that does not make versions as the clock expects; the message says what to check."""
 
 
 class Server(Protocol):
-    """A method that has been started, as the clock uses it.
+    """The interface of a started method that the clock uses.
 
     It needs ``correction_for`` only if it sends control variates, and ``midway_model`` only if ``midway`` is set.
 
@@ -54,7 +54,7 @@ class Server(Protocol):
         """Return the ``(d,)`` vector that ``client`` adds to its gradients, given the ``control`` it was sent."""
 
     def midway_model(self, start_version: int) -> Midway | None:
-        """Return the model that a client merges half-way through its job, given its ``start_version``."""
+        """Return the model that a client merges half-way through its job, given the job's ``start_version``."""
 
 
 def untrue_answer(server: Server, answer: object, before: int) -> str | None:

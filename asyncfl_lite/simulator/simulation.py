@@ -387,7 +387,7 @@ class Simulation:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Load what :meth:`state` returned; the server must have been restored before."""
+        """Restore a state that :meth:`state` returned; the server must have been restored before."""
         for name in self.PLAIN:
             setattr(self, name, state[name])
         self.jobs_of = array("q", state["jobs_of"])

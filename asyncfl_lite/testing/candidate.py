@@ -46,7 +46,7 @@ LIGHTER_SETTINGS = {"distill_samples": 100}
 
 
 class RuleBroken(AssertionError):
-    """A broken rule: what was expected, why it matters, and what was found."""
+    """Raised for a broken rule; the message says what was expected, why it matters, and what was found."""
 
 
 def expect(kept: bool, sentence: str) -> None:
@@ -239,7 +239,7 @@ def in_dtype(given: Any, dtype: torch.dtype) -> Any:
 
 
 def feed(method: Algorithm, updates: Sequence[Update]) -> Algorithm:
-    """Give the method all updates, one after another; return the method."""
+    """Pass all updates to the method, one after another, and return the method."""
     for update in updates:
         method.receive(update)
     return method

@@ -1,4 +1,4 @@
-"""Checks of a method's class: its declarations, and the settings that it refuses."""
+"""Checks of a method's class: its declarations, and its errors for wrong settings."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from asyncfl_lite.tasks import Task
 
 
 def check_model(model: ModelSpec, task: Task) -> dict[str, str]:
-    """Check that a model can be trained on a task, and return what else it can do there.
+    """Check that a model can be trained on a task, and return which optional abilities it lacks there, and why.
 
     It makes the checks that every run makes when it starts, and checks abilities that only some runs need.
 

@@ -22,7 +22,7 @@ from asyncfl_lite.testing.values import copied, difference
 
 
 def check_saved_state(make: Candidate) -> None:
-    """Check that a state that ``state()`` has returned does not change while the method continues."""
+    """Check that a state returned by ``state()`` does not change while the method continues."""
     run, states = make.run(), []
 
     def watch(update: Update, receive: Callable[[Update], Receipt]) -> Receipt:
@@ -71,7 +71,7 @@ def check_save_and_restore(make: Candidate) -> None:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return the values that must be equal at the end of two runs."""
+    """Return a run's final state and its updates, which must be equal in a repeated run."""
     return {
         "state": run.algorithm.state(),
         "rng": run.server_rng.bit_generator.state,
@@ -88,7 +88,7 @@ def _forgotten(make: Candidate, end: Algorithm) -> str:
 
 
 def check_same_seed(make: Candidate) -> None:
-    """Check that the same seed gives the same bits."""
+    """Check that two runs with the same seed end with the same bits."""
     found = difference(_end(_simulated(make)), _end(_simulated(make)), "run")
     expect(
         found is None,

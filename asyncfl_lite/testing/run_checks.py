@@ -138,7 +138,7 @@ def _expect_at_rest(run: Run, train: Train, why: str) -> None:
 
 
 def check_schedule(make: Candidate) -> None:
-    """Check that the clock alone decides when each client trains, and that the method does not change that."""
+    """Check that the schedule, which says when each client trains, does not depend on the method."""
     run = make.run()
     simulate(run)
     server = make_algorithm("fedbuff", buffer_size=run.config.buffer_size)
@@ -164,7 +164,7 @@ def _first_row_apart(expected: pd.DataFrame, found: pd.DataFrame) -> str:
 
 
 def _running_statistics(run: Run) -> Tensor:
-    """Return the method's running statistics, in a run whose model has some."""
+    """Return the method's running statistics; raise if there are none although the model has some."""
     if run.algorithm.buffers is None:
         raise RuleBroken("buffers must stay a vector where the model has running statistics; they are None")
     return run.algorithm.buffers

@@ -28,7 +28,7 @@ def check_buffer_size(make: Candidate) -> None:
 
 
 def check_same_client(make: Candidate) -> None:
-    """Check that a buffer counts updates, not clients: a fast client may report several times, or fill the buffer."""
+    """Check that a buffer counts updates, not clients, so that a fast client may report several times or fill it."""
     size = make.at_least_two
     updates = [dataclasses.replace(update, client=0) for update in reports(make, max(size, 3))]
     method = feed(make.run(buffer_size=size).algorithm, updates)
@@ -82,7 +82,7 @@ def check_refusals(make: Candidate) -> None:
 
 
 def _unsound(good: Update, version: int) -> dict[str, Update]:
-    """Return updates that no method may use, by the fault that they have."""
+    """Return copies of an update that no method may accept, by their fault."""
     nan, infinite = good.delta.clone(), good.delta.clone()
     nan[0], infinite[-1] = float("nan"), float("inf")
     return {
@@ -108,7 +108,7 @@ def _expect_refused(method: Algorithm, kind: str, bad: Update) -> None:
 
 
 def _all_but_rejections(method: Algorithm) -> dict[str, Any]:
-    """Return the state of a method and its random stream, without its refusals."""
+    """Return the state of a method and its random stream, without the recorded rejections."""
     state = {name: value for name, value in method.state().items() if name != "rejections"}
     return {**state, "rng": method.context.rng.bit_generator.state}
 

@@ -75,13 +75,13 @@ def _shown(value: Any) -> str:
 
 
 class Kept:
-    """Tensors with copies, to detect later whether anything was written into them."""
+    """Tensors with copies, to detect later whether a tensor was changed in place."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[str, Tensor, Tensor]] = []
 
     def add(self, value: Any, where: str) -> None:
-        """Remember all tensors in ``value``."""
+        """Copy all tensors in ``value``, to compare them later."""
         self._pairs += [(place, tensor, copied(tensor)) for place, tensor in tensors(value, where)]
 
     def changed(self) -> str | None:

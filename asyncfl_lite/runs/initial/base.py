@@ -1,4 +1,4 @@
-"""The base class of initialisers, which give a run its first model."""
+"""The base class of initialisers, which make a run's first model, and the initialiser ``random``."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class TeacherChain(Initialiser):
         return self._handed_over(student, _fresh(spec, task, seed, inputs))
 
     def _servers_task(self, task: Task) -> Task:
-        """Return the task that the chain learns, which is its own or the clients', on the device of the clients' task.
+        """Return the task on which the chain is trained, its own or the clients', on the device of the clients' task.
 
         Raises:
             ConfigError: when its inputs have another shape than the clients'.
@@ -157,7 +157,7 @@ class TeacherChain(Initialiser):
         return own.to(task.inputs.device)
 
     def _handed_over(self, student: nn.Module, fresh: nn.Module) -> nn.Module:
-        """Copy the student's weights, except those to be drawn anew, into ``fresh``, a new clients' model; return it.
+        """Return ``fresh``, a new clients' model, with the student's weights except those that are to be drawn anew.
 
         Raises:
             ConfigError: when the two differ in the shape of a layer that is handed over.

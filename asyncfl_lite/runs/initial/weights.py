@@ -1,4 +1,4 @@
-"""Start from given weights (file, state dict or module)."""
+"""The initialiser that starts from given weights (file, state dict or module)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WeightsInitial(Initialiser):
         return self.filled(initial_model(spec, task.input_spec, seed), read_weights(self.file), str(self.file))
 
     def filled(self, module: nn.Module, state: Mapping[str, Tensor], where: str) -> nn.Module:
-        """Copy these weights into a module, except those that are left out, and return the module.
+        """Copy the weights ``state`` into a module, except those that are left out, and return the module.
 
         Raises:
             ConfigError: when they do not fit.

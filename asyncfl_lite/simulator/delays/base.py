@@ -1,4 +1,4 @@
-"""Delay laws: how long each job of a client takes on the virtual clock.
+"""Delay laws, which draw how long each job of a client takes on the virtual clock.
 
 A law's ``prepare`` draws each client's fixed properties once (its category, its mean). The object that it returns draws
 the duration of each job. The two use separate random streams, so that more draws from one never change the other. The
@@ -64,7 +64,7 @@ class UniformDelays(ClientDelays):
 
 @dataclass(frozen=True, eq=False)
 class ExponentialDelays(ClientDelays):
-    """Durations with two parts: exponential with ``mean``, and uniform from ``low`` to ``low + width``; all (N,)."""
+    """Sums of an exponential duration with ``mean`` and a uniform one from ``low`` to ``low + width``; all (N,)."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -100,7 +100,7 @@ class DelayLaw(Settings):
 
     @abstractmethod
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> Delays:
-        """Draw the properties that a client keeps for the whole run.
+        """Draw the properties that each client keeps for the whole run.
 
         Args:
             num_samples: (N,) number of training samples of each client.

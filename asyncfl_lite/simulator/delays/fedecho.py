@@ -57,7 +57,7 @@ def log_dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.random.Generator) -> np.ndarray:
-    """Return each client's category: the largest entry of a Dirichlet draw, as in FADAS, but influenced by its size.
+    """Draw each client's category as in FADAS, but with Dirichlet concentrations that depend on the client's size.
 
     The concentration is (3, 2, 1) / gamma for the clients that are small enough to be short at
     ``gamma`` 0, (2, 3, 1) / gamma for the medium and (1, 2, 3) / gamma for the long ones. Draws with
@@ -82,7 +82,7 @@ def categories_by_dirichlet(num_samples: np.ndarray, gamma: float, rng: np.rando
 
 
 class CategoryLaw(DelayLaw):
-    """A law that gives each client a short, medium or long category, with durations uniform within its bounds."""
+    """A law with short, medium and long categories of clients; durations are uniform within a category's bounds."""
 
     bounds: ClassVar[tuple[tuple[float, float], ...]]
     """Shortest and longest duration of each category in ``CATEGORIES``."""
@@ -95,7 +95,7 @@ class CategoryLaw(DelayLaw):
         """Return each client's category, (N,) int8 indices into ``CATEGORIES``."""
 
     def prepare(self, num_samples: np.ndarray, rng: np.random.Generator) -> UniformDelays:
-        """Draw each client's category and, if durations are fixed, its duration."""
+        """Draw each client's category and, if a client keeps one duration for all its jobs, that duration."""
         index = self.categorise(num_samples, rng)
         low, high = np.array(self.bounds).T
         start, width = low[index], (high - low)[index]

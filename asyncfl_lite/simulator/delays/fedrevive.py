@@ -10,7 +10,7 @@ from asyncfl_lite.simulator.delays.base import DELAYS, DelayLaw, ExponentialDela
 
 
 class FedReviveLaw(DelayLaw):
-    """Exponential training, constant download and uniform upload; each client keeps its means."""
+    """Exponential training times, constant download times and uniform upload times; each client keeps its means."""
 
     unit = "time units"
     train_means: ClassVar[tuple[float, ...]]

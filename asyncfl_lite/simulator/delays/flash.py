@@ -112,7 +112,7 @@ class FlashLaw(DelayLaw):
 
 
 def read_phones(place: Path) -> np.ndarray:
-    """Read the (P,) scores of users' phones; a model counts once for each of its names.
+    """Read the (P,) benchmark scores of users' phones, one for each recorded name of a phone.
 
     Names without a score are left out, since nothing is known about their speed.
 
@@ -132,7 +132,7 @@ def read_phones(place: Path) -> np.ndarray:
 
 
 def read_networks(path: Path) -> np.ndarray:
-    """Read the (R, 4) networks, with columns in the order of ``LINKS``.
+    """Read the (R, 4) rates of measured networks, with columns in the order of ``LINKS``.
 
     Raises:
         DataError: if the file is not in FLASH's format; the message names it and the fault.
@@ -147,7 +147,7 @@ def read_networks(path: Path) -> np.ndarray:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a file; an empty object is an error."""
+    """Read a JSON object from a file; raise an error if it is empty."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

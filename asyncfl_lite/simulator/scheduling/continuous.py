@@ -14,7 +14,7 @@ class DispatchBeforeAggregation(Scheduling):
         simulation.dispatch_idle(1, reporter=client)
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """Do nothing: the slot is already filled."""
+        """Do nothing, since the slot is already filled."""
 
 
 @SCHEDULING.register("after_agg")

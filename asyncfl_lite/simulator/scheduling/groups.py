@@ -69,7 +69,7 @@ class Burst(Scheduling):
         self.waiting: list[int] = []
 
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """Close the burst when it is full."""
+        """Dispatch all waiting clients when enough of them have reported."""
         self.waiting.append(client)
         stays_open = simulation.in_flight or self.buffer_size > self.concurrency  # such a burst never fills
         if len(self.waiting) < self.buffer_size and stays_open:

@@ -52,7 +52,7 @@ class IdleClients:
         self._clients.append(client)
 
     def remove(self, client: int) -> None:
-        """Remove a client.
+        """Remove a client, which must be idle.
 
         Raises:
             KeyError: when it is not idle.

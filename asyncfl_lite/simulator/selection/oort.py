@@ -32,7 +32,7 @@ def statistical_utility(num_samples: int, mean_square_loss: float) -> float:
 
 
 def preferred_duration(durations: Sequence[float], percentile: float) -> float:
-    """Return T, the ``percentile`` (0 to 100) of the durations; infinite at 100 or if none is known."""
+    """Return the preferred duration T, a percentile (0-100) of the durations; infinite at 100 or if none is known."""
     if percentile >= 100 or not len(durations):
         return math.inf
     return float(np.sort(durations)[min(int(len(durations) * percentile / 100), len(durations) - 1)])
@@ -170,7 +170,7 @@ class Oort(Selection):
         self.overcommit = self.settings.overcommit
 
     def start(self, num_samples: Mapping[int, int]) -> None:
-        """Start with no client tried."""
+        """Reset the policy to its state before the first round, with no client tried."""
         self.num_samples = dict(num_samples)
         self.round = 0
         self.threshold = self.settings.round_threshold
@@ -232,7 +232,7 @@ class Oort(Selection):
         return drawn([tried[place] for place in good], score[good], count, rng)
 
     def _explore(self, new: list[int], count: int, preferred: float, rng: np.random.Generator) -> list[int]:
-        """Sample from the most promising clients never tried, weighted by size, and less if known to be slow."""
+        """Sample from the largest clients never tried, weighted by size; one known to be slow counts as smaller."""
         sizes = np.array([self.num_samples[client] for client in new], dtype=float)
         known = np.array([self.durations.get(client, 0.0) for client in new])
         reward = sizes * speed_factor(known, preferred, self.settings.penalty)
@@ -246,7 +246,7 @@ class Oort(Selection):
         self.last_rounds[update.client] = self.round
 
     def _close_round(self) -> None:
-        """Record the last round's late clients and the utility of its exploited ones; adjust ``threshold`` if due."""
+        """Record the last round's late clients and its exploited clients' utility; adjust ``threshold`` if due."""
         reported = {client for client in self.invited if self.last_rounds.get(client) == self.round}
         if reported:
             slowest = max(self.durations[client] for client in reported)

@@ -70,7 +70,7 @@ class Fates:
 
 
 def damaged(outcome: Outcome, damage: str) -> Outcome:
-    """Return a damaged copy of an outcome; the original stays unchanged."""
+    """Return a copy of an outcome with a damaged delta; the original stays unchanged."""
     if outcome.delta is None:  # in a simulation without training
         return outcome
     if damage == "length":
@@ -81,7 +81,7 @@ def damaged(outcome: Outcome, damage: str) -> Outcome:
 
 
 def second_copy(job: Job, later: float) -> Job:
-    """Return a copy of a trained job that arrives ``later`` after it; without tensors, which the server never reads."""
+    """Return a copy of a trained job that arrives ``later`` after it, without tensors, which the server never reads."""
     tensors: dict[str, Any] = dict.fromkeys(("delta", "buffers", "features", "label_counts", "mean_gradient"))
     outcome = dataclasses.replace(job.done, **tensors)
     return dataclasses.replace(

@@ -34,7 +34,7 @@ class Fate:
 
     @property
     def struck(self) -> str:
-        """Kinds of trouble that affected an arriving job, by the setting names of :class:`.Trouble`."""
+        """Kinds of trouble that affected an arriving job, named like the settings of :class:`.Trouble`."""
         kinds = {
             "crash": self.crashed,
             "partial": self.share < 1,
@@ -58,7 +58,7 @@ class TroubledJob(Job):
 
     @property
     def lost(self) -> str:
-        """Reason why the job never arrives; empty if it does."""
+        """Reason why the job never arrives; empty if it arrives."""
         return "" if self.fate is None else self.fate.lost
 
     @property
@@ -73,6 +73,6 @@ class TroubledJob(Job):
 
 
 def troubled_job(job: Job) -> TroubledJob:
-    """Return the job unchanged, after a check that it is a :class:`TroubledJob`, as all jobs are on this clock."""
+    """Check that a job is a :class:`TroubledJob`, as all jobs on this clock are, and return it."""
     assert isinstance(job, TroubledJob)
     return job

@@ -18,7 +18,7 @@ Spells = list[tuple[float, float]]
 
 
 class Presence:
-    """The clients that are present at a given time, which only moves forward.
+    """The clients that are present now; :meth:`advance` moves the time forward.
 
     At the time of a change itself, a client that leaves is already absent, and one that comes is already present.
 
@@ -56,7 +56,7 @@ class Presence:
         self.advance(time)
 
     def _draw_first(self, available: float, away: float, clients: Sequence[int], seed: int) -> None:
-        """Draw the clients that are present at time 0, in the steady state, and the time of each one's next change."""
+        """Draw from the steady state which clients are present at time 0, and when each one next comes or leaves."""
         rng = stream(seed, "trouble: presence")
         for client in clients:
             there = rng.random() < available / (available + away)
@@ -66,7 +66,7 @@ class Presence:
         self._next = lambda client, time, there: time + means[there] * rng.standard_exponential()
 
     def _read_first(self, spells: dict[int, Spells]) -> None:
-        """Read the clients that are present at time 0, and the time of each one's next change, from ``spells``."""
+        """Read from ``spells`` which clients are present at time 0, and when each one next comes or leaves."""
         changes = {client: iter([*(time for spell in rows for time in spell)]) for client, rows in spells.items()}
         for client, times in changes.items():
             first = next(times, math.inf)
@@ -127,13 +127,13 @@ class PresentClients(IdleClients):
             self.aside.add(client)
 
     def come(self, client: int) -> None:
-        """Record that a client is present again; no other effect while it has work."""
+        """Make a client that has come back available again, unless it still has work."""
         if client in self.aside:
             self.aside.remove(client)
             super().add(client)
 
     def leave(self, client: int) -> None:
-        """Record that a client has left; no other effect while it has work, for which the server still waits."""
+        """Set aside a client that has left, unless it has work, for which the server still waits."""
         if client in self:
             super().remove(client)
             self.aside.add(client)

@@ -71,7 +71,7 @@ class Trouble(Settings):
 
 
 class _OneClass(Registry[Trouble]):
-    """A registry of a single class, which is used whatever the name."""
+    """A registry with a single class, which it returns for every name."""
 
     def get(self, name: object) -> type[Trouble]:
         """Return the only class, whatever the name."""

@@ -119,7 +119,7 @@ class TroubledSimulation(Simulation):
     # Clients that come and go -------------------------------------------------------------------------------
 
     def _come_and_go(self, until: float) -> None:
-        """Record which clients come and leave up to ``until`` (or now, if later); let those that come fill slots."""
+        """Process clients that come and leave up to ``until`` (or now, if later); clients that come may fill slots."""
         happened = self._present.presence.advance(max(until, self.clock))
         for client, comes in happened:
             if comes:
@@ -217,7 +217,7 @@ class TroubledSimulation(Simulation):
         super()._receive(job)
 
     def _refuse_copy(self, job: Job) -> None:
-        """Record a second copy in the table of updates, and nowhere else."""
+        """Record the second copy of an update in the table of updates, without passing it to the server."""
         self.clock = max(self.clock, job.finish_time)
         version = self.algorithm.version
         if self.keep_arrivals or self.observers:
@@ -271,7 +271,7 @@ class TroubledSimulation(Simulation):
 
 
 class TroubledClock(ClockOnly, TroubledSimulation):
-    """A clock with trouble but without training, for a server that counts updates."""
+    """A simulation without training in which clients can fail, for a server that only counts updates."""
 
     def deliver(self, job: Job, staleness: int) -> Receipt:
         """Count the job if its update is not damaged."""
@@ -282,5 +282,5 @@ class TroubledClock(ClockOnly, TroubledSimulation):
 
 
 def troubled(kind: type[Simulation]) -> type[TroubledSimulation]:
-    """Return the class of simulation that adds trouble at clients to the given one."""
+    """Return the subclass of ``kind`` in which clients can fail."""
     return {Simulation: TroubledSimulation, ClockOnly: TroubledClock}[kind]
