@@ -198,7 +198,7 @@ def _added_to(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_alpha(written: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without α, which stands in ``alpha``, in ``partition_settings`` or in both."""
+    """Return the settings without α, which may be given as ``alpha`` and in ``partition_settings``."""
     kept = {name: value for name, value in written.items() if name != "alpha"}
     if isinstance(own := kept.get("partition_settings"), dict):
         kept["partition_settings"] = {name: value for name, value in own.items() if name != "alpha"}

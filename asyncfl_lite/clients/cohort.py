@@ -66,7 +66,7 @@ class Plan:
         self.columns = torch.arange(places.shape[-1]).to(device)
 
     def counts(self, step: int) -> bool:
-        """Return whether losses and hits are summed at this step, because a running job is in its last epoch."""
+        """Return whether losses and hits are summed at this step, as they are if a running job is in its last epoch."""
         return step >= self.first_counted[step]
 
     def shares(self, step: int, like: Tensor) -> Tensor:

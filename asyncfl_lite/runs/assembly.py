@@ -109,7 +109,7 @@ def deal_out(config: Config, task: Task) -> list[np.ndarray]:
 
 
 class Fitted(NamedTuple):
-    """A run's model after a trial on its task: whether it draws random numbers, and whether it trains in cohorts.
+    """A run's model after a trial on its task, which found whether it draws random numbers and trains in cohorts.
 
     Attributes:
         model: the model, which takes its parameters as one vector.

@@ -229,7 +229,7 @@ class Config(Fields):
         return max(self.make_algorithm().held_out, self.initialiser.held_out)
 
     def make_algorithm(self) -> Algorithm:
-        """Make the method, not yet started."""
+        """Make the method, without starting it."""
         return make_algorithm(
             self.algorithm,
             buffer_size=self.buffer_size,

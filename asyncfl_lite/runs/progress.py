@@ -12,7 +12,7 @@ from asyncfl_lite.base.errors import ConfigError, shown
 
 
 class Run(Protocol):
-    """The part of :class:`asyncfl_lite.runs.run.Run` that this module needs; it cannot import that class itself."""
+    """The part of :class:`asyncfl_lite.runs.run.Run` that this module needs, which cannot import the class itself."""
 
     config: Any
     algorithm: Any

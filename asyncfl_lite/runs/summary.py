@@ -169,7 +169,7 @@ def class_summary(classes: pd.DataFrame) -> dict[str, float]:
 
 
 def is_constant_answer(summary: Mapping[str, Any]) -> bool:
-    """Return whether a run's final model predicts one class for every test sample, although the samples have several.
+    """Return whether a run's final model predicts one class for all test samples, which belong to several classes.
 
     The accuracy of such a model is that class's share of the test set, and says nothing about its training. A worst
     class at 0 is not enough: a model of many classes may know all but one. If ``largest_prediction_share`` was not

@@ -18,7 +18,7 @@ class HeldVersions:
         self.most = max(most, len(self.counts))
 
     def add(self, version: int) -> None:
-        """Count one more client that trains from ``version``."""
+        """Add one to the number of clients that train from ``version``."""
         counts = self.counts
         if version in counts:
             counts[version] += 1
@@ -28,7 +28,7 @@ class HeldVersions:
             self.most = len(counts)
 
     def remove(self, version: int) -> None:
-        """Count one client fewer that trains from ``version``."""
+        """Subtract one from the number of clients that train from ``version``."""
         if self.counts[version] == 1:
             del self.counts[version]
         else:

@@ -26,7 +26,7 @@ from asyncfl_lite.tasks import TASKS, Task, TaskSource
 
 
 def logit_error(student: Tensor, teacher: Tensor, over_classes: Literal["mean", "sum"] = "mean") -> Tensor:
-    """Return L_KD, the squared error between ``(n, …, C)`` logits: a sum or mean over classes, a mean over the rest.
+    """Return L_KD: squared errors of ``(n, …, C)`` logits, summed or averaged over classes, averaged over the rest.
 
     With ``sum``, it is ``‖z_t - z_s‖²`` as KUIPER prints it. With ``mean``, it is the mean squared error, as the paper
     calls it, and C times smaller.

@@ -58,7 +58,7 @@ class Rounds(Scheduling):
 
 @SCHEDULING.register("burst")
 class Burst(Scheduling):
-    """Clients that report wait until M have reported; then all M get the new model together (KUIPER Alg. 1).
+    """Clients wait until M of them have reported; then all M get the new model together (KUIPER Alg. 1).
 
     A client whose job is lost waits with them. A burst also closes when no client is in flight any more, unless M is
     larger than the concurrency.

@@ -119,7 +119,7 @@ def drawn(clients: Sequence[int], weights: np.ndarray, count: int, rng: np.rando
 
 @SELECTIONS.register("oort")
 class Oort(Selection):
-    """Clients of high loss and speed, mixed with some never tried before (Lai et al. 2021; in rounds).
+    """Clients with high loss and speed, plus some never tried; chosen in rounds (Lai et al. 2021).
 
     A client without a report is "never tried", and its size stands for its utility. Its speed is unknown before its
     first job, so its speed factor is 1. Once its job was called off, it is known to be slower than all clients that

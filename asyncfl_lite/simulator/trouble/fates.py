@@ -37,7 +37,7 @@ class Fates:
         self.streams = {kind: stream(seed, f"trouble: {kind.replace('_', '-')}") for kind in kinds}
 
     def draw(self, client: int) -> Fate | None:
-        """Return the trouble of the job that is dispatched now; None if it has none."""
+        """Draw the trouble of the job that is dispatched now; return None if it has none."""
         fate, trouble, streams = Fate(), self.trouble, self.streams
         for kind, rng in streams.items():
             if kind == "drop_out":

@@ -200,7 +200,7 @@ class TroubledSimulation(Simulation):
         self._note()
 
     def _receive(self, job: Job) -> None:
-        """Process an arrival; its job number tells the server whether this update has arrived before."""
+        """Process an arrival, or refuse it if its job number shows that this update has arrived before."""
         if job.number <= self.last_arrived[job.client]:
             self._refuse_copy(job)
             return
