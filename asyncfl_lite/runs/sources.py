@@ -32,7 +32,7 @@ TENSORS = ("inputs", "labels", "test_inputs", "test_labels", "owners", "kinds")
 def data_of(
     config: Config, task: Task | None = None, weights: Mapping[str, torch.Tensor] | None = None
 ) -> dict[str, str]:
-    """Return digests of the data that a run of ``config`` reads from outside, by kind: 16 hexadecimal digits each.
+    """Return digests (16 hexadecimal digits), by kind, of the data that a run of ``config`` reads from outside.
 
     Args:
         config: the configuration. Its groups of settings are the kinds; a group that reads no existing file is left

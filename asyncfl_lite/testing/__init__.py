@@ -87,7 +87,7 @@ def check_algorithm(algorithm: type[Algorithm] | Algorithm) -> list[str]:
 
 
 def name_of(check: Check) -> str:
-    """Return a check's name: its function's name without ``check_``."""
+    """Return a check's name, which is its function's name without ``check_``."""
     return check.__name__.removeprefix("check_")
 
 

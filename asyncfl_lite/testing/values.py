@@ -13,7 +13,7 @@ from asyncfl_lite.simulator.update import Update
 
 
 def _parts(value: Any, where: str) -> list[tuple[str, Any]] | None:
-    """Return the parts of a mapping, a sequence or an update, by key; None for anything else."""
+    """Return the parts of a mapping, a sequence or an update, each with its path; None for anything else."""
     if isinstance(value, Update):
         return [(f"{where}.{part.name}", getattr(value, part.name)) for part in dataclasses.fields(value)]
     if isinstance(value, dict):
