@@ -75,7 +75,7 @@ class Scheduling(ABC):
 
     @abstractmethod
     def after_receive(self, simulation: Dispatcher, client: int, changed: bool) -> None:
-        """React to a report of ``client`` after the server processed it; ``changed`` says whether that made a version."""
+        """React to a report of ``client`` after the server processed it; ``changed`` says whether it made a version."""
 
     def state(self) -> dict[str, Any]:
         """Return the state that :meth:`restore` loads, as plain numbers and lists."""
