@@ -128,7 +128,7 @@ def _passes(test: Invariant, copy: type[Algorithm], settings: Mapping[str, Any])
 
 
 class Cell(Settings):
-    """One side of a comparison: its method, its server learning rate and the method's options."""
+    """One side of a comparison: a method, its server learning rate and its options."""
 
     algorithm: str
     server_lr: float = Field(ge=0)
@@ -177,7 +177,7 @@ class Outcome:
 
     @property
     def interval(self) -> str:
-        """The mean difference with its interval, as a report quotes it; an empty string if there is no verdict."""
+        """The mean difference and its interval as reports quote them, or an empty string if there is no verdict."""
         return "" if self.verdict == NO_VERDICT else with_ends(self.mean, self.low, self.high, 2)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class Outcome:
 
 
 def trained(cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
-    """Run a cell with the settings in :data:`PLACE`; return three accuracies (fractions) and two digests per seed."""
+    """Run a cell in the setting :data:`PLACE`, and return three accuracies, as fractions, and two digests per seed."""
     configs = [Config(**PLACE, **cell.model_dump(), seed=seed) for seed in seeds]
     found = [result.summary for result in run_many(configs)]
     names = ["last5_accuracy", "final_accuracy", "best_accuracy", "weights_sha256", "schedule_sha256"]

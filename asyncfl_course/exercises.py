@@ -196,7 +196,7 @@ def _checked(asked: Exercise, answer: Any, first: bool = False) -> Checked:
 
 
 def _told(id: str, wrong: Wrong, first: bool) -> str:
-    """Return the message to the reader: at first a nudge, later the text of a known mistake or of the checker."""
+    """Return the message for a wrong answer, which is a nudge at first and an explanation later."""
     from asyncfl_course.known_mistakes import named
 
     if first and wrong.nudge:

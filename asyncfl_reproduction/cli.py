@@ -181,7 +181,7 @@ def _grid(options: argparse.Namespace) -> int:
 
 
 def _allow(cost: Estimate, options: argparse.Namespace) -> None:
-    """Print what a grid will cost, and refuse a long one unless the user asked for it."""
+    """Print the estimated cost of a grid, and raise an error if it is long and the user did not ask for it."""
     from asyncfl_reproduction.grid.cost import HOURS_UNASKED
 
     print(cost, flush=True)

@@ -79,13 +79,13 @@ class Contrast(NamedTuple):
 
     @property
     def scaled(self) -> float:
-        """The verdict's p value (``equal`` for ``level``), rescaled to a threshold of 5 % at each look."""
+        """The p value behind the verdict, rescaled so that its threshold is 5 % at each look."""
         on = {LEVEL: self.equal, SMALLER: min(1.0, 2 * self.below)}
         return scaled(on.get(self.verdict, self.p), self.seeds)
 
 
 def level_at(seeds: int) -> float:
-    """Return the error level of the look at this many seeds, or the whole 5 % before the first look."""
+    """Return the error level of the interim look at this many seeds, or the whole 5 % before the first look."""
     reached = [look for look in LOOKS if look <= seeds]
     return LOOKS[reached[-1]] if reached else ERROR_LEVEL
 
@@ -313,7 +313,7 @@ def within_a_claim(parts: Sequence[Contrast]) -> list[tuple[str, float]]:
 def simulated_error_rates(
     shift: float = 1.0, correlation: float = 0.0, trials: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
-    """Simulate how often rules see a difference that does not exist, and how often they detect one that does.
+    """Simulate how often decision rules see a difference that does not exist, and how often they detect a real one.
 
     Two methods' accuracies are normal with deviation 1 over seeds. The old rule says that they differ where their means
     lie more than one pooled deviation apart; ours looks at 10, then 16, then 32 pairs until its interval excludes 0.

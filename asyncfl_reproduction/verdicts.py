@@ -39,7 +39,7 @@ ALWAYS = (HOLDS, LEVEL, REVERSED, UNDECIDED, NOT_RUN)
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Say in one sentence how many claims about training have each verdict; zeros are left out except in ``ALWAYS``.
+    """Return a sentence with the number of trained claims by verdict; zeros are left out except in ``ALWAYS``.
 
     Example:
         >>> counted({"holds": 3, "level": 1, "reversed": 5, "not run": 4}).split(", ", 1)[1]

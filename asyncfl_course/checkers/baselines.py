@@ -28,7 +28,7 @@ def hinge(answer: Any) -> None:
 
 @exercise("03.2", "CA²FL's direction")
 def cached_direction(answer: Any) -> None:
-    """Compare the answer with CA²FL's direction and cache in four rounds; in the last one no update has changed."""
+    """Compare the answer with CA²FL's direction and cache in four rounds, the last one with an unchanged update."""
     rounds = {
         "the first round": ([(0, (0.4, 0.0)), (1, (0.0, 0.8))], "with an empty cache v is the buffer's mean"),
         "the second": ([(0, (0.2, 0.2)), (2, (0.6, -0.4))], "v = mean of all rows + mean of (delta − its old row)"),

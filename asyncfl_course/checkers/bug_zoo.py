@@ -13,7 +13,7 @@ from asyncfl_course.zoo.invariants import grade
 
 
 def named(letters: str, answer: Any) -> str:
-    """Check the named location of each bug; a wrong one gets a hint, and the bugs are shown once all are found."""
+    """Check which suspect the answer names for each bug, and return the bugs as diffs once all names are right."""
     expect(
         isinstance(answer, dict) and set(answer) == set(letters),
         f"Give a dictionary with the keys {', '.join(letters)}; your answer is {shown(answer)}.",

@@ -103,7 +103,7 @@ def seeds(answer: Any) -> None:
 
 
 def _outcome(verdict: str, differences: list[float]) -> capstone.Outcome:
-    """Make up the outcome of a plan; if there are no differences, the plan's control has failed its proofs."""
+    """Return a made-up outcome of a plan; if ``differences`` is empty, the plan's control has failed its proofs."""
     cells = {
         "mine": capstone.Cell(algorithm="fedbuff", server_lr=1.0),
         "fedbuff": capstone.Cell(algorithm="fedbuff", server_lr=0.3),

@@ -17,7 +17,7 @@ def _logits(*values: float) -> torch.Tensor:
 
 @exercise("06.1", "The gradient of a softened loss")
 def pull(answer: Any) -> None:
-    """Compare the answer with the gradient from automatic differentiation in four cases; in the last, it is zero."""
+    """Compare the answer with autograd's gradient in four cases, including one in which the gradient is zero."""
     cases = [
         (_logits(0, 1, 0), _logits(2, 0, -1), 1.0, "at T = 1 it is the student's probabilities minus the teacher's"),
         (_logits(0, 1, 0), _logits(2, 0, -1), 4.0, "both softmaxes have temperature T, and z enters as z / T"),
@@ -32,7 +32,7 @@ def pull(answer: Any) -> None:
 
 @exercise("06.2", "From T = 10 to T = 30")
 def shrinks(answer: Any) -> None:
-    """Accept factors from 8 to 10; an answer near 3 gets a hint about the second factor 1 / T."""
+    """Accept a factor from 8 to 10 for the gradient, and explain the second factor 1 / T for an answer near 3."""
     factor = number(answer, "Please give one number, such as 2.0.")
     if abs(factor - 3) < 0.8:
         raise Wrong(

@@ -17,7 +17,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 @exercise("09.1", "How late, and how light")
 def late_and_light(answer: Sequence[float]) -> None:
-    """Check the answer's mean staleness and its weight for a target of 200 clients in flight."""
+    """Check the mean staleness for a target of 200 clients in flight, and the weight that follows from it."""
     wanted = predicted_staleness("refill", 200, 1)
     age, weight = numbers(answer, 2, f"Please give two numbers, (staleness, beta); this is {shown(answer)}.")
     if abs(age - wanted) >= 10:
@@ -76,7 +76,7 @@ def loss_of_a_batch(answer: Callable) -> None:
 
 @exercise("09.4", "Take the teacher out, and nothing else")
 def without_teacher(answer: Callable) -> None:
-    """Check that the teacher's term is gone, and that the labels' gradient step is as long as before."""
+    """Check that the answer removes the teacher's term but keeps the length of the labels' gradient step."""
     for rate, weight in ((0.3, 0.6), (0.1, 0.2), (0.03, 0.0), (0.3, 1.0)):
         given: Any = call(answer, rate, weight)
         where = f"control({rate:g}, {weight:g}) gives {shown(given)}"

@@ -46,7 +46,7 @@ def weight(answer: Any) -> None:
 
 @exercise("07.3", "One version of FedEcho")
 def version(answer: Any) -> None:
-    """Compare three versions with the package's server: new clients, a stale start, a client that reports twice."""
+    """Compare the answer with the package's FedEcho server over three versions, with stale and repeated reports."""
     classes, width, samples, lr = 3, 2, 7, 0.5
     inputs = torch.randn(samples, width, dtype=torch.float64, generator=torch.manual_seed(0))
     deltas = torch.randn(6, classes, width, dtype=torch.float64, generator=torch.manual_seed(1))
@@ -72,7 +72,7 @@ def version(answer: Any) -> None:
 
 
 def _server(inputs: Tensor, classes: int, lr: float) -> Any:
-    """Make a FedEcho server for a linear model; after every two reports it takes one SGD step on all inputs."""
+    """Return a FedEcho server for a linear model; after every two reports it takes one SGD step on all inputs."""
     model = VectorModel(torch.nn.Linear(inputs.shape[1], classes, bias=False, dtype=inputs.dtype))
     settings = {"distill_opt": "sgd", "distill_lr": lr, "distill_unit": "steps", "distill_q": 1, "clip": None}
     server = make_algorithm("fedecho", buffer_size=2, distill_batch_size=len(inputs), **settings)

@@ -33,7 +33,7 @@ def one_arrival(answer: Callable) -> None:
 
 @exercise("10.2", "Eight times quicker")
 def eight_times_quicker(answer: Sequence[str]) -> None:
-    """Check a guess about the effect of shifted delays on staleness and beta."""
+    """Check a guess about how staleness and beta change if all delays are about eight times shorter."""
     allowed = ("up", "down", "same")
     asked = f"Please give two words of {', '.join(allowed)} as (staleness, beta); this is {shown(answer)}."
     said = words(answer, 2, allowed, asked)

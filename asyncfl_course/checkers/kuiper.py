@@ -21,7 +21,7 @@ def _tensor(*values: Any) -> Tensor:
 
 
 def _bursts(durations: Sequence[float], K: int, count: int) -> list[tuple[float, list[int]]]:
-    """Return the bursts of the package's clock: the time at which each closes, and its clients."""
+    """Return the time at which each burst closes on the package's clock, and the clients of the burst."""
     clients = {"clients": len(durations), "concurrency": len(durations), "buffer_size": K, "algorithm": "kuiper"}
     law = {"delay": "per_client", "delay_settings": {"durations": durations}}
     updates = schedule(Config(task="digits", partition="iid", **clients, **law, rounds=count)).updates
@@ -81,7 +81,7 @@ def burst(answer: Any) -> None:
 
 @exercise("05.3", "What is left")
 def left(answer: Any) -> None:
-    """Compare the answer with the share of a model left on the package's server by KUIPER's Equation 2 as printed."""
+    """Compare the answer with the share of a model left after some versions of KUIPER's Equation 2 as printed."""
     for accuracy, versions in ((0.7, 1), (0.7, 20), (0.2, 3), (0.0, 5), (1.0, 2)):
         x = _tensor(1)
         for _ in range(versions):

@@ -16,7 +16,7 @@ from asyncfl_lite.base.errors import AsyncFLError
 
 @exercise("18.1", "A seal")
 def digest(answer: Any) -> None:
-    """Compare the answer with SHA-256 of JSON with sorted keys, for mappings that differ in order or in value."""
+    """Compare the answer with the SHA-256 of a mapping as JSON with sorted keys, for five mappings."""
     cases = (
         {"seeds": 10, "margin": 0.5},
         {"margin": 0.5, "seeds": 10},
@@ -35,7 +35,7 @@ def digest(answer: Any) -> None:
 
 
 def _runs(weights: str, schedule: str, seeds: Sequence[int]) -> pd.DataFrame:
-    """Make a table of runs, one per seed, with single letters as the digests of weights and schedule."""
+    """Return a table of runs, one per seed, with single letters as the digests of weights and schedule."""
     return pd.DataFrame({"weights_sha256": list(weights), "schedule_sha256": list(schedule)}, list(seeds))
 
 

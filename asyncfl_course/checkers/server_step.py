@@ -14,7 +14,7 @@ from asyncfl_course.explore import swing
 
 @exercise("04.1", "Swing")
 def mean_jump(answer: Any) -> None:
-    """Compare the answer with the mean absolute difference between consecutive tests, among the last tests."""
+    """Compare the answer with the mean absolute difference between consecutive tests, over the last few tests."""
     hints = {
         ((50, 60, 50, 60), 4): "all three jumps are 10 long, up or down, and the distance from the mean does not count",
         ((0, 90, 80, 82, 79), 3): "only the last 3 tests count, and 3 tests have 2 differences",
@@ -93,7 +93,7 @@ def guess_of_controls(answer: Any) -> None:
 
 
 def _searches(lucky: float = 0.0) -> pd.DataFrame:
-    """Make a table of two methods' searches, A and B; ``lucky`` is added to the accuracy of one of A's runs."""
+    """Return a table of the searches of two methods, A and B, with ``lucky`` added to one accuracy of A."""
     level = {
         ("A", 0.1, 1.0): 75, ("A", 0.3, 1.0): 70, ("A", 0.1, 0.3): 81, ("A", 0.3, 0.3): 80,
         ("B", 0.1, 1.0): 68, ("B", 0.3, 1.0): 40, ("B", 0.1, 0.3): 80, ("B", 0.3, 0.3): 82,

@@ -1,4 +1,4 @@
-"""Checkers of lesson 00: a slow phone's hour, a timeline by hand, FedBuff's step, gains and costs, mean staleness."""
+"""Checkers of lesson 00: an hour with a slow phone, a timeline, FedBuff's step, gains and costs, mean staleness."""
 
 from __future__ import annotations
 

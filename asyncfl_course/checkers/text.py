@@ -64,7 +64,7 @@ def by_users(answer: Callable) -> None:
 
 @exercise("11.2", "Can this be a mean?")
 def possible(answer: Callable) -> None:
-    """Check whether a printed percentage can be a mean of whole counts."""
+    """Check that the answer tells whether a printed percentage can be a mean of whole counts."""
     for printed, pairs, runs, because in (
         (68.38, 408, 1, "279 of 408 is 68.38 when rounded"),
         (71.47, 408, 1, "291 of 408 is 71.32 and 292 is 71.57; nothing lies between"),

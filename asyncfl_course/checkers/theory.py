@@ -45,7 +45,7 @@ def largest_step(answer: Any) -> None:
 
 @exercise("14.3", "The mean square of a buffer")
 def mean_square(answer: Any) -> None:
-    """Compare the answer with the mean square over all buffers of different clients."""
+    """Compare the answer with the mean square of a buffer's mean update, over all buffers of different clients."""
     for updates, size in (([-1.0, 0.0, 1.0], 2), ([3.0, 1.0, -1.0, -3.0], 2), ([2.0, 5.0, -4.0], 3), ([1.0, 2.0], 1)):
         means = [np.mean(buffer) for buffer in itertools.combinations(updates, size)]
         expect_close(
@@ -60,7 +60,7 @@ def mean_square(answer: Any) -> None:
 
 @exercise("14.4", "Where FedBuff settles")
 def settles(answer: Any) -> None:
-    """Compare the answer with the centres' mean, weighted by how often each client arrives."""
+    """Compare the answer with the mean of the clients' optima, weighted by how often each client arrives."""
     cases = (((1.0, 10.0), (1.0, -1.0)), ((1.0, 2.0, 4.0), (1.0, 1.0, -1.0)), ((3.0, 3.0), (0.0, 1.0)))
     for durations, centres in cases:
         expect_close(

@@ -1,4 +1,4 @@
-"""Explorers: the effect of settings as a figure, and the same figure with controls in a notebook.
+"""Explorers: figures that show the effect of settings, with or without controls in a notebook.
 
 Each explorer is two functions. The first takes plain values and returns a matplotlib figure, which prints, saves and
 shows everywhere; the second puts ipywidgets around it, which need a running kernel.

@@ -201,7 +201,7 @@ def distillation_figure(
 
 
 def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str, axes: Axes) -> None:
-    """Draw bars of the teacher's and student's probabilities, the latter also at T = 1; write ``mark`` at the label."""
+    """Draw bars of the teacher's and the student's probabilities, with ``mark`` below the label's bars."""
     at = "" if temperature == 1 else f", T = {temperature:g}"
     bars = [(f"teacher{at}", terms.teacher, shade), (f"student{at}", terms.student, NEUTRAL)]
     if at:

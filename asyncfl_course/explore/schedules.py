@@ -107,7 +107,7 @@ def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]
 
 
 def _draw_weights(tau: np.ndarray, lines: Mapping[str, Mapping[str, Any]], left: Axes, right: Axes) -> None:
-    """Draw each method's weight against τ, and the weights that updates of staleness ``tau`` get."""
+    """Draw each method's weight against staleness, and the weights of updates with the staleness values ``tau``."""
     low, high = np.quantile(tau, [0.05, 0.95], method="nearest")
     places = np.arange(int(tau.max()) + 1)
     families, labels = [], []
@@ -160,7 +160,7 @@ def _draw_by_version(lines: Mapping[str, Mapping[str, Any]], last: int, axes: Ax
 
 @lru_cache(maxsize=8)
 def _updates(law: str, concurrency: int) -> pd.DataFrame:
-    """Return 1,000 updates, each of which makes a version; a tenth of the clients train at a time."""
+    """Return 1,000 simulated updates that each make a version, with a tenth of the clients training at a time."""
     clock = run_clock(
         law, clients=10 * concurrency, concurrency=concurrency, buffer_size=1, redispatch="after_agg", versions=1000
     )

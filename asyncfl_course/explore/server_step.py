@@ -1,4 +1,4 @@
-"""Explorer of the server learning rate, on recorded curves, from an unsteady server to a slow one.
+"""Explorer of the server learning rate, with recorded curves from large, unsteady rates to small, slow ones.
 
 Nothing is trained here, so the picture is there at once. A table of curves has one row per workload, client rate,
 server rate, seed and test; the caller says where it comes from (the lesson's is
@@ -27,7 +27,7 @@ LAST_SCORES, LAST_TESTS = 5, 20
 
 
 def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
-    """Return how much a curve zigzags, as the mean absolute difference between consecutive tests, among the last tests.
+    """Return a curve's mean absolute difference between consecutive tests, over the last few tests.
 
     Args:
         accuracy: of each test in turn, in any unit.

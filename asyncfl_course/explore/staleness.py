@@ -75,7 +75,7 @@ def run_clock(
 
 
 def predicted_staleness(redispatch: str, concurrency: int, buffer_size: int) -> float:
-    """Return the mean staleness of a long run: jobs that age with each version, divided by updates per version.
+    """Return the mean staleness of a long run, from the jobs in flight at a version and the updates per version.
 
     With A = ``concurrency`` and M = ``buffer_size``, A jobs are in flight when a version is made under
     ``before_agg``, A - 1 under ``after_agg``, A - M under ``burst``; under ``rounds`` only those that a version in
@@ -201,7 +201,7 @@ def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
 
 
 def explore_staleness() -> Explorer:
-    """Return :func:`staleness_figure` with controls for delay law, policy, clients, concurrency, buffer, versions."""
+    """Return :func:`staleness_figure` with controls for its settings."""
     law = widgets.Dropdown(options=READY_LAWS, value="fedecho_large", description="delay law")
     policy = widgets.Dropdown(options=tuple(SCHEDULING), value="before_agg", description="redispatch")
     clients = widgets.IntSlider(50, min=2, max=500, description="clients", continuous_update=False)

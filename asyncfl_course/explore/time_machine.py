@@ -138,7 +138,7 @@ def _draw_jobs(result: Result, time: float, scale: ScalarMappable, axes: Axes) -
 
 
 def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
-    """Mark jobs that end at this instant, with their staleness; the stalest gets a star and the others a dot."""
+    """Mark the jobs in ``reported`` with their staleness, the stalest with a star and the others with a dot."""
     if not len(reported):
         return
     stalest = reported["staleness"].max()

@@ -23,7 +23,7 @@ def _times(factor: float, values: list[float]) -> list[float]:
 
 
 def _alarms(n: int, scale: float) -> float:
-    """Return the probability that two equal methods differ by more than ``scale`` pooled standard deviations."""
+    """Return the probability that two equal methods' means differ by over ``scale`` pooled standard deviations."""
     return 2 * stats.t.sf(scale * math.sqrt(n / 2), 2 * n - 2)
 
 

@@ -1,4 +1,4 @@
-"""Runs for the referee's second case: FedEcho on 8×8 digits, the letter's control, and a control that works.
+"""Runs for the referee's second case: FedEcho on 8×8 digits, a control that does nothing, and one that works.
 
 The control should make the server deaf to stragglers: their updates count, but their predictions are never stored.
 The letter's control stood in an early edition of lesson 08.

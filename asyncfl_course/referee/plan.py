@@ -88,7 +88,7 @@ class Sealed:
 
 
 def canonical(content: Settings | dict[str, Any]) -> str:
-    """Return a plan or its mapping as JSON with sorted keys, so that the same plan always gives the same text."""
+    """Return a plan, or a mapping, as JSON with sorted keys, so that the same content always gives the same text."""
     return json.dumps(content.model_dump(mode="json") if isinstance(content, Settings) else content, sort_keys=True)
 
 

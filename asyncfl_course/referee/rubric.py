@@ -74,7 +74,7 @@ def _question(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _number(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether the plan avoids each run's luckiest test as its metric, and why."""
+    """Return whether the plan's metric is not simply each run's best test, with the reason."""
     cells, mean = (plan.asks.first, plan.asks.second), NUMBERS[0]
     tables = [of.runs(cell, plan.runs.column).loc[: PILOT - 1] for cell in cells]
     luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)
@@ -102,7 +102,7 @@ def _level(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _budget(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether both sides use the same rates, or equally large searches over several values of each, and why."""
+    """Return whether both sides have the same rates, or equally large searches of every rate, with the reason."""
     column, sides = plan.runs.column, (plan.asks.first, plan.asks.second)
     settings = [of.settings(cell, column) for cell in sides]
     if not {"algorithm", *RATES} & of.differing(*sides, column):
@@ -132,7 +132,7 @@ def _control(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _proof(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether the proofs refuse controls that do nothing or too much and accept one that works, and why."""
+    """Return whether the proofs accept a control that works and reject idle and excessive ones, with the reason."""
     column, shows = plan.runs.column, plan.control.shows
     treated, acting = (of.runs(cell, column).loc[: PILOT - 1] for cell in (of.first, of.acting))
     if not failed(shows, treated, treated):

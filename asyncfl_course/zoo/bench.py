@@ -1,4 +1,4 @@
-"""The test bench, on which a server starts with six parameters and six clients and gets made-up updates."""
+"""The test bench, which starts a server with six parameters and six clients and sends it made-up updates."""
 
 from __future__ import annotations
 

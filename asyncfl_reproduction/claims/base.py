@@ -127,9 +127,9 @@ def check_claim(measured: Measured, claim: Claim, column: str = TUNED) -> Checke
 
 
 def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | None = None) -> list[Checked]:
-    """Check claims in the column "tuned", and trained claims also in "printed" if one of their cells has a twin.
+    """Check claims in the column "tuned", and trained claims also in "printed" if one of their cells is run there.
 
-    A twin is the same cell with the paper's own server settings.
+    The column "printed" holds such a cell's twin, which has the paper's own server settings.
 
     Args:
         measured: what was recorded.
@@ -148,7 +148,7 @@ def check_all(measured: Measured, claims: Iterable[Claim], searched: Measured | 
 
 
 def _better(found: Checked, measured: Measured, searched: Measured | None) -> Checked:
-    """Return the claim's check on ``searched`` if that has all of the claim's cells, and ``found`` otherwise."""
+    """Return the same claim's check on ``searched`` if all of its cells are there, and ``found`` otherwise."""
     if searched is None or found.claim.kind != TRAINED:
         return found
     here, there = (one.column(found.column).summaries for one in (measured, searched))

@@ -63,7 +63,7 @@ def _sooner(m: Measured, pairs: Iterable[tuple[str, str]]) -> Finding:
 
 
 def _above(m: Measured, pairs: Iterable[tuple[str, str]], columns: Iterable[str] | None = None) -> Finding:
-    """Check in the given columns, by default all, that the first method of each pair ends above the second."""
+    """Check that the first method of each pair ends above the second, in the given columns or in all."""
     pairs = list(pairs)
     chosen = [column for _, column in COLUMNS] if columns is None else columns
     return _joined(m.above(f"{column}/{better}", f"{column}/{worse}") for column in chosen for better, worse in pairs)
@@ -105,7 +105,7 @@ def _sooner_with_alpha(m: Measured) -> Finding:
 
 
 def _fail_is_ending_below(m: Measured) -> Finding:
-    """Look for counterexamples, which are runs that reached their target and still ended below it."""
+    """Check that runs miss their target exactly if they end below it, and name the methods with exceptions."""
     runs, missing, exceptions = 0, 0, []
     for _, column in COLUMNS:
         target = targets(m, column)
@@ -155,7 +155,7 @@ def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
-    """Check that a distillation weight of 0.6 ends above 0.2, and the adaptive weight above 0.6 at the same version."""
+    """Check that a distillation weight of 0.6 beats 0.2 at the end, and that the adaptive weight then beats 0.6."""
 
     def findings() -> Iterator[Finding]:
         for data in TARGETS:

@@ -81,7 +81,7 @@ def _in_columns(columns: Iterable[str], better: Iterable[str], worse: Iterable[s
 
 
 def _across(columns: Iterable[tuple[str, str]], methods: Iterable[str]) -> Pairs:
-    """Pair each method's cell in a better column with its cell in a worse one."""
+    """Return, for each method and each pair of columns, its cell in the better column and in the worse one."""
     return [(f"{better}/{method}", f"{worse}/{method}") for (better, worse), method in product(columns, methods)]
 
 
@@ -137,7 +137,7 @@ def _above_start(m: Measured, cell: str) -> Finding:
 
 
 def samples(m: Measured) -> tuple[str, ...]:
-    """Return the cells of Table 6, fewest samples first, with the numbers of samples that this tier uses."""
+    """Return the cells of Table 6 for the numbers of samples that this tier uses, fewest samples first."""
     return max(SAMPLES, key=lambda cells: sum(cell in m.summaries for cell in cells))
 
 

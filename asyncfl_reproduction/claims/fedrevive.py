@@ -62,7 +62,7 @@ def _revive_sooner_than_buff(m: Measured) -> Finding:
 
 
 def _fedavg_slowest(m: Measured) -> Finding:
-    """Check that FedAvg takes at least four times as long as FedBuff, and longer than every other method."""
+    """Check that FedAvg takes at least four times as long as FedBuff to the target, and longer than all others."""
     factors = {"fedbuff": 4.0, "afl_dw": 1.0, "dd_fedrevive": 1.0, "fedrevive": 1.0}
     return all_of(
         sooner(m, cell(d, x), cell(d, "fedavg"), cell(d, "fedbuff"), by) for d in DATA for x, by in factors.items()
@@ -201,7 +201,7 @@ def _server_works_more(m: Measured) -> Finding:
 
 
 def _counts_mac(m: Measured) -> Finding:
-    """Check that the printed operations of a training step are multiply-accumulates of three forward passes."""
+    """Check that the printed operations per training step equal the multiply-accumulates of three forward passes."""
     forward, printed = measure.resnet18_gflop(), _table3()["iteration"]["client local training"]
     text = f"ResNet-18: forward {forward:.2f} GFLOP, step {1.5 * forward:.2f} GMAC, printed {printed:g}"
     return Finding(HOLDS if abs(1.5 * forward - printed) < 0.05 * printed else FAILS, text)
@@ -226,7 +226,7 @@ def _proxy_beats_uniform(m: Measured) -> Finding:
 
 
 def _part_above(better: str, worse: str) -> Finding:
-    """Check that one part of an update raises accuracy more per step than another part."""
+    """Check that, on average, one part of an update raises test accuracy by more than another part."""
     left, right = (measure.short_run_parts()[part].to_numpy() for part in (better, worse))
     return compare(left, right, f"{against(better, worse)}, points × 100", unit="points a step", scale=1e4)
 

@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Finding, ...]:
-        """The elementary findings that are joined here, or the finding itself if it joins none."""
+        """The single findings that this one joins, or the finding itself if it joins none."""
         return self.parts or (self,)
 
     @property
@@ -64,7 +64,7 @@ class Finding(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """The finding's p value, scaled to a threshold of 5 % at every look; NaN if nothing was tested.
+        """The finding's p value, scaled so that its threshold is always 5 %; NaN if nothing was tested.
 
         A claim that some of its parts refute has the smallest p of these, by Holm; any other has the largest of all
         parts. A part that is level, or of which is claimed that nothing differs, has the p of equivalence.

@@ -69,7 +69,7 @@ Named = tuple[str, pd.Series | None]
 
 
 def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0) -> Finding:
-    """Check whether the numbers on the left are larger than those on the right by more than ``margin``."""
+    """Check whether ``left`` is larger than ``right`` by more than ``margin``, over their common seeds."""
     label = f"{against(left[0], right[0])}, number"
     found = compare(left[1], right[1], label, margin, unit=unit, scale=100.0 if unit == "points" else 1.0)
     if unit == "time" and found.contrast is not None and not (np.ptp(left[1]) or np.ptp(right[1])):
@@ -78,7 +78,7 @@ def larger(left: Named, right: Named, unit: str = "points", margin: float = 0.0)
 
 
 def steps(m: Measured, cells: Sequence[str]) -> tuple[list[tuple[str, str]], list[Finding]]:
-    """Return the pairs of consecutive cells among those that were run, and a "not run" finding for each other cell."""
+    """Return the pairs of neighbours among the cells that were run, and a "not run" finding for each other cell."""
     ran = [name for name in cells if m.by_seed(name) is not None]
     missing = [Finding(NOT_RUN, f"{name}: not run") for name in cells if name not in ran]
     return list(zip(ran, ran[1:], strict=False)), missing
@@ -192,7 +192,7 @@ def gains_as_printed(m: Measured) -> Finding:
 
 
 def above_baselines(m: Measured, folders: Iterable[str], baselines: Sequence[str] = BASELINES) -> Finding:
-    """Check that KUIPER is above each baseline in each of these groups of cells."""
+    """Check that KUIPER is above each baseline in each of these folders of cells."""
     return all_of(m.above(cell(at, "kuiper"), cell(at, other)) for at in folders for other in baselines)
 
 

@@ -1,4 +1,4 @@
-"""Recorded results by cell, and comparisons of two cells: seed by seed, on the mean of a run's last five tests.
+"""Recorded results by cell, and comparisons of cells seed by seed, usually by the mean of the last five tests.
 
 Accuracies and targets are fractions.
 """
@@ -68,7 +68,7 @@ class Measured:
 
     @property
     def twins(self) -> set[str]:
-        """Cells that have a twin with the paper's own server settings."""
+        """Cells that also exist in a version with the paper's own server settings."""
         return {cell.removesuffix(TWIN) for cell in self.planned or self.summaries if cell.endswith(TWIN)}
 
     def plans(self, cell: str) -> bool:
@@ -221,8 +221,9 @@ class Measured:
     def time_ratios(
         self, faster: str, slower: str, target: float | pd.Series, windows: tuple[int, int] = (1, 1)
     ) -> tuple[np.ndarray, tuple[bool, bool], bool]:
-        """Return the log ratios of two cells' times to a target, their bounds, and whether all runs reached it.
+        """Return the log ratios of two cells' times to a target, with three flags for runs that did not reach it.
 
+        The flags say whether the ratios bound their mean from below and from above, and whether all runs reached it.
         A run is taken to reach a target no sooner than its first test after the start: before that, no time is known.
 
         Args:

@@ -23,7 +23,7 @@ HOW = NOT_IN_HASH | {"seed", "eval_every", "cohort"}
 
 
 def borrowed_from(cell: Cell) -> tuple[str, ...]:
-    """Return the settings in which the search for a cell's rates differs from the cell, if its rates are borrowed.
+    """Return the settings in which a cell differs from the search for its rates, or none if nothing is borrowed.
 
     Returns:
         Such as ``("alpha", "delay")``; the other cell's name where its rates are taken on purpose; ``("study",)`` where

@@ -350,7 +350,7 @@ def _search(settings: Mapping[str, Any], column: str) -> tuple[str, str, str] | 
 
 
 def _check_tiers(path: Path, name: str, family: PaperCell, file: PaperFile) -> None:
-    """Refuse misspelt tiers in a cell, because their settings would be ignored without notice.
+    """Raise an error for a misspelt tier in a cell, because its settings would be ignored without notice.
 
     A cell may have tiers that the file does not have, but none that is nearly one which it has.
     """

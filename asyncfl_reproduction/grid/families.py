@@ -38,7 +38,7 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0, strict=True)]], Field(min_leng
 
 
 class AxisValue(Settings):
-    """The settings that a family's cells get from one value on one of its axes."""
+    """One value on an axis of a family, with the settings that it adds to the family's cells."""
 
     settings: dict[str, Any] = {}
     published: dict[str, str] = {}
@@ -111,7 +111,7 @@ def _matches(chosen: dict[str, str], left_out: dict[str, str | list[str]]) -> bo
 
 
 def _tiers(parts: list[PaperCell | AxisValue]) -> dict[str, dict[str, Any]] | None:
-    """Return the settings by tier, for tiers that all parts have; None if no part names its tiers."""
+    """Merge the parts' settings by tier, for tiers that all of them have; return None if no part names its tiers."""
     given = [part.tiers for part in parts if part.tiers is not None]
     if not given:
         return None

@@ -31,7 +31,7 @@ SAME_START = 5.0
 
 
 class Elsewhere(str):
-    """A one-line reason why this grid leaves a cell to another grid."""
+    """The reason, in one line, why this grid leaves a cell to another grid."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def _give_back(path: Path) -> None:
-    """Delete a claim, after the void claims that it replaced."""
+    """Delete a claim and, before it, the void claims that it replaced."""
     with suppress(OSError):
         for number in sorted(_numbers(path.parent)):
             if number <= _number(path):

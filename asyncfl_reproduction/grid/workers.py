@@ -91,7 +91,7 @@ def _in_rounds(run: Callable[[Sequence[Cell]], Iterator[Outcome]], cells: Sequen
 
 
 def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
-    """Claim and run a cell, unless it is complete, claimed by another grid, or was started too often."""
+    """Claim and run a cell, unless it is complete, is claimed by another grid, or was started too often."""
     if cell.is_complete(runs):
         return cell.name, FINISHED
     try:
@@ -105,7 +105,7 @@ def _attempt(work: Work, cell: Cell, runs: Path, grid: str) -> Outcome:
 
 
 def _begin(work: Work, cell: Cell, runs: Path) -> Outcome:
-    """Run a cell that this process has claimed, and count its starts; refuse if there were too many."""
+    """Run a cell that this process has claimed and count the start, unless it was started too often."""
     begun = _times_begun(cell, runs)
     _tidy(cell.folder(runs))
     if begun > RETRIES:
@@ -249,7 +249,7 @@ def _check_answers(scheduler: str) -> None:
 
 
 def _check_certificates(scheduler: str) -> None:
-    """Refuse a TLS address without certificates, with a message that says what is missing."""
+    """Raise an error for a TLS address without certificates, with a message that says what is missing."""
     with needs("dask", "backend 'dask'"):
         from distributed import Security
 

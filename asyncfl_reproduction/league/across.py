@@ -167,7 +167,7 @@ def gain_without_staleness(m: Measured) -> Answer:
 
 
 def with_server_time(m: Measured) -> Answer:
-    """Compare times to 85% of FedBuff's accuracy with FedBuff's own, with the server's time free and charged."""
+    """Compare FedEcho's and FedRevive's times to target with FedBuff's, with the server's time free and charged."""
     reference = m.by_seed(f"{LARGE}/fedbuff")
     if reference is None:
         return Answer(NOT_RUN, "needs FedBuff's cell, whose accuracy sets the target")
@@ -226,7 +226,7 @@ def server_storage(m: Measured) -> pd.DataFrame:
 
 
 def server_memory(m: Measured) -> Answer:
-    """Describe :func:`server_storage` in words."""
+    """Describe each method's accuracy and its server's peak storage in words."""
     texts = []
     for row in server_storage(m).itertuples():
         more = f", {row.in_flight} of them versions in flight" * bool(row.in_flight)
@@ -263,7 +263,7 @@ def paired_tests(m: Measured) -> Answer:
 
 
 def slow_groups(methods: Sequence[str]) -> Callable[[Measured], Answer]:
-    """Build an answer that compares runs with slow clients in every group and in one group, also on rare classes."""
+    """Return a function that compares runs with slow clients in every group and in only one, also on rare classes."""
 
     def answer(m: Measured) -> Answer:
         pairs = [(control(8, f"every-group/{method}"), control(8, f"one-group/{method}")) for method in methods]

@@ -33,7 +33,7 @@ class Costs(NamedTuple):
 
 
 def costs(method: str, config: Config, measured: Measured, *, classes: int, unlabelled: bool | None = None) -> Costs:
-    """Return the costs of a method.
+    """Return the storage of a method's server, its clients' extra work, and the data that its server reads.
 
     Args:
         method: its name, also of its cell.

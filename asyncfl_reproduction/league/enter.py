@@ -29,7 +29,7 @@ def enter(
     yes: bool = False,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Run the method in a file against the league's recorded methods, and return the page with its standing.
+    """Run the method in a file against the league's recorded methods, and return the path of its page.
 
     Args:
         file: Python, with one method.
@@ -101,7 +101,7 @@ def _in_place(
 def _say_cost(
     newcomer: Newcomer, trial: Trial, count: int, workers: int, yes: bool, say: Callable[[str], None]
 ) -> None:
-    """Print the number of runs and the longest time they can take; refuse a long start unless the user asked for it."""
+    """Print the number of runs and their longest total time; raise an error if that is long and ``yes`` is false."""
     seconds = count * trial.seconds / workers
     say(
         f"{newcomer.entry.name}: {count} runs of {trial.updates} client updates; alone one takes {trial.seconds:.1f} "

@@ -77,7 +77,7 @@ def read_entry(file: str | Path, taken: Collection[str] = ()) -> Entry:
 
 
 def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | None:
-    """Return the grid that a method declares, with options named as in searches, or None."""
+    """Return the grid that a method declares, with options named as in searches, or None if it declares none."""
     given = getattr(method, GRID, of_module)
     if given is None:
         return None
@@ -94,7 +94,7 @@ def _grid(file: str | Path, method: type[Algorithm], of_module: Any) -> Grid | N
 
 
 def check_rules(entry: Entry) -> None:
-    """Refuse a method that breaks a rule of :func:`.check_algorithm`.
+    """Raise an error for a method that breaks a rule of :func:`.check_algorithm`.
 
     Raises:
         ConfigError: in one line, with the first rule and how many more are broken.

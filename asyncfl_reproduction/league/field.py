@@ -74,7 +74,7 @@ class Place:
         return search.config(points_of(search.grid)[0], search.seeds[0])
 
     def search_for(self, name: str, method: type[Algorithm], grid: Grid) -> Search:
-        """Return the search for a newcomer in this setting: its own grid, with the settings and seeds of all methods.
+        """Return a newcomer's search in this setting, with its own grid and the settings and seeds of all methods.
 
         How often the model is replaced and tested goes by its kind, as with the field: in rounds, one by one, or by a
         buffer. In the column "printed" it has its own defaults, and the rates of clients that all try there.

@@ -137,14 +137,14 @@ def _counted(verdicts: Sequence[str]) -> str:
 
 
 def _unequal(outcome: Outcome) -> list[str]:
-    """Return sentences that name each way in which tuning was unequal, to the newcomer's disadvantage."""
+    """Return one sentence for each way in which the newcomer's tuning was at a disadvantage."""
     said = [f"Not equally: {outcome.newcomer.untried}."] * bool(outcome.newcomer.untried)
     more = "Not equally: with --quick its grid did not grow, but those of the field did if the best lay on an edge."
     return said + [more] * outcome.quick
 
 
 def _looked_before(outcome: Outcome) -> list[str]:
-    """Return a warning if other code of this name has used these seeds before, which no interval accounts for."""
+    """Return a warning if other code of this name has already used these seeds; no interval accounts for that."""
     if not outcome.earlier:
         return []
     looks = len(outcome.earlier) + 1

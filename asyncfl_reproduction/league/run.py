@@ -75,7 +75,7 @@ class Newcomer:
 
     @property
     def untried(self) -> str:
-        """A message that the grid does not try the server learning rate, or an empty string if it does."""
+        """A warning if the declared grid does not try the server learning rate, otherwise an empty string."""
         grid = self.entry.grid
         if grid is None or "server_lr" in grid or not self.entry.method.uses_server_lr:
             return ""
@@ -167,7 +167,7 @@ def searched(
     extensions: int | None = None,
     imports: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Run several searches at a time, and map each one's name to the combination that it chose.
+    """Run several searches at a time, and return the combination that each one chose, by the search's name.
 
     Args:
         searches: what is tried.

@@ -1,4 +1,4 @@
-"""A number of FedADT that needs no run: the operations of distillation, divided by those of local training."""
+"""The operations of FedADT's distillation, divided by those of local training, which need no run."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ VERSIONS = 500
 
 
 class Runtimes(NamedTuple):
-    """The range of durations that a delay law draws.
+    """The ranges of durations that a delay law draws, and the number of long clients.
 
     Attributes:
         ranges: category -> shortest and longest runtime drawn.
@@ -33,7 +33,7 @@ class Runtimes(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Outputs of clients that FedEcho's server stores, at the paper's scale.
+    """The clients' outputs that FedEcho's server stores, at the paper's scale.
 
     Attributes:
         clients: of each of which the outputs are kept, N.

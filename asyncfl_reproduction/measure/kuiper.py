@@ -31,7 +31,7 @@ def passes_a_clip(
     clients: int = 4,
     clips_a_video: float = 1.0,
 ) -> dict[str, float]:
-    """Return how many times as long a board takes to train on a clip as to test on a clip, by board.
+    """Return, by board, the time to train on one clip divided by the time to test on one clip.
 
     Args:
         dataset: one of :data:`VIDEOS`.

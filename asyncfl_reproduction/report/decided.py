@@ -48,7 +48,7 @@ def read_decided(kept: str | Path | None) -> pd.DataFrame:
 
 
 def beside(headlines: pd.DataFrame, kept: pd.DataFrame) -> str:
-    """Return the headlines as HTML, with the paper's number, this run's and the one recorded for the laptop tier."""
+    """Return the headlines as an HTML table with the paper's, this run's and the laptop tier's recorded numbers."""
     own = headlines[headlines["column"] == "tuned"]
     there = kept.reindex(own["id"]).fillna({"verdict": NOT_RUN})
     table = pd.DataFrame(

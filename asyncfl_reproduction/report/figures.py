@@ -43,7 +43,7 @@ class PaperFigure:
 
 
 def panels(count: int, *, height: float = 3.0, sharey: bool = True) -> tuple[Figure, list[Axes]]:
-    """Make a figure of ``count`` panels, at most four in a row."""
+    """Return a figure with ``count`` panels, at most four in a row, and the panels."""
     plots.use_style()
     columns = min(count, PER_ROW)
     rows = -(-count // columns)

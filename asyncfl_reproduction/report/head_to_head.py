@@ -53,7 +53,7 @@ def in_place(place: str, method: str, column: str = TUNED) -> str:
 
 
 def not_told_from_best(methods: dict[str, np.ndarray]) -> set[str]:
-    """Return a setting's best method, and all that a paired t test with Holm's correction cannot distinguish from it.
+    """Return a setting's best method, and all methods that Holm-corrected paired t tests cannot distinguish from it.
 
     A star says that nothing was found, not that there is nothing.
     """

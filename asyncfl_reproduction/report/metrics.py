@@ -43,7 +43,7 @@ Take = Callable[[Recorded, pd.Series, str | None], Ours]
 
 
 class Measure(NamedTuple):
-    """The measurement of one metric: its kind (a key of :data:`UNITS`), and a function of printed row and cell."""
+    """The measurement of one metric, by a function of printed row and cell; its kind is a key of :data:`UNITS`."""
 
     kind: str
     take: Take
@@ -105,7 +105,7 @@ def _first_or_final(recorded: Recorded, row: pd.Series, cell: str | None) -> Our
 
 
 def _smallest_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return FedEcho's smallest gain over Table 3's columns, from the best set of samples against the best baseline."""
+    """Return the smallest gain of FedEcho's best set of samples over the best baseline, among Table 3's columns."""
     m, gains = recorded.measured, []
     for column in TABLE3:
         means = [{n: v.mean() for x in methods if (v := m.values(n := f"{column}/{x}")) is not None}
@@ -139,7 +139,7 @@ def _times(times: pd.Series | None, cell: str) -> Ours:
 
 
 def _shorter(fast: pd.Series | None, slow: pd.Series | None, source: str) -> Ours:
-    """Return the percentage by which times to target are shorter, by seed; "not measured" if a run misses it."""
+    """Return, by seed, the percentage of time to target that ``fast`` saves; "not measured" if a run misses it."""
     if fast is None or slow is None:
         return Ours(None, source)
     both = pd.concat([fast, slow], axis=1, join="inner").to_numpy()
@@ -164,7 +164,7 @@ KUIPER_PLACES = {("HMDB51", "4"): "fig3a", ("HMDB51", "12"): "fig3b", ("UCF101",
 
 
 def _kuiper_gain(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return KUIPER's gain at bias 1, which may be over a baseline, from the distilled start or from an assistant."""
+    """Return our value of a gain in KUIPER's paper, over a baseline, from the distilled start or from an assistant."""
     if row["artefact"].endswith("Fig. 14(b)"):
         method = row["method"].lower()
         return _gap(recorded, kuiper.distilled(recorded.measured, method), f"kuiper/fig14b/scratch/{method}")

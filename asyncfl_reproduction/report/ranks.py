@@ -75,7 +75,7 @@ def groups(found: Ranking) -> list[tuple[int, int]]:
 
 
 def draw_ranks(found: Ranking, marked: str | None = None) -> Figure:
-    """Draw mean ranks on a line with Nemenyi's critical difference; a bar joins methods that lie within it.
+    """Draw methods' mean ranks; a bar joins methods that lie within one critical difference by Nemenyi's test.
 
     Args:
         found: at least two methods.

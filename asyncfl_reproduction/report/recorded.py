@@ -154,7 +154,7 @@ class Recorded:
 
     @cached_property
     def checked(self) -> dict[str, list[Checked]]:
-        """Every paper's claims with their findings in each column; some claims are simulated for this."""
+        """Every paper's claims with their findings in each column; some findings come from simulations run now."""
         return {paper: check_all(self.measured, claims, self.searched) for paper, claims in CLAIMS.items()}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Printed tables with our number beside each printed one, laid out as in the paper and coloured by direction."""
+"""Printed tables with our number beside each printed one, laid out as in the paper and coloured by verdict."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def part(line: str, what: str) -> str:
 
 
 def _as_twins(source: str, twins: set[str]) -> str:
-    """Return a source in which cells are replaced by their twins."""
+    """Return a number's source, with each cell in ``twins`` replaced by its twin at fixed server settings."""
     return " ".join(
         re.sub("^[^,]+", lambda cell: cell[0] + TWIN * (cell[0] in twins), one) for one in source.split(" ")
     )
@@ -124,7 +124,7 @@ def ours_text(row: pd.Series, ours: Ours) -> str:
 
 
 def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours]) -> list[str]:
-    """Return each row's verdict against its table's reference row, or a gain's verdict against zero."""
+    """Return each row's verdict against the table's reference row or, without one, each gain's verdict against zero."""
     _, columns, reference, _ = layout(paper, artefact)
     columns = ["metric", *columns]
     rows = printed.to_dict("records")
@@ -147,7 +147,7 @@ def _verdicts(paper: str, artefact: str, printed: pd.DataFrame, found: list[Ours
 
 
 def _gain(row: Mapping[str, object], ours: Ours) -> str:
-    """Return a gain's or reduction's verdict against zero; other numbers have no verdict."""
+    """Return the verdict on a gain or reduction against zero, and an empty string for other numbers."""
     if MEASURES[row["paper"], row["metric"]].kind not in ("points", "share") or ours.values is None:
         return ""
     zero, bound = Ours(pd.Series(0.0, by_seed(ours.values).index)), EQUAL.get(str(row["unit"]))

@@ -29,7 +29,7 @@ WIDEST = 30.0
 
 
 class Lead(NamedTuple):
-    """A paper's lead over FedBuff.
+    """A paper's printed lead over FedBuff, and the two cells that measure it here.
 
     Attributes:
         title: where it is.

@@ -27,12 +27,12 @@ from asyncfl_lite.simulator.update import Outcome
 
 
 def vector(*values: float) -> Tensor:
-    """Make a float64 vector."""
+    """Return the values as a float64 vector."""
     return torch.tensor(values, dtype=torch.float64)
 
 
 def spread(count: int) -> Tensor:
-    """Return ``(count,)`` centres that are evenly spaced from -1 to 1."""
+    """Return ``(count,)`` optima that are evenly spaced from -1 to 1."""
     return torch.linspace(-1, 1, count, dtype=torch.float64)
 
 
@@ -55,7 +55,7 @@ def train(start: Tensor, gradient: Callable[[Tensor, int], Tensor], lr: float | 
 def context(
     clients: int = 1, lr: float = 0.1, model: VectorModel | None = None, inputs: Tensor | None = None
 ) -> ServerContext:
-    """Make a server's context with N clients, learning rate ``lr``, a model, and unlabelled inputs if given."""
+    """Return a server's context with N clients, learning rate ``lr``, a model, and unlabelled inputs if given."""
     return ServerContext(
         model=model or VectorModel(nn.Linear(1, 1)),
         num_clients=clients,
@@ -66,14 +66,14 @@ def context(
 
 
 def started(name: str, x0: Tensor, surroundings: ServerContext | None = None, **settings: Any) -> Algorithm:
-    """Make a method and start it at version 0 with the model ``x0``."""
+    """Return a method that is started at version 0 with the model ``x0``."""
     method = make_algorithm(name, **settings)
     method.start(x0, surroundings or context())
     return method
 
 
 def feed(method: Algorithm, deltas: Iterable[Tensor], start_version: int | None = None, **more: Any) -> Tensor:
-    """Give a method one update for each delta, from clients 0, 1, …, and return the global model.
+    """Send a method one update for each delta, from clients 0, 1, …, and return the global model.
 
     Args:
         method: a started method.

@@ -40,7 +40,7 @@ class Fleet:
 
     @property
     def centres(self) -> np.ndarray:
-        """The ``(N,)`` centres c_i."""
+        """The ``(N,)`` optima c_i of the clients' quadratics."""
         return spread(self.clients).numpy()
 
     @property

@@ -74,7 +74,7 @@ def carry_out(tier: str, search: OwnSearch, folder: Path | None = None, say: Cal
 
 
 def left_of(cell: Cell, folder: Path | None = None) -> Cell | None:
-    """Return a cell with as many runs as a cell's search still needs, to estimate their cost; None if it has ended.
+    """Return a cell with the runs that a search still needs, to estimate their cost; None if the search has ended.
 
     Args:
         cell: of a grid.
@@ -118,7 +118,7 @@ def _beyond(search: OwnSearch, option: str, values: Sequence[Any], best: Point) 
 
 
 def grown(search: OwnSearch, ranked: Sequence[Point]) -> Grid:
-    """Return the grid with one more value, which lies beyond the edge if the best value is there, else beside the best.
+    """Return the grid with one more value, beyond an edge if the best value lies there, else next to the best value.
 
     Beside the best, it is the clients' learning rate halfway, as a ratio, to the better of its neighbours.
 
