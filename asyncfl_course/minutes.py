@@ -1,4 +1,4 @@
-"""Estimates of the time to read and to solve a lesson, with or without its optional sections."""
+"""Estimates of the time that a lesson and its exercises take, with or without its optional sections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Minutes(NamedTuple):
 
     @property
     def hours(self) -> float:
-        """Reading and exercises together, in hours."""
+        """Total time for reading and exercises, in hours."""
         return (self.reading + self.exercises) / 60
 
 

@@ -12,7 +12,7 @@ from asyncfl_course.exercises import Attempt, attempts, exercises
 
 @dataclass(frozen=True)
 class Progress:
-    """Solved exercises; a notebook shows them as a table.
+    """A learner's solved exercises, which a notebook shows as a table.
 
     Attributes:
         lessons: lesson -> its exercises: id -> "right", "wrong" or "open".

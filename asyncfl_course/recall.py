@@ -1,4 +1,4 @@
-"""Recall: three questions about the lesson two before the current one, because delayed repetition helps memory."""
+"""Recall questions about the lesson two before the current one, because delayed repetition helps memory."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RIGHT_COLOUR = "#0f766e"
 
 
 class Snapshot(NamedTuple):
-    """The newest synthetic batch at one version of a run, and how models classify it.
+    """The newest synthetic batch at one version of a run, with the models' classifications of it.
 
     Attributes:
         version: of the server.

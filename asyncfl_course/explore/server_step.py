@@ -46,7 +46,7 @@ def swing(accuracy: Sequence[float], last: int = LAST_TESTS) -> float:
 
 
 def step_summary(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return each run's score (the mean of its last tests) and swing (how much its curve zigzags).
+    """Return each run's score, which is the mean of its last tests, and the :func:`swing` of its curve.
 
     Args:
         curves: one row per test, with :data:`COLUMNS`.

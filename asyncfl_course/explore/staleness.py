@@ -156,7 +156,7 @@ def staleness_figure(
     seed: int = 0,
     **settings: Any,
 ) -> Figure:
-    """Draw a histogram of updates' staleness, and how the running mean approaches the prediction.
+    """Draw a histogram of updates' staleness, and running means of staleness with the predicted value.
 
     Args:
         law, clients, concurrency, buffer_size, redispatch, versions, seed, settings: as :func:`run_clock` takes them.
@@ -186,7 +186,7 @@ def staleness_figure(
 
 
 def _draw_running_mean(planned: Schedule, predicted: float, axes: Axes) -> None:
-    """Draw two running means of staleness: of updates that arrived, and including jobs in flight."""
+    """Draw the running mean of arrived updates' staleness, and another one that includes jobs in flight."""
     updates = planned.updates
     total, made = updates["staleness"].cumsum(), updates["version"].diff() != 0
     made.iloc[0] = updates["version"].iloc[0] > 0

@@ -151,7 +151,7 @@ def _mark_reports(reported: pd.DataFrame, axes: Axes) -> None:
 
 
 def _moment_title(now: Moment, time: float) -> str:
-    """Describe a moment: the server's version, the clients that reported last, and those that report next."""
+    """Describe a moment by the server's version, the clients that reported last, and the clients that report next."""
     said = f"time {time:.2f}, {now.arrivals} arrivals: version {now.version}, {now.buffered} in the buffer"
     reports = [f"{row.client} (τ = {row.staleness})" for row in now.reported.itertuples()]
     last = f"reported last: client {', '.join(reports)}" if reports else "no client has reported"

@@ -98,7 +98,7 @@ def digest_of(text: str | bytes) -> str:
 
 
 def seal(plan: Settings) -> Sealed:
-    """Seal a plan: record its digest before you look at a result."""
+    """Seal a plan by recording its digest, before you look at a result."""
     return Sealed(canonical(plan), digest_of(canonical(plan)))
 
 

@@ -37,7 +37,7 @@ AT_ONCE = 16
 
 
 def record() -> None:
-    """Make the missing runs and save them; all of them take about ten minutes on one core."""
+    """Train and save the runs that are not recorded yet; all runs take about ten minutes on one core."""
     rows = pd.read_csv(RECORDED).to_dict("records") if RECORDED.exists() else []
     there = {(row["cell"], row["seed"]) for row in rows}
     for found in _trained(there):

@@ -1,4 +1,4 @@
-"""Verdicts of sealed plans on recorded runs: first the control's proofs are checked, then the difference is judged."""
+"""Verdicts of sealed plans on recorded runs, by the control's proofs first and by the difference second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupts of grids: Ctrl-C ends a grid at any moment, and the workers of a killed grid end with it.
+"""Handling of interrupts, so that Ctrl-C ends a grid at any moment, and a killed grid's workers end with it.
 
 Python raises ``KeyboardInterrupt`` wherever it happens to be. Inside a callback of a library it is printed or swallowed
 there, and the libraries that run a grid have many; or they wait for workers that do not end. So an interrupt also

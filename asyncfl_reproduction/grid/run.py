@@ -1,4 +1,4 @@
-"""Runs of a grid: papermill runs each cell as a notebook, and a finished cell is never run again.
+"""Runs of a grid, in which papermill executes a notebook for each cell that is not finished.
 
 A cell runs as one notebook, ``notebooks/experiment.ipynb``, and leaves::
 

@@ -1,4 +1,4 @@
-"""Sharing of one folder of cells by several grids: each process claims the cell that it runs.
+"""Sharing of one folder of cells by several grids, in which each process claims the cell that it runs.
 
 A claim is a file in the cell's folder, ``.claim-<number>``, that says who holds it: grid, host, process, and since
 when. It is created exclusively, so one process has it, whichever machine it is on; while the cell runs, the file's time

@@ -1,4 +1,4 @@
-"""Workers that run a grid's cells: processes on this machine or on a Dask cluster.
+"""Workers that run a grid's cells, as processes on this machine or on a Dask cluster.
 
 A worker may be lost on the way: killed for its memory, its machine gone. Its cell is begun again on another one, on
 this machine alone, so that a cell that brings workers down takes no other with it. How often a cell was begun is noted

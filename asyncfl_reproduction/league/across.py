@@ -193,7 +193,7 @@ def among_the_old(m: Measured) -> Answer:
 
 
 def by_concurrency(m: Measured) -> Answer:
-    """Compare each method's accuracy at a number of clients in flight with that at the next larger number."""
+    """Compare each method's accuracy at each concurrency with its accuracy at the next larger one."""
 
     def cell(method: str, clients: int) -> str:
         return f"{LARGE}/{method}" if clients == IN_FLIGHT else control(10, f"in-flight-{clients}/{method}")

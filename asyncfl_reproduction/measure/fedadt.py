@@ -1,4 +1,4 @@
-"""The operations of FedADT's distillation, divided by those of local training, which need no run."""
+"""The operations of FedADT's distillation divided by those of its local training, computed without a run."""
 
 from __future__ import annotations
 

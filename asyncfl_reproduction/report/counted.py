@@ -27,7 +27,7 @@ def proxy_divergence(recorded: Recorded, row: pd.Series, cell: str | None) -> Ou
 
 
 def compute_an_iteration(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Count ResNet-18's multiply-accumulates: 3 forwards for a training step, 1 for a teacher (FedRevive Table 3)."""
+    """Count ResNet-18's multiply-accumulates in a row of FedRevive's Table 3, from its number of forward passes."""
     forwards = {
         "client local training": 3,
         "distillation, sequential": 3 + int(row["c"]),
@@ -57,7 +57,7 @@ def board_seconds(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
 
 
 def board_slowdown(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return how many times as long a board takes per epoch as an AGX board, averaged over the data sets."""
+    """Return a board's time per epoch divided by an AGX board's, averaged over the data sets."""
     laws = map(kuiper.epoch_seconds, kuiper.LAWS)
     ratios = [seconds[_board(row["device"])] / seconds["AGX"] for seconds in laws]
     return _ours(np.mean(ratios), "delay law: the paper's numbers are its input")

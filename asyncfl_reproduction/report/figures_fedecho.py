@@ -43,7 +43,7 @@ def delays(recorded: Recorded) -> Figure:
 
 
 def samples(recorded: Recorded) -> Figure | None:
-    """Draw FedEcho's Table 6: accuracy by number of distillation samples, at the numbers that this tier uses."""
+    """Draw FedEcho's Table 6: accuracy by number of distillation samples, for the numbers used in this tier."""
     small = {100: "samples-100", 250: "samples-250", 1000: "samples-1000"}
     full = {500: "paper-500", 1000: "paper-1000", 5000: "paper-5000"}
     ran = full if any(f"fedecho/table6/{name}" in recorded.cells for name in full.values()) else small

@@ -38,7 +38,7 @@ def by_bias_of(folder: str, methods: tuple[str, ...] = METHODS) -> dict[str, dic
 
 
 def times(recorded: Recorded, cells: dict[str, str]) -> dict[str, pd.Series | None]:
-    """Return each method's times to reach 87% of the lowest mean final accuracy among the methods."""
+    """Return, by method, the times to reach 87% of the lowest mean final accuracy among the methods."""
     m = recorded.measured
     finals = [values.mean() for name in cells.values() if (values := m.values(name)) is not None]
     goal = SHARE_OF_FINAL * min(finals, default=0)

@@ -1,4 +1,4 @@
-"""Search by successive halving: run all combinations with one seed, and the best ones with more.
+"""Search by successive halving, which runs all combinations with one seed and the best ones with more seeds.
 
 After the first seed every grid grows by one value of one option, beyond the edge on which the best lies or else beside
 the best. It grows for every method, so that all have equal numbers of tries. Every run is kept as soon as it is done,

@@ -1,4 +1,4 @@
-"""Search of a grid: all combinations and seeds run in lockstep, and the grid grows while its edge is best.
+"""Search of a grid, which runs all combinations and seeds in lockstep and adds values while an edge is best.
 
 What was tried so far is kept apart from the outcomes of searches that are at their end: nothing takes its choice from
 half a search, and one that was stopped goes on. What another search of the study ran in just the same configuration,

@@ -1,4 +1,4 @@
-"""The studies in ``cells/tuning.yaml``, read and checked: the settings that each method of a study tries.
+"""Reading and checking of ``cells/tuning.yaml``, which lists the settings that each method of a study tries.
 
 A study is one workload and regime. Each of its methods has a grid of settings for the column ``tuned``, and one for the
 column ``printed``, in which the server's settings are fixed (:mod:`~asyncfl_reproduction.grid.columns`). Within a
