@@ -137,7 +137,7 @@ class Cell(Settings):
 
 
 class Plan(Settings):
-    """A plan for testing your own method, which is sealed before the seeds of its runs are known."""
+    """A plan for a test of your own method, sealed before the seeds of its runs are known."""
 
     code: str
     """The entry's digest: eight digits of the code that is run."""

@@ -171,7 +171,7 @@ def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
 
 
 def _hint(because: str) -> str:
-    """Return a hint as a sentence with a capital letter and a full stop, except for symbols and questions."""
+    """Return a hint as a sentence, with a capital letter unless it starts with a symbol, and with a final stop."""
     if not because:
         return ""
     word = because.split()[0].rstrip(",:")

@@ -32,7 +32,7 @@ def pull(answer: Any) -> None:
 
 @exercise("06.2", "From T = 10 to T = 30")
 def shrinks(answer: Any) -> None:
-    """Check that the gradient shrinks by a factor of 8 to 10, and explain the missing 1 / T to an answer near 3."""
+    """Check that the answer is a factor of 8 to 10, and explain the missing 1 / T if it is near 3."""
     factor = number(answer, "Please give one number, such as 2.0.")
     if abs(factor - 3) < 0.8:
         raise Wrong(

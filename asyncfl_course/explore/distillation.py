@@ -214,7 +214,7 @@ def _draw_probabilities(terms: Terms, temperature: float, shade: str, mark: str,
 
 
 def _draw_loss(terms: Terms, shade: str, axes: Axes) -> None:
-    """Draw the loss over the mixing weight, a line from the cross entropy to the divergence."""
+    """Draw the loss against the mixing weight, as a line from the cross entropy to the divergence."""
     axes.plot([0, 1], [terms.ce, terms.kl], color="#c7cbd1", zorder=1)
     axes.scatter([0, 1, terms.weight], [terms.ce, terms.kl, terms.loss], c=[ACCENT, shade, "black"], s=[40, 40, 80])
     places = (("CE", 0, terms.ce, "right"), ("KL", 1, terms.kl, "left"), ("loss", terms.weight, terms.loss, "center"))

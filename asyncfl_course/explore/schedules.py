@@ -74,7 +74,7 @@ def staleness_weight(method: str, **settings: Any) -> Callable[[int], float]:
 
 
 def schedule_figure(updates: pd.DataFrame, lines: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
-    """Draw updates' weights against staleness, above a histogram of the staleness that occurred.
+    """Draw updates' weights against staleness, above a histogram of the updates' staleness.
 
     A line is thick where the middle 90% of the updates are. Beside it: the weights that those updates get (5% to
     95%), with their mean; and FedADT's α̃ up to the run's last version, if FedADT is among the methods.

@@ -132,7 +132,7 @@ def _draw_curves(curves: pd.DataFrame, shade: str, axes: Axes) -> None:
 
 
 def _draw_scores(own: pd.DataFrame, server_lr: float, client_lr: float, shade: str, axes: Axes) -> None:
-    """Draw the mean score over server learning rates, one line per client rate, and mark the current one."""
+    """Draw the mean score over server learning rates, with a line per client rate and a mark at the current pair."""
     means = own.pivot_table(index="server_lr", columns="client_lr", values="score")
     for rate in means:
         chosen = rate == client_lr

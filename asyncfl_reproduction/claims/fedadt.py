@@ -155,7 +155,7 @@ def _at_round_of(m: Measured, cell: str, other: str) -> pd.Series | None:
 
 
 def _adaptive_then_more(m: Measured) -> Finding:
-    """Check that a distillation weight of 0.6 beats 0.2 at the end, and that the adaptive weight then beats 0.6."""
+    """Check that distillation weight 0.6 ends above 0.2, and that the adaptive weight beats 0.6 at the same version."""
 
     def findings() -> Iterator[Finding]:
         for data in TARGETS:

@@ -129,7 +129,7 @@ SHOWN = ("unit", "mean", "low", "high", "level", "seeds", "p", "wilcoxon")
 
 
 def _over_all(p: pd.Series) -> np.ndarray:
-    """Adjust the headlines' p values by Holm's method for all twelve of them, run or not."""
+    """Adjust the headlines' p values by Holm's method for all twelve headlines, including those not run."""
     rest = len(HEADLINES) - len(p)
     adjusted = holm([*p.fillna(1.0), *[1.0] * rest])[: len(p)]
     return np.where(p.isna(), np.nan, adjusted)

@@ -51,7 +51,7 @@ Kind = tuple[str, str, str, str]
 
 
 class Speed(NamedTuple):
-    """Speed of runs of one kind: a run takes ``fixed + updates * an_update`` seconds."""
+    """The speed of one kind of run, which takes ``fixed + updates * an_update`` seconds."""
 
     fixed: float
     an_update: float

@@ -69,7 +69,7 @@ def enter(
 
 
 def earlier_looks(page: Path, entry: Entry) -> list[str]:
-    """Return the names of earlier pages for the same method name with other code, oldest first."""
+    """Return the names of earlier pages on other code under the same method name, oldest first."""
     of_name = re.compile(rf"{re.escape(entry.name)}-[0-9a-f]{{8}}\.html")
     found = [path for path in page.parent.glob("*.html") if of_name.fullmatch(path.name) and path != page]
     return [path.name for path in sorted(found, key=lambda path: path.stat().st_mtime_ns)]

@@ -67,7 +67,7 @@ def searches_left(tier_file: Path, only: str = "*") -> list[tuple[Place, Search]
 
 
 def _as_cell(place: Place, search: Search, known: set[str]) -> Cell:
-    """Return a cell with a search's runs, and those of its own cell if missing, so that their cost can be estimated."""
+    """Return a cell with a search's runs, and those of the method's own cell if missing, to estimate their cost."""
     runs = len(points_of(search.grid)) * len(search.seeds)
     runs += 0 if place.cell(search.method) in known else len(place.seeds)
     config = search.config(points_of(search.grid)[0], search.seeds[0])

@@ -95,7 +95,7 @@ class Standings(NamedTuple):
     configs: Mapping[str, Config]
 
     def counts(self) -> dict[str, int]:
-        """Return how many methods have each verdict that occurs."""
+        """Return the number of methods by verdict, for the verdicts that occur."""
         verdicts = [row.verdict for row in self.rows]
         return {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
 

@@ -17,7 +17,7 @@ def _ours(values: object, source: str) -> Ours:
 
 
 def versions_held(recorded: Recorded, row: pd.Series, cell: str | None) -> Ours:
-    """Return the most model versions that clients in flight hold in FedEcho's 500 rounds under large delay."""
+    """Return the largest number of model versions that clients hold at once in FedEcho's 500 rounds at large delay."""
     return _ours(fedecho.versions_held(fedecho.LARGE)[:SEEDS], "simulated: 500 rounds at large delay, 3 seeds")
 
 

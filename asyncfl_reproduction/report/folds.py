@@ -7,7 +7,7 @@ from html import escape
 
 
 def folded(summary: str, html: str) -> str:
-    """Return HTML folded below a one-line summary; plain text must be escaped with :func:`html.escape` before."""
+    """Return HTML folded below a one-line summary; escape plain text with :func:`html.escape` first."""
     return f'<details class="folded"><summary>{summary}</summary>{html}</details>'
 
 

@@ -24,7 +24,7 @@ def both_forms(x: float, start: float, delta: float, rate: float) -> tuple[float
 
 
 def check_t11() -> Check:
-    """Check T11, FedRevive's Appendix H, by which an aggregation step mixes in the client's model.
+    """Check T11, FedRevive's Appendix H, which writes an aggregation step as a mixture with the client's model.
 
     Returns:
         The two forms' next models, and their difference beside η (x_t - x_{t_i}).
