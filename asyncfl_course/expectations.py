@@ -171,7 +171,7 @@ def _given(answer: Any, inputs: Sequence[Any] | None) -> tuple[Any, str]:
 
 
 def _hint(because: str) -> str:
-    """Return a hint as a sentence, with a capital letter unless it starts with a symbol, and with a final stop."""
+    """Return a hint as a sentence, capitalised unless it starts with a symbol, with a final stop or question mark."""
     if not because:
         return ""
     word = because.split()[0].rstrip(",:")

@@ -74,7 +74,7 @@ def _question(plan: Plan, of: Case) -> tuple[bool, str]:
 
 
 def _number(plan: Plan, of: Case) -> tuple[bool, str]:
-    """Return whether the plan's metric is not simply each run's best test, with the reason."""
+    """Return whether the plan's metric avoids each run's luckiest test, with the reason."""
     cells, mean = (plan.asks.first, plan.asks.second), NUMBERS[0]
     tables = [of.runs(cell, plan.runs.column).loc[: PILOT - 1] for cell in cells]
     luckiest = all((table[plan.runs.metric] >= table["best_accuracy"]).all() for table in tables)

@@ -1,4 +1,4 @@
-"""Recorded results by cell, and comparisons of cells seed by seed, usually by the mean of the last five tests.
+"""Recorded results by cell, and comparisons of cells by seed, usually by mean accuracy in the last five tests.
 
 Accuracies and targets are fractions.
 """

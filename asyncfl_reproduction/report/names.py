@@ -119,7 +119,7 @@ def in_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def with_titles(text: str) -> str:
-    """Replace the names of methods and workloads in a text with their titles, such as ``FedEcho``."""
+    """Replace the names of methods and workloads in a text, but not in paths, with titles such as ``FedEcho``."""
     return re.sub(r"(?<![\w/@.-])[a-z_0-9]+(?![\w/@-])", lambda found: _title(found[0]), text)
 
 
